@@ -28,15 +28,15 @@ from . import sharing
 from .branches import question_of
 from .models import Conversation, Feedback, Message, Share, Source, SourceQuerySet
 
-COMMENT_SHOWN = 120  # characters of the comment in the list
+COMMENT_SHOWN = 120  # characters of a comment shown in the list
 
 
 class Audited(ReadOnly):
-    """Writes an audit entry before it shows a page with other people's content."""
+    """A mixin that writes an audit entry before it shows a page with other people's content."""
 
     listed_as: AuditEntry.Action
     read_as: AuditEntry.Action
-    owner_path = "owner"  # the lookup of the person whose content a page shows
+    owner_path = "owner"  # lookup path to the person whose content a page shows
 
     def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if self.has_view_permission(request):
@@ -92,7 +92,7 @@ class ConversationAdmin(Audited, AuditedChanges, admin.ModelAdmin):  # type: ign
     list_display = ["id", "owner", "mode", "created_at", "updated_at", "deleted_at"]
     list_filter = ["mode", ("deleted_at", admin.EmptyFieldListFilter)]
     list_select_related = ["owner"]
-    search_fields = ["owner__username"]  # not the title: searching could reveal the words of titles
+    search_fields = ["owner__username"]  # not the title: searches could reveal words of private titles
     date_hierarchy = "updated_at"
     inlines = [MessageInline]
     fields = readonly_fields = ("id", "owner", "title", "mode", "created_at", "updated_at", "deleted_at")
@@ -101,7 +101,7 @@ class ConversationAdmin(Audited, AuditedChanges, admin.ModelAdmin):  # type: ign
         return obj.owner
 
     def named(self, obj: Conversation) -> str:
-        """The conversation's name in the admin, without the title, which is private."""
+        """A label for the conversation without its title, which is private."""
         return str(obj.pk)
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -136,7 +136,7 @@ class ConversationAdmin(Audited, AuditedChanges, admin.ModelAdmin):  # type: ign
         return bool(request.user.is_active and request.user.is_superuser)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Allow runs, which are read-only in the admin, to be deleted with their conversation."""
+        """Allow deleting a conversation together with its runs, which are read-only in the admin."""
         objects, counts, _, protected = super().get_deleted_objects(objs, request)
         return objects, counts, set(), protected
 
@@ -177,7 +177,7 @@ class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.display(description=gettext_lazy("sources said to be wrong"))
     def doubted_sources(self, feedback: Feedback) -> str:
-        """The titles of the doubted sources that the member of staff may read."""
+        """The titles of the sources marked as wrong, as far as the member of staff may read them."""
         doubted = _readable_sources(feedback).filter(label__in=feedback.wrong_sources)
         titles = sorted({f"{source.title} ({source.label})" for source in doubted})
         closed = len(feedback.wrong_sources) - len({source.label for source in doubted})

@@ -61,11 +61,11 @@ class Branches:
         return self._forks.get(position, position - 1)
 
     def path_to(self, position: int) -> list[int]:
-        """The message and its predecessors, in order."""
+        """The positions of the message and its predecessors, in order."""
         return list(chain.from_iterable(self.spans_to(position)))
 
     def spans_to(self, position: int) -> list[range]:
-        """The positions of :meth:`path_to` as ranges, of which a path has only one more than forks."""
+        """The positions of :meth:`path_to` as ranges; a path with `n` forks has `n` + 1 of them."""
         spans = []
         while position > START:
             place = bisect_right(self._fork_positions, position)

@@ -51,11 +51,12 @@ def with_links(text: str, addresses: Mapping[str, str]) -> str:
 def verified_as_sent(
     rows: Sequence[Mapping[str, Any]], text: str, gone: Collection[str], addresses: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """The statements of a stored text, with positions in the text that is sent.
+    """Convert the positions of a text's statements to positions in the text that is sent.
 
-    That text is made by :func:`without` for the labels in `gone`, and by :func:`with_links` for `addresses`.
+    The sent text is the stored one after :func:`without` for the labels in `gone` and :func:`with_links` for
+    `addresses`.
     """
-    ends, grown = [-1], [0]  # ends of changed citations, and by how much the text has grown up to each
+    ends, grown = [-1], [0]  # the end of each changed citation, and by how much the text has grown up to it
     for match in CITATION.finditer(text):
         if match[2] in gone:
             ends.append(match.end())

@@ -29,10 +29,11 @@ from .serializers.response_serializers import (
 from .signatures import signed
 from .tally import HEDGES, is_by_model, is_unclear, tally
 
-# An address of a source that Markdown turns into a link by itself.
+# A source's URL that Markdown turns into a link without further markup.
 ADDRESS = re.compile(r"https?://[^\s<>]+")
-# The end of the text of a link or link reference whose address may have another scheme than http, https and
-# mailto: one with a colon before the first slash, or with an entity or escape there, which viewers decode.
+# The bracket at the end of a link's text (or of a link reference), if the scheme of its URL may be another
+# one than http, https or mailto. That is so if a colon, entity or escape precedes the URL's first slash;
+# viewers decode entities and escapes.
 UNSAFE_LINK = re.compile(r"(?i)\](?=(?:\(|:)\s*(?!https?:|mailto:)[^\s)/?#:&\\]*[:&\\])")
 
 
@@ -142,11 +143,12 @@ def _line(text: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    """Markdown that loads and runs nothing in any viewer.
+    """Make Markdown safe, so that no viewer loads or runs anything.
 
-    No HTML, no images, and only http, https and mailto links. Characters are replaced by entities, because a
-    backslash before an escaping backslash would undo the escape. In an address they would be decoded, so the
-    bracket before it is replaced, and the link is shown as text.
+    It has no HTML, no images, and only http, https and mailto links. Unsafe characters are replaced by
+    entities. A backslash would not do: after another backslash, it escapes nothing. Entities within a URL are
+    decoded by viewers; in an unsafe link, the bracket before the URL is therefore replaced, and the link is
+    shown as text.
     """
     text = text.replace("<", "&lt;").replace("![", "&#33;[")
     return UNSAFE_LINK.sub("&#93;", text)

@@ -19,7 +19,7 @@ from .models import Conversation, ConversationQuerySet, Message, Source
 
 SIDEBAR_ROWS = 30
 EXCERPT = 200  # characters of the last message, without citations
-READ = 2_000  # characters of the last message that are fetched to make the excerpt
+READ = 2_000  # characters of the last message that are loaded for the excerpt
 SALT = "history.listing"
 SITE_SOURCE = re.compile(r"([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})-\d{1,20}")
 
@@ -68,7 +68,7 @@ def page(
 
 
 def older(rows: ConversationQuerySet, below: Place) -> ConversationQuerySet:
-    """The rows that come after the place `below`."""
+    """The rows after the place `below`."""
     follows = Q(updated_at__lt=below.updated_at) | Q(id__lt=below.id)
     return rows.filter(follows, updated_at__lte=below.updated_at)
 
@@ -143,7 +143,7 @@ def messages_shown(
 
 
 def _leave_out_withdrawn(principal: Principal, messages: Sequence[Message]) -> None:
-    """Remove sources of this site that the caller may not open now from imported messages."""
+    """Remove this site's sources from imported messages if the caller may not open them now."""
     written = {
         row: row.client_members["sources"]
         for row in messages

@@ -104,7 +104,7 @@ def take_back(principal: Principal, message_id: UUID) -> None:
 
 
 def _announce(principal: Principal, answer: Message, opinion: webhooks.Data) -> None:
-    """Notify the webhooks of the asker, and those of staff who may see feedback.
+    """Notify the webhooks of the person who asked, and those of staff who may see feedback.
 
     Staff do not get the id of the conversation.
     """
@@ -120,9 +120,9 @@ def _announce(principal: Principal, answer: Message, opinion: webhooks.Data) -> 
 
 
 def _feedback_now(owner_id: int, delivery: WebhookDelivery) -> webhooks.Data | None:
-    """The data to deliver: to the asker, and to staff who may still see feedback.
+    """The data to deliver to the person who asked, or to staff who may still see feedback.
 
-    None for others.
+    None for anybody else.
     """
     if delivery.event != webhooks.Event.ANSWER_FEEDBACK or "conversation_id" in delivery.data:
         return dict(delivery.data)

@@ -1,7 +1,7 @@
 """Merges messages that a client program has stored into a conversation.
 
-The site's own messages do not change: a program can refer to them but not edit them, so that no foreign text
-passes as the site's answer. A request replaces the imported messages that it names, and keeps the others.
+Programs can refer to the site's own messages but not edit them: a program's text must not pass as an answer
+of the site. A request replaces the imported messages that it names, and keeps the others.
 """
 
 import json
@@ -71,8 +71,8 @@ class TooLarge(Exception):
 def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incoming]) -> None:
     """Replace the messages that are stored already, and append the others in order. Idempotent.
 
-    A conversation that exceeds MAX_BYTES, for instance because of the site's own answers, may not grow.
-    Raises Conversation.DoesNotExist, TooMany or TooLarge.
+    A conversation that already exceeds MAX_BYTES, for instance because of the site's own answers, may not
+    grow. Raises Conversation.DoesNotExist, TooMany or TooLarge.
     """
     conversation = recording.lock_conversation(principal, conversation_id)
     size = _bytes_of(conversation.messages.all())
@@ -153,8 +153,8 @@ def _size(row: Message) -> int:
 def _match(stored: Sequence[Message], incoming: Sequence[Incoming]) -> dict[str, Message]:
     """{id in the request: stored message} for the incoming messages that are stored already.
 
-    For a question that a program sent to the site, the program uses an id of its own, which the site does not
-    know. Such a message matches the next stored message with the same text.
+    A program may give its own id, unknown to the site, to a question that it has sent to the site. Such a
+    message matches the next stored message with the same text.
     """
     by_key = {row.client_id: row for row in stored if row.client_id}
     by_id: dict[UUID | None, Message] = {row.pk: row for row in stored}
@@ -205,7 +205,7 @@ def _replace(row: Message, item: Incoming) -> bool:
 
 
 def _said(members: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The members without empty values: `null` and `[]` delete what was stored before."""
+    """The members without empty values, because `null` and `[]` delete a stored value."""
     return {name: value for name, value in members.items() if value} or None
 
 
@@ -228,10 +228,10 @@ def _new(conversation: Conversation, position: int, item: Incoming) -> Message:
 
 
 def _answers(principal: Principal, new: Sequence[Message]) -> dict[UUID, Message]:
-    """{old id: new message} for answers that the site gave without listing their conversation.
+    """{old id: new message} for answers of the site from unlisted conversations.
 
-    Such a message counts as the site's own answer, only for the caller who got the answer, and only if the
-    text is the same apart from links in citations.
+    A message counts as the site's answer only for the caller who got that answer, and only if its text is the
+    same apart from links in citations.
     """
     named = {key: row for row in new if (key := _uuid(row.client_id or ""))}
     originals = Message.objects.filter(

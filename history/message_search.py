@@ -1,8 +1,8 @@
 """Full-text search of a person's own conversations, by title and messages.
 
-A conversation matches if its title contains all the words, or if its messages together do. Words of three or
-more characters match as prefixes. If a person has very many conversations, the messages of old ones match
-only if a single message contains all the words.
+A conversation matches if all the words occur in its title, or if each occurs in one of its messages. Words of
+three or more characters match as prefixes. If a person has very many conversations, the messages of old ones
+match only if a single message contains all the words.
 """
 
 import re
@@ -34,11 +34,11 @@ from .search_words import (
 QUERY_LENGTH = 200
 MAX_WORDS = 20
 MIN_PREFIX = 3  # characters; shorter words match only whole words
-# Markdown's signs before a line or around words, and the lines between the rows of a table.
+# Markdown syntax before a line or around words, and the separator lines of tables.
 MARKUP = re.compile(r"^[ \t:|-]{3,}$|^[ \t]*(?:(?:>|#{1,6}|[*+-])[ \t]+)+|\*\*|\|", re.MULTILINE)
 EXCERPT_RADIUS = 90  # characters shown on either side of a hit
-FIRST_SCAN = 100  # newest conversations that are scanned without the index
-SECOND_SCAN = 400  # scanned next, if no more than these remain, or if the first scan found MIN_FOUND
+FIRST_SCAN = 100  # the number of newest conversations that are scanned without the index
+SECOND_SCAN = 400  # as many are scanned next, if no more remain or the first scan found MIN_FOUND
 MIN_FOUND = 4
 HITS = 3  # messages shown of one conversation
 
@@ -68,11 +68,11 @@ def page(
 ) -> tuple[list[Conversation], Place | None]:
     """Up to `limit` of the caller's conversations that match, newest first.
 
-    Also returns where the next page begins. A conversation matches if its title contains all words of
-    `query`, or if its messages together do. The newest conversations are scanned first, which is fast for
-    frequent words. If that finds some, or if few conversations are left, more are scanned. In the rest, the
-    index finds single messages that contain all the words: looking up frequent words one by one would read
-    most of a person's messages.
+    Also returns where the next page begins. A conversation matches if all words of `query` occur in its
+    title, or if each occurs in one of its messages. The newest conversations are scanned first, which is fast
+    for frequent words. If that finds enough, or if few conversations are left, more are scanned. Older
+    conversations are searched with the index, which only finds single messages with all the words: looking up
+    each frequent word by itself would read most of a person's messages.
     """
     words = _words(query)
     if not words:
@@ -105,7 +105,7 @@ def _has_title(principal: Principal, words: Sequence[str]) -> Coalesce:
 def _read_through(
     principal: Principal, words: Sequence[str], most: int, below: Place | None
 ) -> tuple[list[Conversation], Place | None]:
-    """The matches among the next `most` conversations, and the place where the rest begins."""
+    """The matches among the next `most` conversations, and the place after these."""
     mine = Conversation.objects.owned_by(principal).annotate(titled=_has_title(principal, words))
     read, older = conversation_lists.page(mine, most, below)
     found = {row.pk for row in read if row.titled}  # type: ignore[attr-defined]
@@ -127,8 +127,9 @@ def _are_few(principal: Principal, below: Place) -> bool:
 def _indexed(principal: Principal, words: Sequence[str]) -> ConversationQuerySet:
     """Conversations found by the indexes of messages and titles, then looked up by key.
 
-    The keys are passed as arrays: PostgreSQL overestimates how many rows match a prefix, and would otherwise
-    join all of the person's conversations with the matches. The owner's word limits them to that person.
+    The keys are passed as arrays, because PostgreSQL overestimates how many rows match a prefix, and would
+    join all of the person's conversations with the matches. The owner's word (see search_words) limits the
+    matches to that person.
     """
     mine = Conversation.objects.owned_by(principal)
     said = Message.objects.chosen().filter(_said(principal, words)).order_by()
@@ -205,14 +206,14 @@ def _words(query: str) -> list[str]:
 
 
 def _said(principal: Principal, words: Sequence[str]) -> Func:
-    """The condition that a row matches, as an operator, which uses the index."""
+    """The condition that a row matches, as an operator, so that PostgreSQL uses the index."""
     return _matches(principal, words, template="(%(expressions)s)", arg_joiner=" @@ ")
 
 
 def _read(principal: Principal, words: Sequence[str]) -> Func:
-    """The condition that a row matches, as a function, which uses no index.
+    """The condition that a row matches, as a function, so that PostgreSQL uses no index.
 
-    For rows that are selected by other conditions: the index would first collect everybody's matches.
+    For rows that other conditions select: the index would first collect the matches of all people.
     """
     return _matches(principal, words, function="ts_match_vq")
 

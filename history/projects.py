@@ -38,7 +38,7 @@ class Invalid(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A project with the reader's number of conversations in it."""
+    """A project, with the number of the reader's conversations in it."""
 
     project: Project
     conversations: int
@@ -76,8 +76,8 @@ def as_seen(principal: Principal, project: Project) -> Project:
 def hide_closed(principal: Principal, conversations: Sequence[Conversation]) -> None:
     """Remove projects that the caller is no longer a member of from the caller's conversations.
 
-    Only the objects in memory change, and must not be saved: in the database the conversations keep their
-    project, so that a returning member finds them in it again.
+    Only the objects in memory change; do not save them. In the database, the conversations keep their
+    project, so that a member who rejoins finds them there.
     """
     named = {row.project_id for row in conversations if row.project_id}
     if not named:
@@ -181,7 +181,7 @@ def set_members(principal: Principal, project_id: UUID, members: Audience) -> No
 
 @transaction.atomic
 def leave(principal: Principal, project_id: UUID) -> None:
-    """End the caller's own membership; a membership by group remains.
+    """End the caller's own membership; a membership through a group remains.
 
     Raises Project.DoesNotExist.
     """

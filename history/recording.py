@@ -39,23 +39,21 @@ COPIED_FIELDS = (
     "created_at", "finished_at", "verified",
 )  # fmt: skip
 PURGE_BATCH = 500  # conversations
-RESTORE_TTL = timedelta(hours=1)  # how long a deleted conversation can be restored
-WHOLE_TTL = timedelta(seconds=30)  # for the end of the run of an answer that was shown whole
+RESTORE_TTL = timedelta(hours=1)  # time during which a deleted conversation can be restored
+# An answer whose complete text was shown counts as seen if its run ends within this time.
+WHOLE_TTL = timedelta(seconds=30)
 UNLISTED_TTL = timedelta(hours=1)  # how long unlisted conversations are kept, for repeated requests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnIds:
-    """A stored question with its answer: the owner and the ids.
-
-    There are ids of both messages, of their run and of the request.
-    """
+    """The ids of a stored question, its answer, their run and the request; and the owner."""
 
     principal: Principal
     run_id: UUID
     conversation_id: UUID
     question_id: UUID
-    answer_id: UUID  # if a team answers, that of the first answer
+    answer_id: UUID  # for a team, the first answer
     request_id: str
     created_at: datetime
 
@@ -72,7 +70,7 @@ class NewConversation:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """The outcome of an answer, for :func:`close_answers`."""
+    """The outcome of an answer, as :func:`close_answers` stores it."""
 
     state: Message.State
     content: str
@@ -81,8 +79,9 @@ class Closing:
     citations: Sequence[str] = ()
     followups: Sequence[str] = ()
     usage: dict[str, int] | None = None
-    verification: Sequence[Mapping[str, Any]] | None = None  # rows of chat.statements; None: not verified
-    grade: str = ""  # of history.tally.Grade
+    # Statements in the form of chat.statements; None if not verified.
+    verification: Sequence[Mapping[str, Any]] | None = None
+    grade: str = ""  # a value of history.tally.Grade
 
 
 @transaction.atomic
@@ -147,7 +146,7 @@ def last_position(conversation: Conversation, *, chosen: bool = False) -> int:
 def go_back(conversation: Conversation, position: int) -> None:
     """End the chosen branch at a message of any branch; later messages remain unchosen.
 
-    START goes back before the first message. The caller has locked the conversation.
+    START selects the position before the first message. The caller has locked the conversation.
     """
     path = Branches(conversation.pk).path_to(position)
     messages = conversation.messages
@@ -171,7 +170,7 @@ def copy_shared(
 ) -> Conversation:
     """Create the caller's own conversation from messages of a shared one.
 
-    The messages are copied with their sources as the caller may see them; the originals do not change.
+    The messages are copied with those sources that the caller may see; the originals do not change.
     """
     conversation = open_conversation(principal, title=title[:TITLE_LENGTH])
     sources = []
@@ -217,7 +216,7 @@ def timestamp(moment: datetime) -> str:
 
 
 def set_scope(conversation: Conversation, scope: str) -> None:
-    """Set the scope in which the next questions of a locked conversation are searched."""
+    """Set the search scope for the next questions of a locked conversation."""
     conversation.scope = scope
     conversation.save(update_fields=["scope"])
 
@@ -269,7 +268,7 @@ def record_context(
     """Store the sources and steps of an answer before its text is shown.
 
     Each source has the columns of Source, with ranks from 1, and the `public_id` of its document. `verified`
-    names who verified the text (`by`), and the last day on which it is valid (`until`).
+    contains who verified the text (`by`) and the last day on which it is valid (`until`).
     """
     parameters = {
         "answer": answer_id,
@@ -284,7 +283,7 @@ def record_context(
 
 
 def record_quotes(answer_id: UUID, quotes: Mapping[int, Sequence[tuple[int, int]]]) -> None:
-    """Store the character ranges of each source (by rank) that the answer quotes."""
+    """Store the character ranges that the answer quotes from each source, by the source's rank."""
     parameters = {"answer": answer_id, "quotes": json.dumps(quotes)}
     rows("record_quotes", parameters, SQL)
 
@@ -362,8 +361,9 @@ def pin(principal: Principal, conversation_id: UUID, *, pinned: bool) -> None:
 def saw(conversation: Conversation, *, whole: bool = False, ended: datetime | None = None) -> None:
     """Mark all answers of the conversation as seen by its owner.
 
-    With `whole`, also one whose text was shown whole while its run is still looking for follow-up questions.
-    `ended` is the end of the newest answer that was shown, which may be later than the given row.
+    With `whole`, this includes an answer whose complete text was shown although its run is still generating
+    follow-up questions. `ended` is the time at which the newest shown answer ended; it may be newer than the
+    given row.
     """
     now = timezone.now()
     unfinished = whole and conversation.messages.filter(state__in=Message.UNFINISHED).exists()
@@ -411,10 +411,10 @@ def restore(principal: Principal, conversation_id: UUID) -> None:
 def purge() -> int:
     """Delete conversations that can no longer be restored, and unlisted ones.
 
-    None under a legal hold. Deletes at most PURGE_BATCH conversations, and none that another process is
-    deleting: two processes that delete the rows of a conversation in different orders would wait for each
-    other. Reads with all rights, because the sources of answers are deleted too, and nobody is signed in
-    here. Returns the number of rows.
+    Skips conversations under a legal hold. Deletes at most PURGE_BATCH conversations, and none that another
+    process is deleting: two processes that delete the rows of a conversation in different orders would wait
+    for each other. Runs with the right to read everything, because the sources of answers are deleted too and
+    there is no signed-in person. Returns the number of rows.
     """
     now = timezone.now()
     gone = Q(deleted_at__lt=now - RESTORE_TTL) | Q(listed=False, updated_at__lt=now - UNLISTED_TTL)

@@ -1,8 +1,8 @@
 """The words under which messages are indexed.
 
-PostgreSQL gets words instead of text, so that neither its parser nor its locale matters. Each message is also
-indexed under a word that names its owner. The index itself then limits a search to one person's messages,
-however common a search term is in the messages of others.
+PostgreSQL receives the words and not the text, so that neither its parser nor its locale matters. Each
+message is also indexed under a word that names its owner, so that the index itself limits a search to one
+person's messages, however common a search term is in other people's messages.
 """
 
 from django.contrib.postgres.fields import ArrayField
@@ -15,7 +15,7 @@ WORD_LENGTH = 100  # characters; PostgreSQL refuses a word of more than 2,046 by
 
 
 def words_of(text: str, *, stored: bool = True) -> list[str]:
-    """Each word once, in order; scripts without spaces as pairs of characters."""
+    """The words of a text, each once, in order; pairs of characters in scripts without spaces."""
     return list(dict.fromkeys(word[:WORD_LENGTH] for word in search_text(text, stored=stored).split()))
 
 

@@ -30,10 +30,11 @@ from .models import Conversation, Message, OpenedShare, Share, ShareQuerySet
 DEFAULT_DAYS = 30
 MAX_OPEN = 500  # per person
 MAX_COUNTED = 99
-MAX_NAMED = 20  # readers of a share that a page lists by name
+MAX_NAMED = 20  # readers of a share whom a page lists by name
 LONGEST = timedelta(days=3_660)
 NO_SHARE = UUID(int=0)
-# The rule for reading documents, applied to a share. The statement takes equally long for every access list.
+# The same rule as for reading documents, applied to a share. The statement takes the same time for every
+# access list.
 IS_OPEN_TO = """
 SELECT %(list)s IN (
     SELECT mine.access_list_id FROM ingestion_readable_entries(%(reader)s) AS mine
@@ -112,7 +113,7 @@ def create(
 def _record(action: AuditEntry.Action, owner: Principal, subject: Subject) -> None:
     """Write an audit entry about an owner's link.
 
-    It has numbers, dates and readers, but no content.
+    The entry has numbers, dates and readers, but no content.
     """
     person = User.objects.get(pk=owner.user_id)
     record(action, actor=person, person=person, subject=subject)
@@ -127,7 +128,7 @@ def renew(principal: Principal, share_id: UUID) -> tuple[Share, str]:
     # A share that is revoked at the same time remains revoked.
     Share.objects.filter(pk=share.pk).update(digest=digest_of(token))
     if share.access_list.entries.filter(user=None, group=None).exists():
-        # Forget who opened it: readers who are not named in the share knew only the former URL.
+        # Forget who has opened the share: readers who are not named in it only knew the former URL.
         OpenedShare.objects.filter(share=share).delete()
     _record(AuditEntry.Action.SHARE_RENEWED, principal, str(share.pk))
     return share, token
@@ -212,9 +213,9 @@ def with_own_groups(shares: ShareQuerySet, own_groups: Collection[int]) -> Share
 
 
 def readers_of(share: Any) -> str:
-    """The audience of a share in words for its owner: “Pursers, Ines Calder”.
+    """The audience of a share as text for its owner, such as “Pursers, Ines Calder”.
 
-    The share must be from :func:`with_readers`.
+    The share must come from :func:`with_readers`.
     """
     if share.for_everyone:
         return gettext("everyone who signs in")
@@ -230,10 +231,7 @@ def groups_of(reader: User) -> frozenset[int]:
 
 
 def shared_with(share: Share, own_groups: Collection[int]) -> str:
-    """The audience of a share in words for a reader.
-
-    Of the groups, only the reader's own are named.
-    """
+    """The audience of a share as text for a reader, which names only the reader's own groups."""
     entries = share.access_list.entries.all()
     if any(entry.user_id is None and entry.group_id is None for entry in entries):
         return gettext("everyone who signs in")

@@ -1,4 +1,4 @@
-"""The line that marks a verified answer."""
+"""The signature line of a verified answer."""
 
 from collections.abc import Mapping
 from datetime import date

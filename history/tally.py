@@ -8,8 +8,8 @@ from typing import Any
 from django.utils.translation import gettext, gettext_noop, ngettext
 
 # UNSURE is shown above passages that do not answer the question. LIKELY is shown above a passage that has the
-# words of the question and the kind of thing that is asked for, but may mean something else. Citations below
-# these sentences confirm nothing.
+# words of the question and the kind of information asked for, but may be about something else. Citations
+# below these sentences confirm nothing.
 UNSURE = gettext_noop("No exact answer found. The closest passages:")
 LIKELY = gettext_noop("This may answer your question:")
 HEDGES = (UNSURE, LIKELY)
@@ -21,10 +21,10 @@ class Grade:
     Programs read this value instead of the answer's first line.
     """
 
-    GIVEN = "given"  # the answer, or at least a part of it
+    GIVEN = "given"  # an answer, or at least a part of one
     SEVERAL = "several"  # several passages may answer, in different ways
     LIKELY = "likely"
-    CLOSEST = "closest"  # only passages close to the question
+    CLOSEST = "closest"  # no answer, only passages close to the question
     NONE = "none"  # nothing was found
 
 
@@ -40,7 +40,7 @@ class Tally:
     uncited: int = 0
     by_model: int = 0  # those of `found` that only the language model's second look supports
     unclear: int = 0  # statements in words that differ too much from the cited source to tell
-    verified_by: str = ""  # who vouches for a verified answer, and so for statements that were not found
+    verified_by: str = ""  # who verified the answer, including statements that were not found in its sources
 
     @property
     def cited(self) -> int:
@@ -48,7 +48,7 @@ class Tally:
 
     @property
     def summary(self) -> str:
-        """One line on the citations; empty for an answer without any."""
+        """A line about the citations; empty for an answer without citations."""
         if not self.cited:
             return ""
         if self.is_confirmed:
@@ -119,7 +119,7 @@ class Tally:
 
     @property
     def rest(self) -> str:
-        """One line on statements without citations; empty if there are none."""
+        """A line about statements without citations; empty if there are none."""
         if not self.uncited:
             return ""
         if self.verified_by:
@@ -150,11 +150,11 @@ def tally(
 
 
 def is_by_model(row: Mapping[str, Any]) -> bool:
-    """Whether nothing but the language model's second look supports a stored statement."""
+    """Whether a stored statement is supported only by the language model's second look."""
     proven = [proof for proof in row.get("proofs", ()) if proof["verdict"] in ("quoted", "supported")]
     return bool(proven) and all(proof.get("by_model") for proof in proven)
 
 
 def is_unclear(row: Mapping[str, Any]) -> bool:
-    """Whether a stored statement was not found because its words differ too much to tell."""
+    """Whether a statement was not found only because its wording differs too much to compare."""
     return row["verdict"] == "not_found" and any(proof.get("unclear") for proof in row.get("proofs", ()))

@@ -1,6 +1,6 @@
-// The admin: accessible names for elements that Django's own scripts and lists leave without one.
-// Runs once the pickers are made, and again whenever the page gets more. A click in the cell of a row's checkbox
-// toggles the checkbox. A summary of errors gets the focus, which Django's script would give to the first field.
+// Accessibility of the admin: adds accessible names that Django's scripts and lists lack.
+// Runs when Select2 has created the autocomplete fields, and again whenever fields are added. A click anywhere in a
+// checkbox's cell toggles the checkbox. Focuses the summary of errors; Django's script would focus the first field.
 
 const textOf = element => element?.textContent.replace(/:\s*$/, '').trim();
 
@@ -26,7 +26,7 @@ function addNames() {
     for (const part of ['.select2-selection', '.select2-selection__rendered', '.select2-search__field'])
       name(shown?.querySelector(part), words);
   }
-  // Between the chosen rows, which are items of a list, the script puts a button that removes them all.
+  // Select2 puts its “remove all” button among the items of the list of selected rows.
   for (const button of document.querySelectorAll('ul > .select2-selection__clear'))
     button.setAttribute('role', 'listitem');
   for (const field of document.querySelectorAll('#result_list td :is(input, select), .datetime input'))
@@ -51,5 +51,5 @@ document.addEventListener('click', ({ target, shiftKey }) => {
 addNames();
 window.addEventListener('load', addNames);
 window.addEventListener('load', () => document.querySelector('.error-summary')?.focus());
-// Another script creates the pickers, at an unknown time.
+// Select2 creates the autocomplete fields at an unknown time.
 new MutationObserver(addNames).observe(document.body, { childList: true, subtree: true });

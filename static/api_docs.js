@@ -1,6 +1,5 @@
-// Shows the description of the API with Swagger UI.
-// Reads the description's address from data-schema of #api.
-// Adds the CSRF token to requests that are tried from the page.
+// Shows the API description in Swagger UI. Reads the description's URL from `data-schema` of #api. Adds the CSRF
+// token to requests that are sent from the page.
 
 const place = document.querySelector('#api');
 const token = () => document.cookie.match(/(?:^|; )(?:__Host-)?csrftoken=([^;]+)/)?.[1];

@@ -1,6 +1,6 @@
-// Files attached to a question: uploaded one after the other, watched until they have been read, and removed again.
-// Loaded by portal.js when a page shows attached documents, or a file is chosen, pasted or dropped.
-// Posts one file at a time and receives the members of an upload, and `scope: {value, words}`.
+// Attaches files to a question: uploads them one at a time, shows when they have been read, and removes them.
+// portal.js loads this module when a page shows attached documents, or a file is chosen, pasted or dropped. Posts
+// one file at a time. The response has the members described in upload.js, and `scope: {value, words}`.
 
 const EVERY = 2000;
 const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'webp', 'image/gif': 'gif' };
@@ -8,15 +8,15 @@ const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'web
 export function begin({ $, $$, t, parsed, say, toast, show }) {
   const form = $('#composer');
   const list = $('#attached');
-  const [readable, unread] = $$('ul', list); // those that failed have lines of their own, always in sight
+  const [readable, unread] = $$('ul', list); // failed files are listed separately, so that they stay visible
   const count = $('#attached-count');
   const scope = $('#scope');
   const { url, status, icons } = list.dataset;
-  const waiting = []; // files that are still to be sent
-  let sending = null; // the promise of the last of them
-  let failed = false; // whether one of them was refused
+  const waiting = []; // files that have not been sent yet
+  let sending = null; // the promise of the upload loop; null if none is running
+  let failed = false; // whether a file was refused
 
-  // A file from the clipboard has the same name each time.
+  // Pasted images all have the same name, so add the time to it.
   function named(file, pasted) {
     if (!pasted || !/^image\.\w+$/.test(file.name)) return file.name;
     const now = new Date();
@@ -57,7 +57,7 @@ export function begin({ $, $$, t, parsed, say, toast, show }) {
       say(`${$('bdi', item).textContent}: ${tone === 'danger' ? `${words}. ${detail}` : `${words}.`}`);
     if (tone !== 'danger') return;
     setApart(item);
-    leaveOut(item); // a search could find nothing in it
+    leaveOut(item); // a search would find nothing in this file
   }
 
   function setApart(item) {
@@ -75,7 +75,7 @@ export function begin({ $, $$, t, parsed, say, toast, show }) {
     scope.value = value;
     showChosen();
   }
-  // Search in the other documents of the list, or in everything, if this one was searched.
+  // If this document was in the scope, search the remaining documents of the scope, or everything if none remain.
   function leaveOut(item) {
     if (!scope.value.includes(item.dataset.document)) return showChosen();
     const others = $$('[data-document]:not(.danger)', list).filter(each => each !== item && !each.hidden);
@@ -84,14 +84,13 @@ export function begin({ $, $$, t, parsed, say, toast, show }) {
     for (const option of $$('[data-attached]', scope))
       if (!option.selected && option.value.includes(item.dataset.document)) option.remove();
   }
-  // Show chips for the documents that are searched, whatever else was chosen meanwhile, and for those that failed.
+  // Show a chip for each document in the current scope and for each failed file.
   function showChosen() {
     for (const item of $$('[data-document]', list))
       item.hidden = !(item.matches('.danger') || scope.value.includes(item.dataset.document));
     showCount();
   }
-  // On a phone, one line shows only the beginning of a long list, so a text says how many there are and how many
-  // failed.
+  // On a phone, the list is one line that may be cut off, so state how many files there are and how many failed.
   function showCount() {
     const [shown, failures] = [readable, unread].map(part => {
       const { length } = $$('li:not([hidden])', part);
@@ -155,7 +154,7 @@ export function begin({ $, $$, t, parsed, say, toast, show }) {
           resolve();
           return;
         }
-        // Other files may have been removed meanwhile.
+        // Other files may have been removed during the upload.
         const chosen = scope.value.startsWith('document:') ? scope.value.slice(9).split(',') : [];
         const value = `document:${[...new Set([...chosen, made.id])].join(',')}`;
         choose(value, value === reply.scope.value ? reply.scope.words : t('Only the attached documents'));
@@ -187,7 +186,7 @@ export function begin({ $, $$, t, parsed, say, toast, show }) {
         }
       }
     } catch {
-      /* offline: the next round asks again */
+      /* offline: try again in the next round */
     }
     setTimeout(look, EVERY);
   }
@@ -213,7 +212,7 @@ export function begin({ $, $$, t, parsed, say, toast, show }) {
       waiting.push(...[...files].map(file => [file, named(file, pasted)]));
       sending ??= sendAll();
     },
-    // Resolves when no upload is under way, with whether all files have arrived.
+    // Resolves when no upload is running; the value says whether all files have arrived.
     async arrived() {
       await sending;
       return !failed;
@@ -221,7 +220,7 @@ export function begin({ $, $$, t, parsed, say, toast, show }) {
     get busy() {
       return Boolean(sending);
     },
-    // The names of those that failed.
+    // The names of the files that failed.
     get unread() {
       return $$('bdi', unread).map(({ textContent }) => textContent);
     },

@@ -1,6 +1,6 @@
-// The page of a document: moves between the hits of “Find in this document” without reloading the page.
-// Enter in the field goes on to the next hit, Shift and Enter to the one before. A hit on another page is a link.
-// Without this module each step is a link.
+// The page of a document: moves between the hits of “Find in this document” without reloading the page. Enter in
+// the field moves to the next hit, Shift and Enter to the previous one. A hit on another page is opened as a link.
+// Without this module, every step is a link.
 
 const finder = document.querySelector('[data-finder]');
 const steps = [...(finder?.querySelectorAll('[data-hit-step]') ?? [])];
@@ -47,9 +47,9 @@ field?.addEventListener('keydown', event => {
   event.preventDefault();
   go(steps[event.shiftKey ? 0 : 1]);
 });
-// A fragment would take away the focus that the next page gives to the field.
+// With a fragment in the URL, the field on the next page would lose its focus.
 field?.form.setAttribute('action', location.pathname);
-// After a search the first hit comes into view, and the field keeps the focus for Enter.
+// After a search, scroll to the first hit, but keep the focus in the field so that Enter moves on.
 if (current()) {
   current().scrollIntoView({ block: 'center' });
   if (!matchMedia('(pointer: coarse)').matches) field.focus({ preventScroll: true });

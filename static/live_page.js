@@ -1,13 +1,12 @@
-// A page about what the worker does: the start page while the first documents are read, documents in the admin,
-// a change of many documents, a run of the proof.
-// Fetches the page it is on every 3 seconds while something in it is `data-running`, or a document is unfinished,
-// and copies the regions marked `data-live` and the cells of documents that have changed.
-// If the running element has `data-reload`, the page is reloaded once it has ended.
+// Updates pages about work in progress: the start page while the first documents are read, documents in the admin,
+// a bulk change, a run of the proof. Fetches the current page every 3 seconds while it has a `data-running` element
+// or an unfinished document, and copies the `data-live` regions and the cells of documents that have changed. If
+// the running element has `data-reload`, reloads the page when the work has ended.
 
 const EVERY = 3000;
 const SHOWN = ['state', 'reason', 'page_count', 'title', 'language'];
 
-// The cell of each row of the admin's list by the row's document, or the fields of one document's page.
+// Maps documents to elements: the cells of an admin list, or the fields on the page of one document.
 function cellsByName(page) {
   const found = new Map();
   for (const row of page.querySelectorAll('#result_list tbody tr')) {
@@ -22,10 +21,10 @@ const isUnfinished = cell => cell?.textContent.trim().startsWith('…');
 const isRunning = () =>
   document.querySelector('[data-running]') || [...cellsByName(document).values()].some(isUnfinished);
 
-// The content of a region without the tokens of its forms, which differ each time.
+// What a region shows. Its HTML cannot be compared, because it contains CSRF tokens, which differ in each response.
 const told = region => `${region.textContent} ${region.querySelector('progress')?.value}`;
 
-// A region that contains the keyboard focus stays unchanged until its task has ended.
+// Do not replace a region that contains the focus until its work has ended.
 function copyRegions(page) {
   for (const region of document.querySelectorAll('[data-live]')) {
     const fresh = page.getElementById(region.id);
@@ -49,7 +48,7 @@ async function refresh() {
     const reply = document.hidden ? null : await fetch(location.href);
     const page = reply?.ok && new DOMParser().parseFromString(await reply.text(), 'text/html');
     const ended = document.querySelector('[data-reload]') && page && !page.querySelector('[data-reload]');
-    // A redirect means that the person was signed out meanwhile.
+    // A redirect means that the person has been signed out.
     if (reply?.redirected || ended) {
       location.reload();
       return;
@@ -59,7 +58,7 @@ async function refresh() {
       copyCells(page);
     }
   } catch {
-    /* offline: the next round asks again */
+    /* offline: try again in the next round */
   }
   refreshSoon();
 }

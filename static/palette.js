@@ -1,10 +1,9 @@
-// The palette: fetched when it is first opened, and again for each query. Focus stays in its box; the arrow keys move
-// through the options, Enter follows the current one. Without an option, Enter searches the conversations.
-// Besides the places that the server finds, the palette offers the actions of the page itself: [data-acts], the buttons
-// and the menu of the bar, and the last sources.
-// begin() returns open().
+// The command palette. Its HTML is fetched when it opens, and again for each query. The focus stays in the text
+// box; the arrow keys select an option, and Enter activates it. Without an option, Enter searches the
+// conversations. Besides the pages that the server finds, the palette offers actions of the current page:
+// [data-acts], the buttons and the menu of the bar, and the last answer's sources. begin() returns open().
 
-const PAUSE = 120; // ms without a key before the query is sent
+const PAUSE = 120; // ms after the last key press before the query is sent
 
 export function begin({ $, $$, t, parsed }, address) {
   let dialog;
@@ -17,7 +16,7 @@ export function begin({ $, $$, t, parsed }, address) {
     return parsed(await answer.text());
   }
 
-  // The buttons and links of the last turn (of the page, if it has no turns), and those of the bar.
+  // The buttons and links of the last turn (or of the page if it has no turns), and those of the bar.
   function actions(query) {
     const scope = $$('.turn').at(-1) ?? $('main');
     const targets = new Set([...$$('[data-acts]', scope), ...$$('.bar :is(a.button, .menu .row)')]);
@@ -37,7 +36,7 @@ export function begin({ $, $$, t, parsed }, address) {
     );
     return { found: query && begins.length ? begins : found, first: begins.length > 0 };
   }
-  // The actions come before the places if one of them begins with the query, otherwise after them.
+  // List actions before the server's results if an action begins with the query, otherwise after them.
   function addActions() {
     const list = $('#palette-list', dialog);
     const { found, first } = actions($('[role=combobox]', dialog).value.trim());
@@ -75,7 +74,8 @@ export function begin({ $, $$, t, parsed }, address) {
   function mark(option) {
     for (const each of options()) each.setAttribute('aria-selected', each === option);
     const box = $('[role=combobox]', dialog);
-    box.setAttribute('aria-expanded', String(!$('#palette-list', dialog).hidden)); // a list box must not be empty
+    // ARIA does not allow an empty list box.
+    box.setAttribute('aria-expanded', String(!$('#palette-list', dialog).hidden));
     if (option) box.setAttribute('aria-activedescendant', option.id);
     else box.removeAttribute('aria-activedescendant');
     option?.scrollIntoView({ block: 'nearest' });
@@ -91,7 +91,7 @@ export function begin({ $, $$, t, parsed }, address) {
     mark($('[role=combobox]', dialog).value ? options()[0] : null);
   }
 
-  // Light, dark, or as the device is; the settings keep it. Shown once they have.
+  // Store the theme (light, dark or system) in the settings, then apply it.
   async function choose(theme) {
     const form = $('form[method=post]', dialog);
     const body = new FormData(form);
@@ -119,7 +119,7 @@ export function begin({ $, $$, t, parsed }, address) {
     }
   }
 
-  // With what typed() returns once the palette has come.
+  // Open the palette. When it has loaded, its text box gets the text that typed() returns.
   let opening = false;
   async function open(typed) {
     if (dialog?.open || opening) return;
@@ -143,7 +143,7 @@ export function begin({ $, $$, t, parsed }, address) {
         choose(appearance);
       }
       const followed = event.target.closest('a');
-      // Clear the words that led to another page, in case this page stays or is shown again by Back.
+      // Clear the search field: this page may stay open, or be shown again by Back.
       if (followed && $('#find')) $('#find').value = '';
       if (event.target === dialog || followed) dialog.close();
     });

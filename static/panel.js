@@ -1,6 +1,6 @@
-// The source panel: fetched when opened, cached for 30 seconds at most, part of the history, so that Back closes it.
-// Requests GET source/<answer>.<citation>/ and puts the HTML it receives into #source.
-// begin() returns show(link), prefetch(link) and card(link), which shows a card beside a citation.
+// The source panel. Its HTML is cached for at most 30 seconds; the panel has a history entry, so that Back closes
+// it. Requests GET source/<answer>.<citation>/ and puts the received HTML into #source. begin() returns show(link),
+// prefetch(link) and card(link), which shows a card beside a citation.
 
 // On a shared page a source is cached for only a second: the share, or the reader's rights, may be revoked at any time.
 const FRESH = 'shared' in document.body.dataset ? 1000 : 30000;
@@ -16,7 +16,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
   let opened = 0;
   let zoom = 1;
 
-  // A note with a button that tries again.
+  // An error message with a “try again” button.
   function failureNote(text) {
     const note = parsed(
       `<div class="note danger" role="alert"><div><p></p><div class="actions">
@@ -45,7 +45,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     return promise;
   }
 
-  // Links of the server become tabs: one Tab stop, arrow keys inside.
+  // Turn the links that the server sent into tabs: one Tab stop, with arrow keys between them.
   function setUpTabs() {
     const bar = $('.tabs', aside);
     const view = $('#view', aside);
@@ -67,7 +67,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     rove(bar);
     for (const tab of $$('a', bar)) tab.tabIndex = tab.getAttribute('aria-selected') === 'true' ? 0 : -1;
   }
-  // If a source has several citations, only the opened one is current.
+  // Several citations may refer to the same source; mark only the opened one as current.
   function markCitations(query) {
     for (const link of $$('[data-source][aria-current]', main)) link.removeAttribute('aria-current');
     if (!query) return;
@@ -89,19 +89,19 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     markCitations(query);
     aside.hidden = false;
     main.inert = COVERS.matches;
-    aside.scrollTop = 0; // not where another source, or another view of this one, was left
+    aside.scrollTop = 0; // not the scroll position of the previous source or view
     setUpStage();
     // The title includes the marked words, because few screen readers announce marks within the text.
     const said = [markedWords(aside), verdictOf(aside)?.textContent.trim().replace(/\s+/g, ' ')]
       .filter(Boolean)
       .join('. ');
     if (said) $('#source-title').setAttribute('aria-description', said);
-    // Cited words far down a long section; under a page's image the image comes first.
+    // Scroll to the cited words in a long section, unless there is an image of the page, which comes first.
     const word = $('mark', aside);
     const view = word && !$('img', aside) && word.getBoundingClientRect();
     if (view && view.bottom > innerHeight) aside.scrollTop += view.top - innerHeight / 3;
   }
-  // The image of a page: its size, and the marked words in view.
+  // Set up the image of a page: restore its size, and scroll to the marked words.
   function setUpStage() {
     const stage = $('.stage', aside);
     if (!stage) return;
@@ -210,7 +210,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     aside.replaceChildren();
     markCitations();
   }
-  // Go back in the history if the panel is part of it: while Chromium goes back, it reports no focus to screen readers.
+  // Go back if the panel has a history entry. Screen readers miss a focus change while Chromium goes back.
   function leavePanel() {
     if (history.state?.panel) history.back();
     else {
@@ -263,7 +263,8 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
       $('.cite[aria-current]', main)?.scrollIntoView({ block: 'center' });
   }
 
-  // ---- The card of a citation: what it leads to, while it is pointed at or focused. --------------------------------
+  // ---- The card of a citation: previews the source while the citation is hovered or focused.
+  // --------------------------------
   const card = document.createElement('div');
   card.className = 'cite-card';
   card.id = 'cite-card';
@@ -272,7 +273,8 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
   async function showCard(link) {
     hideCard();
     carded = link;
-    link.removeAttribute('title'); // the card says more, and a screen reader would say the name twice
+    // The card replaces the tooltip, and a screen reader would read the name twice.
+    link.removeAttribute('title');
     let panel;
     try {
       panel = parsed(await fetchSource(queryOf(link.href)));
@@ -287,7 +289,8 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     place.textContent = $('.source-head > .meta', panel)?.textContent ?? '';
     const words = document.createElement('q');
     words.textContent = markedWords(panel);
-    for (const known of [title, place]) known.setAttribute('aria-hidden', 'true'); // the link's name has them
+    // The link's accessible name contains them.
+    for (const known of [title, place]) known.setAttribute('aria-hidden', 'true');
     const said = [words.textContent && words, verdictOf(panel)?.cloneNode(true)].filter(Boolean);
     card.replaceChildren(title, place, ...said);
     main.append(card);
@@ -330,7 +333,8 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
       const url = `${base}?${query}`;
       if (history.state?.panel) history.replaceState({ panel: true }, '', url);
       else if (aside.hidden) {
-        // On the way back a fragment would take the focus, and the view, from the citation.
+        // When the browser goes back, a fragment in the URL would move focus and scroll position away from the
+        // citation.
         if (location.hash) history.replaceState(history.state, '', location.pathname + location.search);
         history.pushState({ panel: true }, '', url);
       } else history.replaceState(null, '', url);

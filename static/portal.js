@@ -1,6 +1,7 @@
-// The portal: every page and every form works without it. The order matters, because listeners are called in this
-// order. Each module has one subject; in production all are served as one file (chatsite/joined_files.py).
-// Loads stream.js on the page of a conversation, and panel.js, palette.js and attach.js when they are needed.
+// The scripts of the portal; every page and form also works without them. The order matters, because listeners are
+// called in the order in which they were added. In production all modules are served as one file
+// (chatsite/joined_files.py).
+// Loads stream.js on the page of a conversation, and panel.js, palette.js and attach.js on demand.
 import './scripts/portal/overlays.js';
 import './scripts/portal/conversation_list.js';
 import './scripts/answers/terms.js';

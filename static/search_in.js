@@ -1,8 +1,8 @@
-// The page of “Search in”: what is found changes while one types. Posts the form as its button “Find” does, and takes
-// the two parts of the page that are found anew. Ticks stay, for they are posted too.
-// Without this module the button finds.
+// The page “Search in”: updates the results as the person types. Posts the form like its button “Find”, and
+// replaces the two parts of the page that depend on the search. Selected checkboxes are posted too, so they are
+// kept. Without this module, the button “Find” does the same.
 
-const PAUSE = 150; // ms without a key before the words are sent
+const PAUSE = 150; // ms after the last key press before the text is sent
 
 const form = document.querySelector('form.search-in');
 let waiting;
@@ -26,4 +26,4 @@ function findSoon() {
 
 const words = form.querySelector('#q');
 words?.addEventListener('input', findSoon);
-if (words && words.value !== words.defaultValue) findSoon(); // typed before this module was loaded
+if (words && words.value !== words.defaultValue) findSoon(); // the person typed before this module was loaded

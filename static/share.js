@@ -1,12 +1,11 @@
-// The page that shares a conversation: creates the link in place and copies it in the same step. Says beforehand what
-// the chosen readers may miss.
-// Posts the form and takes the note with the link, and the list of links, from the page that comes back.
-// Without this module, or without a clipboard, the form leads to that page, where the link can be copied.
+// The page that shares a conversation: creates the link and copies it in one step. Warns beforehand which parts the
+// selected readers will not see. Posts the form, and takes the note with the link and the list of links from the
+// returned page. Without this module or a clipboard, the form opens that page, where the link can be copied.
 
 const form = document.querySelector('form[data-creates]');
 const button = form?.querySelector('button.primary');
 
-class Refused extends Error {} // `cause` is the server's note
+class Refused extends Error {} // `cause` is the server's error message
 
 async function create(body) {
   const reply = await fetch(form.action, { method: 'POST', body, redirect: 'manual' });
@@ -39,7 +38,7 @@ if (button && navigator.clipboard?.write && window.ClipboardItem) {
     const link = created.then(({ note }) => note.querySelector('[data-copy-text]').dataset.copyText);
     const text = link.then(address => new Blob([address], { type: 'text/plain' }));
     text.catch(() => {}); // a failure is shown below, even if the clipboard does not wait for the text
-    // Begin at once: writing to the clipboard is allowed only in response to a key or a click.
+    // Call this first: browsers only allow writing to the clipboard right after a key press or click.
     const copied = navigator.clipboard.write([new ClipboardItem({ 'text/plain': text })]).then(
       () => true,
       () => false,
@@ -61,7 +60,7 @@ if (button && navigator.clipboard?.write && window.ClipboardItem) {
     } catch (error) {
       if (!(error instanceof Refused)) say(failure());
       else if (error.cause) say(error.cause);
-      else form.submit(); // leads to the form to sign in, or to the page that says what is wrong
+      else form.submit(); // opens the sign-in page, or the page with the error
     } finally {
       button.removeAttribute('aria-busy');
     }
@@ -82,11 +81,13 @@ async function foresee() {
   const note = document.querySelector('#foreseen');
   const now = note.querySelector('div');
   if (next.textContent === now.textContent) return;
-  note.style.minBlockSize = `${note.offsetHeight}px`; // the button below stays under the pointer
+  // So that the button below does not move away from the pointer.
+  note.style.minBlockSize = `${note.offsetHeight}px`;
   now.replaceWith(document.adoptNode(next));
 }
 for (const name of ['input', 'change'])
   form?.addEventListener(name, () => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => foresee().catch(() => {}), 300); // if this fails, the page says it once the link exists
+    // On failure, the page shows the warning after the link was created.
+    waiting = setTimeout(() => foresee().catch(() => {}), 300);
   });

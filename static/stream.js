@@ -1,4 +1,4 @@
-// A conversation while its answers arrive. `now` is what the page waits for; each module of scripts/stream/ has one part.
+// The page of a conversation while answers arrive. `now` has the runs and the question that the page waits for.
 // Sends: ask {key, text, seen, scope}, follow {run, after}, wait {first}, stop {run}.
 // Receives: accepted, asked, branched, refused, and frames {seq, place, messages} for the answer's view.
 import { answerView } from './scripts/stream/answer_view.js';
@@ -10,10 +10,10 @@ export function begin(tools) {
   const { $, $$, t, parsed, say, tell, enliven, conversation, state, mark, tellTabs } = tools;
   const thread = $('#thread');
   const now = {
-    run: tools.run, // whose answer is being written
+    run: tools.run, // the run whose answer is being written
     ending: null, // the run whose follow-up questions are awaited
-    asking: null, // the question that was sent and not yet accepted
-    stopping: null, // the run that is to be stopped
+    asking: null, // the question that was sent but not yet accepted
+    stopping: null, // the run that the person wants to stop
   };
   const title = pageTitle(tools);
   const view = answerView(tools, now, title, {
@@ -62,8 +62,8 @@ export function begin(tools) {
     showSeen();
     waitForQuestion();
   }
-  // Report what was shown while the page was visible, so that no other page shows it as new, even if this page is left
-  // at once.
+  // Report at once which answers were shown while the page was visible, so that other pages do not mark them as
+  // new.
   function showSeen() {
     if (document.hidden || now.run) return;
     const body = new FormData();
@@ -77,7 +77,8 @@ export function begin(tools) {
     tellTabs();
   }
 
-  // ---- Questions. --------------------------------------------------------------------------------------------------
+  // ---- Questions
+  // --------------------------------------------------------------------------------------------------
   // Appends turns to the thread, replacing those that were incomplete.
   function append(html) {
     const fresh = parsed(html);
@@ -99,7 +100,7 @@ export function begin(tools) {
     scroll.follow();
     scroll.keepUp();
   }
-  // Shows a question asked on another device or in another tab. Typed text stays in the box.
+  // Show a question asked on another device or in another tab; the text in the box is kept.
   function showAskedElsewhere({ run, html }) {
     view.drawFrames();
     if (scroll.isAtEnd()) scroll.follow();
@@ -115,24 +116,26 @@ export function begin(tools) {
   function showRefused({ key, code, message }) {
     const { asking } = now;
     const isMine = asking && key === asking.key;
-    // Asked meanwhile in another tab: its answer is shown, and what was typed here stays in the box.
+    // Another tab has asked a question first: show its answer, and keep the text in the box.
     if (isMine && code === 'generation_in_progress' && !now.run) state.overtaken(asking.text, message);
     else if (isMine) {
       forgetQuestion();
       state.refused(message, code === 'busy');
     } else if (now.run) location.reload();
   }
-  // The last position on this page; the ids of turns and answers end with their positions.
+  // The last position on this page: the ids of turns and answers end with positions.
   const lastPlace = () => Math.max(-1, ...$$('.turn, .answer', thread).map(({ id }) => +id.slice(2)));
   function waitForQuestion() {
     if (socket.isOpen() && !now.run && !now.ending) socket.send({ type: 'wait', first: 1 + lastPlace() });
   }
 
-  // ---- What the socket brings. -------------------------------------------------------------------------------------
+  // ---- Messages of the socket
+  // -------------------------------------------------------------------------------------
   function opened() {
     const { run, ending, asking, stopping } = now;
     if (run || ending) socket.send({ type: 'follow', run: run ?? ending, after: view.seq() });
-    if (run && stopping === run) socket.send({ type: 'stop', run }); // a dead socket may not have delivered the stop
+    // Send the stop again: the previous socket may have lost it.
+    if (run && stopping === run) socket.send({ type: 'stop', run });
     if (asking) socket.send({ type: 'ask', ...asking });
     else waitForQuestion();
   }
@@ -143,7 +146,7 @@ export function begin(tools) {
     if (message.type === 'branched') location.reload();
     if (message.type === 'refused') showRefused(message);
   }
-  // Without a socket (if a proxy allows none), the page is polled every two seconds.
+  // Called every two seconds if no socket can be opened, for instance because a proxy forbids it.
   async function pollPage() {
     try {
       const reply = await fetch(location.pathname, { redirect: 'manual' });

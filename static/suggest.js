@@ -1,12 +1,11 @@
-// Suggestions under a field for names, whose [data-suggest] is the URL of the search: people separated by commas in an
-// input, groups one per line in a textarea. The name at the cursor is searched, and replaced by the suggestion that is
-// chosen by key, pointer or finger. A field with [data-one] holds one name. Without this module, names are typed in
-// full.
+// Suggestions for fields with names; [data-suggest] is the search URL. An input contains people, separated by
+// commas; a textarea contains groups, one per line. Searches the name at the cursor, and replaces it with the
+// selected suggestion. A field with [data-one] contains one name. Without this module, people type names in full.
 
-const PAUSE = 150; // ms without a key before the letters are sent
-const LEAST = 2; // letters
+const PAUSE = 150; // ms after the last key press before the search
+const LEAST = 2; // letters that a search needs
 
-let pressed = false; // whether a mouse button or a finger is down
+let pressed = false; // whether a mouse button or a finger is pressed
 function notePress(event) {
   pressed = event.type === 'pointerdown';
 }
@@ -35,7 +34,7 @@ function begin(field) {
   let waiting;
   let asked = 0;
 
-  // The beginning, end and letters of the name at the cursor.
+  // Start, end and text of the name at the cursor.
   function piece() {
     if (one) return { start: 0, end: field.value.length, letters: field.value.trim() };
     const at = field.selectionStart;
@@ -118,7 +117,8 @@ function begin(field) {
   field.addEventListener('blur', () => {
     asked += 1;
     clearTimeout(waiting);
-    // A list that disappears while a button is pressed would move the button away from the pointer.
+    // Hide the list after the pointer is released: hiding it earlier would move a pressed button away from the
+    // pointer.
     if (pressed) addEventListener('pointerup', () => setTimeout(show, 0, []), { once: true });
     else show([]);
   });

@@ -1,4 +1,5 @@
-// Buttons that act on ticked rows are off until one is ticked. Without this module, the page that follows asks for a tick.
+// Disables buttons that act on selected rows until a row is selected. Without this module, the next page asks for a
+// selection.
 
 for (const form of document.querySelectorAll('form[data-ticks]')) {
   const update = () => {
@@ -7,5 +8,5 @@ for (const form of document.querySelectorAll('form[data-ticks]')) {
   };
   form.addEventListener('change', update);
   update();
-  addEventListener('pageshow', update); // a browser ticks again what was ticked when one goes back
+  addEventListener('pageshow', update); // after Back, the browser restores the selection
 }

@@ -1,9 +1,9 @@
-// Documents: uploads with progress, and states that update while documents are being read.
-// Posts one file at a time and receives {documents, refused, problems}; polls the status address every 2 seconds.
-// Without this module the form posts all files at once, and the page refreshes while something is being read.
+// Uploads documents with progress, and updates their states while they are being read. Posts one file at a time and
+// receives {documents, refused, problems}; polls the status URL every 2 seconds. Without this module, the form
+// posts all files at once, and the page refreshes while documents are being read.
 
 const $ = (selector, root = document) => root.querySelector(selector);
-// The words of this module in the page's language; in English they are the keys.
+// Translations of this module's texts by their English form; empty in English.
 const translations = JSON.parse($('#words')?.textContent ?? '{}');
 const t = (text, value) => (translations[text] ?? text).replace('{n}', () => value);
 const page = $('[data-status]');
@@ -53,7 +53,7 @@ function showState(place, found) {
   if (place.hasAttribute('data-reload') && !document.activeElement?.closest('form')) location.reload();
 }
 
-// Said once a document is done, and not with every page, by a reader of the screen.
+// Announce to screen readers when a document is finished, not each page that was read.
 let done = [];
 function announceState(words) {
   const announcer = $('[data-announce]');
@@ -61,7 +61,7 @@ function announceState(words) {
   if (announcer) announcer.textContent = done.join(' ');
 }
 
-// In the sidebar, and in the pills above the list.
+// Update the counts in the sidebar and above the list.
 async function showCounts(searchable) {
   $('[data-searchable]').textContent = searchable;
   const pills = $('.section-head:has(.pills)', page);
@@ -83,19 +83,19 @@ async function pollStates() {
       if (reply.redirected) {
         location.reload();
         return;
-      } // signed out meanwhile
+      } // the person has been signed out
       if (reply.ok) {
         const { documents, searchable } = await reply.json();
         const found = new Map(documents.map(each => [each.id, each]));
         if (searchable) await showCounts(searchable);
         for (const place of places) {
           if (found.has(place.dataset.document)) showState(place, found.get(place.dataset.document));
-          else place.removeAttribute('data-document'); // deleted, or closed to the reader
+          else place.removeAttribute('data-document'); // deleted, or no longer readable for this person
         }
       }
     }
   } catch {
-    /* offline: the next round asks again */
+    /* offline: try again in the next round */
   }
   setTimeout(pollStates, EVERY);
 }
@@ -189,7 +189,7 @@ function showResult(request, place) {
     return;
   }
   $('.icon-button', place).remove();
-  // A document that was added before has one line, this one.
+  // A document that was added before is listed only once: remove its older line.
   for (const other of document.querySelectorAll('.file a'))
     if (other.getAttribute('href') === made.url) other.closest('.file').remove();
   if (made.outcome === 'unchanged') made.detail = t('This file is already here, unchanged.');
@@ -207,7 +207,7 @@ function showResult(request, place) {
   if (use) use.textContent = reply.use;
 }
 
-// Problems of the form itself (a name that nobody has) stand above it; the files stay chosen.
+// Errors of the form itself, such as an unknown name, are shown above it; the files stay selected.
 function showProblems(problems) {
   const note = $('[data-problems]');
   note.hidden = !problems.length;

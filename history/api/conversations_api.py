@@ -94,7 +94,7 @@ class HistoryView(generics.GenericAPIView[Any]):
         return Response(status=status.HTTP_204_NO_CONTENT, headers={"Allow": ", ".join(self.allowed_methods)})
 
     def row(self, conversation: Conversation | None = None) -> Response:
-        """A conversation, that of the URL by default, as a row of the list."""
+        """A conversation (by default that of the URL) in the form of a list row."""
         conversation = conversation or self.get_object()
         projects.hide_closed(self.principal, [conversation])
         return Response(self.get_serializer(conversation_lists.summaries([conversation])[0]).data)
@@ -192,7 +192,7 @@ class SavingView(HistoryView):
 class ConversationView(SavingView):
     """Reads, changes, saves and deletes a conversation."""
 
-    api_bodies = ("PATCH",)  # its body is required: at least one of several members
+    api_bodies = ("PATCH",)  # PATCH needs a body with at least one of several members
 
     api_links: ClassVar = {
         "DELETE": {
@@ -242,7 +242,7 @@ class ConversationView(SavingView):
 class MessagesView(SavingView):
     """The messages of a conversation, in order."""
 
-    # The second message is the first answer.
+    # `#/1/` is the second message of the response, which is the first answer.
     api_links: ClassVar = {
         "GET": {
             name: {"operationId": operation, "parameters": {"message_id": "$response.body#/1/messageId"}}

@@ -1,4 +1,4 @@
-"""Conversations, their messages, the sources of each answer, and links that share them."""
+"""Models of conversations, messages, sources of answers, and links that share conversations."""
 
 from .conversations import Conversation, ConversationQuerySet, Project, ProjectQuerySet
 from .messages import Feedback, Message, MessageQuerySet, Source, SourceQuerySet

@@ -35,7 +35,7 @@ class ProjectQuerySet(models.QuerySet["Project"]):
         return self.filter(owner_id=principal.user_id)
 
     def joined_by(self, principal: Principal) -> "ProjectQuerySet":
-        """The projects of other, active accounts of which the caller is a member."""
+        """Projects that belong to other active accounts and have the caller as a member."""
         member = RawSQL(IS_MEMBER, [principal.user_id], models.BooleanField())  # noqa: S611
         return self.exclude(owner_id=principal.user_id).filter(member)
 
@@ -188,5 +188,5 @@ class Conversation(models.Model):
         ]
 
     def __str__(self) -> str:
-        # without the title, which is private, because Django's pages show this
+        # no title: it is private, and Django's pages show this text
         return gettext("conversation %(number)s") % {"number": self.id}

@@ -139,7 +139,7 @@ class Message(models.Model):
         ]
         indexes = [
             GinIndex(fields=["search"], name="message_search"),
-            # Few messages are forks, while a conversation may have thousands of other messages.
+            # A partial index, because few of a conversation's messages, which may be thousands, are forks.
             models.Index(
                 fields=["conversation", "position"],
                 name="message_forks",

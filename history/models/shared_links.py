@@ -22,10 +22,10 @@ class ShareQuerySet(models.QuerySet["Share"]):
         return self.filter(conversation__owner_id=principal.user_id, conversation__listed=True)
 
     def received_by(self, principal: Principal) -> "ShareQuerySet":
-        """Open shares of others that concern the caller.
+        """Other people's open shares that name the caller or that the caller has opened.
 
-        They name the caller or one of their groups, or the caller has opened them. The annotation `is_new`
-        marks shares that the caller has not opened.
+        A share may also name one of the caller's groups. The annotation `is_new` marks shares that the caller
+        has not opened.
         """
         reader = principal.user_id
         opened = OpenedShare.objects.filter(share=OuterRef("pk"), reader=reader)
@@ -34,10 +34,7 @@ class ShareQuerySet(models.QuerySet["Share"]):
         return others.filter(received).annotate(is_new=~Exists(opened))
 
     def live(self) -> "ShareQuerySet":
-        """The shares whose link works.
-
-        They have not ended, their conversation exists, and the account is active.
-        """
+        """The shares whose link works: not ended, with an existing conversation and an active owner."""
         return self.filter(
             Q(expires_at=None) | Q(expires_at__gt=timezone.now()),
             revoked_at=None,
@@ -70,7 +67,7 @@ OR (
 class Share(models.Model):
     """A link through which others can read a conversation, or one answer of it.
 
-    Each of them reads it within their own rights. Only the hash of its token is stored. Messages that are
+    Readers see only what their own rights allow. Only the hash of its token is stored. Messages that are
     added later are never shown.
     """
 
@@ -117,9 +114,10 @@ class Share(models.Model):
         return gettext("Share of %(moment)s") % {"moment": moment}
 
     def title_from(self, first: int) -> str:
-        """The title of the shared conversation, whose first shown message has the position `first`.
+        """The title of a shared conversation, or an empty text if it comes from another question.
 
-        Empty if the title was generated from another question: an edited first question has another position.
+        `first` is the position of the first shown message. An edited first question has another position than
+        the question from which the title was generated.
         """
         if self.title is not None:
             return self.title
@@ -135,7 +133,7 @@ class Share(models.Model):
 
 
 class OpenedShare(models.Model):
-    """The first time a reader opened a share, for their list of what is shared with them."""
+    """A reader's first opening of a share; the reader's list of received shares needs it."""
 
     share = models.ForeignKey(Share, on_delete=models.CASCADE, related_name="+", db_index=False)
     reader = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")

@@ -38,18 +38,19 @@ NO_PROJECT = gettext_lazy("must be the id of a project of yours.")
 TEXT = gettext_lazy("must be text.")
 OBJECT = gettext_lazy("must be a JSON object.")
 LIST = gettext_lazy("must be a list.")
-UNTITLED = "New Chat"  # the client's title of a conversation that has none yet
+UNTITLED = "New Chat"  # the Chat UI's title of an untitled conversation
 CLIENT_MEMBERS = ("sources", "error", "timestamp")  # stored and returned unchanged
 STORED_STATES = {
     "completed": Message.State.COMPLETE,
-    "processing": Message.State.STOPPED,  # the part received so far; this site does not continue it
+    # The client has only a part of the text; this site does not continue it.
+    "processing": Message.State.STOPPED,
     "failed": Message.State.FAILED,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A message to save. Members that the request lacks are None."""
+    """A message to save. Members missing from the request are None."""
 
     key: str
     role: str
@@ -251,11 +252,11 @@ class SavedMessageSerializer(BodySerializer):
             raise serializers.ValidationError({"messageId": gettext("is missing.")})
         is_question = values["role"] == Message.Role.USER
         most = settings.MESSAGE_MAX_CHARACTERS if is_question else settings.ANSWER_MAX_CHARACTERS
-        # Links that this site put into the text do not count for the limit.
+        # Links that this site added to the text do not count towards the limit.
         if len(values["content"]) > most and len(without_links(values["content"])) > most:
             raise serializers.ValidationError({"content": too_long(most)})
         created, clock = values.get("createdAt"), values.get("timestamp")
-        # `timestamp` is used only if it has a date, which “10:15 AM” has not.
+        # `timestamp` is used only if it contains a date, unlike “10:15 AM”.
         created_at = _parsed(clock or "") if created is None else _parsed(created)
         if created is not None and created_at is None:
             raise serializers.ValidationError(

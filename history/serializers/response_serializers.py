@@ -23,7 +23,8 @@ from ingestion.search.labels import content_address
 from .request_serializers import UNTITLED
 
 SNIPPET = 300  # characters of a source
-OWN_MEMBERS = frozenset({"pinned", "archived", "project_id"})  # members that a row lacks if they are empty
+# Members that are omitted from a row if they are empty.
+OWN_MEMBERS = frozenset({"pinned", "archived", "project_id"})
 SENT_STATUSES = {
     Message.State.QUEUED: "processing",
     Message.State.STREAMING: "processing",
@@ -149,7 +150,7 @@ class StatementSerializer(serializers.Serializer[Any]):
 
 
 class VerifiedSerializer(serializers.Serializer[Any]):
-    """Who verified an answer written by a person, and until which day."""
+    """Who verified an answer that a person wrote, and until which day it is valid."""
 
     by = serializers.CharField()
     until = serializers.DateField()
@@ -161,8 +162,8 @@ class VerifiedSerializer(serializers.Serializer[Any]):
 class StoredMessageSerializer(serializers.Serializer[Message]):
     """A stored message.
 
-    The context has the `sources` that the reader may open now, by the id of their message. No other source is
-    named, neither in the list of sources nor in the text.
+    The context has the `sources` that the reader may open now, by message id. The response names no other
+    sources, either in its list of sources or in the text.
     """
 
     messageId = serializers.SerializerMethodField()
@@ -270,7 +271,7 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
 
 
 def identifier(message: Message) -> str:
-    """The program's id of its message, otherwise the site's own."""
+    """The id that a program gave its message; otherwise the site's id."""
     return message.client_id or str(message.pk)
 
 

@@ -1,4 +1,4 @@
--- Store the sources and steps of an answer before its first word. A repeated call replaces them.
+-- Store the sources and steps of an answer before its text begins. A repeated call replaces them.
 WITH former AS (
     DELETE FROM history_source WHERE message_id = :'answer' AND rank > :'count'
 ),
@@ -34,7 +34,7 @@ recorded AS (
         found_by = excluded.found_by
 ),
 
--- From now on, these names refer to these documents for the person who asked.
+-- From now on, these names of documents mean these documents for the person who asked.
 named AS (
     INSERT INTO ingestion_citedname (reader_id, name, document)
     SELECT DISTINCT conversation.owner_id, md5(split_part(source.label, '#', 1))::uuid, source.public_id

@@ -1,6 +1,5 @@
-// Activates the buttons, terms and sources of answers that were added to the page.
-// enliven(root) is called for every answer or panel whose HTML has arrived.
-// Sends and receives nothing.
+// Activates the buttons, glossary terms and sources of answers that are added to the page. Call enliven(root) for
+// each answer or panel after its HTML was inserted. Sends and receives nothing.
 import { $$ } from '../portal/dom.js';
 import { rove } from '../portal/roving.js';
 import { showCopyButtons } from './copying.js';

@@ -1,6 +1,5 @@
-// Copying: an answer as Markdown and as HTML, code as text, a table as CSV.
-// Fetches the Markdown of an answer from the server.
-// Receives it as text.
+// Copies answers as Markdown and HTML, code as text, and tables as CSV. Fetches the Markdown of an answer from the
+// server as text.
 import { $, $$, t } from '../portal/dom.js';
 import { toast } from '../portal/overlays.js';
 
@@ -27,7 +26,8 @@ function answerHtml(answer) {
   if (rows.length) prose.append(list);
   return prose.innerHTML;
 }
-// The Markdown is fetched from the server while the clipboard waits for it.
+// Pass the clipboard a promise: the Markdown must be fetched first, but a write is only allowed right after a
+// click.
 function copyAnswer(answer, url) {
   const markdown = fetch(url).then(reply => {
     if (!reply.ok) throw new Error(reply.status);
@@ -40,7 +40,7 @@ function copyAnswer(answer, url) {
     }),
   ]);
 }
-// Without the numbers of sources, and with the sentence below a table that lacks rows of its source.
+// Remove the numbers of citations. Keep the sentence below a table that omits rows of its source.
 function csv(table) {
   const cell = text => (/[",\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text);
   const plain = table.cloneNode(true);

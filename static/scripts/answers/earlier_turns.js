@@ -1,11 +1,12 @@
-// The turns before those of a page: put in place of the link “Earlier questions” when it is activated or scrolled to.
-// The view stays where it is. The focus of the link goes to the question just above it.
-// Fetches the page that the link leads to, and takes its turns and its own link. If that fails the link is followed.
+// Loads earlier turns in place of the link “Earlier questions” when the link is activated or scrolled into view.
+// The scroll position does not change. If the link had the focus, the question just above it gets it.
+// Fetches the page of the link, and inserts its turns and its own “Earlier questions” link. On failure, follows the
+// link.
 import { say } from '../portal/announcer.js';
 import { $, $$, opensElsewhere, t } from '../portal/dom.js';
 import { enliven } from './answer_tools.js';
 
-const AHEAD = 1000; // pixels above the view
+const AHEAD = 1000; // start loading when the link is this many pixels above the viewport
 let loading = false;
 let failed = false;
 
@@ -60,7 +61,7 @@ addEventListener(
     const link = goesUp && !loading && !failed && $('#older');
     if (!link || link.getBoundingClientRect().bottom < -AHEAD) return;
     show(link).catch(() => {
-      failed = true; // the link is still there
+      failed = true; // the link remains and can be clicked
     });
   },
   { passive: true },

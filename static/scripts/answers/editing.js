@@ -1,12 +1,12 @@
-// Edits a question in place, and sets the focus on the page of another version.
-// Fetches the page that the link leads to, and takes its form, which is sent as a page.
-// If there is no response, the link is followed.
+// Edits a question in place, and restores the focus after switching to another version. Fetches the page of the
+// “Edit” link and shows its form here; submitting the form loads a new page. Follows the link if the request fails.
 import { isSendKey, store } from '../portal/browser.js';
 import { $, $$, opensElsewhere } from '../portal/dom.js';
 
 function showAsEdited(ask, edited) {
   ask.classList.toggle('edited', edited);
-  $('.question', ask).classList.toggle('hidden', edited); // still the heading of what follows
+  // Hidden only visually: it remains the heading of the answer.
+  $('.question', ask).classList.toggle('hidden', edited);
 }
 function closeEdit() {
   const form = $('.ask form.edit');
@@ -54,7 +54,7 @@ document.addEventListener('keydown', event => {
   }
 });
 
-// ---- Versions: the page that comes keeps the focus: on the switch, or in the box where something is asked again. ------
+// ---- Versions: the next page puts the focus back on the version switch, or into the question box. ------
 document.addEventListener('submit', ({ target, submitter }) => {
   const turn = submitter?.closest('.turn');
   const at = turn ? $$('.switch button', turn).indexOf(submitter) : -1;
@@ -64,7 +64,8 @@ document.addEventListener('submit', ({ target, submitter }) => {
 addEventListener('load', () => {
   const at = store.get('switched');
   store.set('switched', null);
-  // Later than the fragment, which takes the focus away. At the first or the last version only the other button leads on.
+  // Called after the browser has scrolled to the fragment, which would take the focus away. The button for the same
+  // direction is disabled at the first or last version; then focus the other one.
   const focus = () => {
     const turn = document.getElementById(location.hash.slice(1))?.closest('.turn');
     const button = turn && $$('.switch button', turn)[Number(at)];

@@ -1,6 +1,5 @@
-// Feedback on an answer, without leaving the page.
-// Posts the form and receives JSON: {end}, the HTML of what is below the answer.
-// If there is no response, a message says that the form was not sent.
+// Sends feedback on an answer without leaving the page. Posts the form and receives JSON: {end}, the HTML of the
+// part below the answer. Shows a message if the request fails.
 import { tell } from '../portal/banners.js';
 import { $, parsed, t } from '../portal/dom.js';
 import { toast } from '../portal/overlays.js';
@@ -19,7 +18,7 @@ document.addEventListener('submit', async event => {
     const headers = { Accept: 'application/json' };
     reply = await fetch(form.action, { method: 'POST', body, headers, redirect: 'manual' });
   } catch {
-    /* said below */
+    /* the failure is reported below */
   }
   if (reply?.type === 'opaqueredirect') {
     tell(t('You were signed out. Sign in to continue.'), true);
@@ -37,7 +36,7 @@ document.addEventListener('submit', async event => {
   const opened = rating && $('.feedback[open]', answer);
   if (!rating) toast(t('Feedback saved.'));
   else if (!opened) toast(t('Feedback removed.'));
-  opened?.scrollIntoView({ block: 'nearest' }); // it may have opened behind the question box
+  opened?.scrollIntoView({ block: 'nearest' }); // it may be hidden behind the question box
   const next =
     opened && rating === 'bad'
       ? $('input:not([type=hidden])', opened)

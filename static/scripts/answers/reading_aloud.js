@@ -1,12 +1,11 @@
-// Reads answers aloud, only with voices that run on this device: other voices send the text to their vendor.
-// One answer is read at a time; its button is pressed until it ends.
-// Sends and receives nothing.
+// Reads answers aloud, only with voices that run on this device: other voices send the text to their vendor. One
+// answer is read at a time; its button stays in the pressed state until the end. Sends and receives nothing.
 import { $, $$ } from '../portal/dom.js';
 
 const speech = window.speechSynthesis;
 let aloud = null; // the answer that is being read
-let reading = []; // its sentences
-let voices = []; // some devices have thousands
+let reading = []; // sentences that are still to be read
+let voices = []; // cached, because some devices have thousands
 const findVoices = () => {
   voices = speech?.getVoices().filter(voice => voice.localService) ?? [];
 };
@@ -19,7 +18,7 @@ function voiceFor(button) {
   const usual = ({ default: preset, lang }) => preset || navigator.languages.includes(lang.replace('_', '-'));
   return own.find(usual) ?? own[0];
 }
-// Sentence by sentence, because some voices stop in the middle of a long text.
+// Read sentence by sentence, because some voices stop in the middle of a long text.
 function sentencesOf(prose, language) {
   const copy = prose.cloneNode(true);
   for (const extra of $$('.cite, .note-mark, .host, .block-head, .hidden, .skeleton, pre, button', copy))
@@ -37,7 +36,7 @@ function sentencesOf(prose, language) {
     .map(sentence => sentence.trim().replace(/,$/, ''))
     .filter(sentence => /[\p{L}\p{N}]/u.test(sentence));
 }
-// A button is shown if the device has a voice for the answer's language.
+// Show the button only if the device has a voice for the answer's language.
 export function showAloudButtons(root) {
   for (const button of $$('[data-aloud]', root)) {
     button.hidden = !voiceFor(button);

@@ -1,6 +1,5 @@
-// Terms of the glossary: the first occurrence of each in an answer is marked, and shows the meaning.
-// The meanings are in the page, each in an element with `data-explains`.
-// Sends and receives nothing.
+// Glossary: marks the first occurrence of each term in an answer; a marked term shows its meaning. The page
+// contains the meanings in elements with `data-explains`. Sends and receives nothing.
 import { $ } from '../portal/dom.js';
 
 export function markTerm(meaning) {
@@ -24,7 +23,7 @@ export function markTerm(meaning) {
     return;
   }
 }
-// The place in a text where the words of a name follow each other, with any separators between them.
+// Find where the words of a name follow each other in a text, with any separators between them.
 function placeOf(name, text) {
   const words = [...text.matchAll(/[\p{L}\p{M}\p{N}]+/gu)];
   const at = words.findIndex((_, start) =>
@@ -37,9 +36,9 @@ function placeOf(name, text) {
 const bubble = document.createElement('div');
 bubble.className = 'meaning';
 bubble.hidden = true;
-bubble.setAttribute('aria-hidden', 'true'); // the description of the word is read out already
+bubble.setAttribute('aria-hidden', 'true'); // screen readers read the term's description instead
 document.body.append(bubble);
-let explained = null; // the word that the bubble is at
+let explained = null; // the term whose meaning is shown
 function explain(term) {
   explained = term;
   bubble.hidden = !term;
@@ -53,7 +52,7 @@ function explain(term) {
   bubble.style.left = `${Math.max(8, Math.min(left, room))}px`;
   bubble.style.top = `${bottom + height < innerHeight ? bottom : Math.max(0, top - height)}px`;
 }
-// The pointer may move from the word to the bubble, which touches it, and stay there.
+// The bubble touches the term, so that the pointer can move onto the bubble without closing it.
 document.addEventListener('pointerover', ({ target, pointerType }) => {
   if (pointerType !== 'mouse' || bubble.contains(target)) return;
   const term = target.closest?.('.term');

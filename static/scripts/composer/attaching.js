@@ -1,11 +1,10 @@
-// Files for a question: chosen, pasted, or dropped anywhere on the page.
-// Loads attach.js with the first of them, which uploads and lists them.
-// Sends and receives nothing itself.
+// Accepts files for a question: chosen, pasted, or dropped anywhere on the page. The first file loads attach.js,
+// which uploads and lists the files. Sends and receives nothing itself.
 import { page } from '../portal/browser.js';
 import { $ } from '../portal/dom.js';
 import { shared } from '../portal/shared.js';
 
-// `show` says what is wrong with a file. Returns null where the page takes none.
+// `show` displays problems with a file. Returns null if the page accepts no files.
 export function attaching(show) {
   const button = $('#attach');
   if (!button) return null;
@@ -21,10 +20,10 @@ export function attaching(show) {
     });
     return loading;
   };
-  let starting = 0; // files of which the module does not know yet
+  let starting = 0; // batches of files that were added while attach.js loads
   const add = async (files, pasted) => {
     starting += 1;
-    box.focus({ preventScroll: true }); // the question comes next
+    box.focus({ preventScroll: true }); // so that the person can type the question
     const open = await load().finally(() => {
       starting -= 1;
     });

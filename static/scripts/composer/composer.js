@@ -1,6 +1,6 @@
-// Composer: the text stays in the box until the server has it; a draft outlives a reload.
-// Posts the first question of a conversation as a form and receives JSON: {url} or {code, message}.
-// Loads stream.js on the page of a conversation, which sends further questions.
+// The composer. Text stays in the box until the server has accepted it; a draft survives a reload. Posts the first
+// question of a conversation as a form and receives JSON: {url} or {code, message}. On the page of a conversation,
+// loads stream.js, which sends further questions.
 
 import { tell } from '../portal/banners.js';
 import { isSendKey, likes, page, store, touch } from '../portal/browser.js';
@@ -18,7 +18,7 @@ function begin() {
   const openStream = page.conversation && page.stream ? streamOpener(state) : null;
   const files = attaching(show);
   form.addEventListener('submit', event => {
-    if (event.submitter?.formNoValidate) return; // the text is sent to another page
+    if (event.submitter?.formNoValidate) return; // this button sends the text to another page
     event.preventDefault();
     const text = box.value;
     if (!text.trim()) {
@@ -66,8 +66,8 @@ function begin() {
   store.set('overtaken', null);
 }
 
-// Returns a function that loads the stream once. It is loaded now, because it also receives questions that are asked
-// here on another device.
+// Returns a function that loads stream.js once. It is loaded right away, because it also receives questions that
+// the person asks in this conversation on another device.
 function streamOpener(state) {
   let loading;
   const open = () => {
@@ -107,7 +107,7 @@ async function askFirst(state, files, text) {
     if (reply.url) {
       state.accepted(text);
       store.set('asked', 'yes');
-      // The next page has no chips of files that failed.
+      // The next page does not list failed files, so name them now.
       if (files?.unread.length)
         store.set(`unread:${new URL(reply.url, location.href).pathname}`, files.unread.join(', '));
       location.assign(reply.url);
@@ -126,15 +126,16 @@ async function askFirst(state, files, text) {
   }
 }
 
-// On the page for a new question the focus is in the box; a phone opens its keyboard when the box is touched. On the
-// page to which a first question leads, the focus stays in the box, too, except on a touch screen, so that the whole
-// answer is visible. The attribute autofocus would scroll past the beginning of the page.
+// Focus the box on the page for a new question. Also focus it on the page that opens after the first question,
+// except on a touch screen, whose keyboard would cover the answer. The attribute `autofocus` is not used, because
+// it would scroll past the beginning of the page.
 function focusFirst(box, words) {
   const begins = 'focus' in words || (!touch.matches && (store.get('asked') || store.get('overtaken')));
   if (!begins) return;
   const focus = () => document.activeElement.matches('body, :target') && box.focus({ preventScroll: true });
   focus();
-  addEventListener('load', () => setTimeout(focus, 50)); // a fragment takes the focus away
+  // After the browser has scrolled to a fragment, which takes the focus away.
+  addEventListener('load', () => setTimeout(focus, 50));
 }
 
 function showUnread() {

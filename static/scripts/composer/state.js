@@ -1,11 +1,11 @@
-// What the composer shows and keeps: draft, hint, problem, Send or Stop, and the key of a question.
-// stream.js also gets this object, and reports to it the outcome of a question. Stops an answer with a form if there is
-// no socket.
+// The state of the composer: draft, hint, problem, Send or Stop, and a question's idempotency key. stream.js also
+// gets this object, and reports the outcome of a question to it. If there is no socket, posts a form to stop an
+// answer.
 import { likes, page, store, touch } from '../portal/browser.js';
 import { $, parsed } from '../portal/dom.js';
 
 export function composerState(form) {
-  const drafts = `draft:${form.action}`; // the page of “Search in” has the same
+  const drafts = `draft:${form.action}`; // search_in.js uses the same key
   const keys = `key:${location.pathname}`;
   const box = $('#question');
   const hint = $('#hint');
@@ -16,8 +16,7 @@ export function composerState(form) {
   const most = Number(words.most);
   const rest = touch.matches ? words.touch : words.hint;
   let running = Boolean(page.run);
-  // The description of the box does not change, because a screen reader would read each change in the middle of an
-  // answer.
+  // Keep the description of the box constant: a screen reader would interrupt an answer to read each change.
   $('#keys').textContent = rest;
 
   const show = text => {
@@ -62,7 +61,8 @@ export function composerState(form) {
       box.value ||= store.get(drafts) ?? '';
       hinted();
     },
-    // A question that may have arrived keeps its key, so that sending it again does not ask it twice.
+    // The idempotency key of a question. A repeated question keeps its key, so that the server does not ask it
+    // twice.
     keyOf(text) {
       const [known, kept] = JSON.parse(store.get(keys) ?? '[]');
       if (kept === text) return known;
@@ -83,7 +83,7 @@ export function composerState(form) {
       if (!unsure) store.set(keys, null);
       show(`${text} ${words.kept}`);
     },
-    // Another question came first: reload the page to show it, with a message about this question.
+    // Another tab's question was accepted first: reload the page to show it, with a message about this question.
     overtaken(question, text) {
       store.set(keys, null);
       store.set(drafts, box.value || question);
@@ -97,7 +97,8 @@ export function composerState(form) {
       running = value;
       goes.hidden = true;
       comes.hidden = false;
-      // Move the focus from a button that disappears; on a touch screen, the box would open the keyboard.
+      // The focused button disappears. Focus the box, or on a touch screen, where that would open the keyboard, the
+      // other button.
       if (held) (touch.matches ? comes : box).focus({ preventScroll: true });
       if (!value) show();
       hinted();
@@ -111,7 +112,7 @@ export function composerState(form) {
     left(text) {
       $('#left').textContent = text;
     },
-    // Stop without a socket; if the request fails, the next socket sends the stop.
+    // Stop without a socket. If the request fails, the stop is sent when a socket is open again.
     stop() {
       const body = new FormData(form);
       fetch(stop.formAction, { method: 'POST', body, redirect: 'manual' }).catch(() => {});

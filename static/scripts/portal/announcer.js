@@ -1,6 +1,5 @@
-// What a screen reader hears: whole blocks, never fragments, at most one every 1.5 s.
-// Writes into the page's log region, which a screen reader reads out.
-// Sends and receives nothing.
+// Announces text to screen readers: whole blocks, never fragments, at most one every 1.5 s. Writes into the page's
+// `log` region, which screen readers read out. Sends and receives nothing.
 import { likes } from './browser.js';
 import { $ } from './dom.js';
 

@@ -1,13 +1,12 @@
-// The lines above a page: one about the browser (offline, signed out), and one from the site, which may change while
-// the page is open.
-// The bar below them sticks under all of their lines.
+// Banners above the page: one about the browser (offline, signed out), and the site's, which may change at any
+// time. Measures their height, so that the sticky bar stays below them.
 // Asks the site for its banner every 15 s: {kind, text}.
 import { $ } from './dom.js';
 
 const banner = $('#banner');
 const notice = $('#site-banner');
 
-// Shows a line, or none; with `signIn` it has a link to the page for signing in.
+// Show a banner, or hide it if there is no text; with `signIn` it has a link to the sign-in page.
 export function tell(text, signIn = false) {
   if (!banner) return;
   const link = $('a', banner);
@@ -30,7 +29,7 @@ async function lookAtBanner() {
     if ($('bdi', notice).textContent !== text) $('bdi', notice).textContent = text;
     notice.hidden = !text;
   } catch {
-    /* asked again later */
+    /* the next request may succeed */
   }
 }
 if (notice) {

@@ -1,18 +1,18 @@
-// Properties of this browser and what it stores: the person's preferences, a touch screen, drafts and cookies.
-// The server writes preferences and addresses into the page's `data-` attributes; other modules read them here.
-// Sends nothing itself; the server reads the cookies `zone` and `side`.
+// Facts about this browser (preferences, touch screen) and access to its storage (drafts, cookies). The server
+// writes preferences and URLs into `data-` attributes of the page; other modules read them here. Sends nothing
+// itself, but the server reads the cookies `zone` and `side`.
 
 export const likes = document.documentElement.dataset;
 export const page = document.body.dataset;
 export const touch = matchMedia('(pointer: coarse)');
 
-// Whether a key sends what is typed: Ctrl or ⌘ and Enter always, Enter alone if the person prefers it.
+// Whether a key press sends the text: Enter with Ctrl or ⌘ always does, Enter alone if the person prefers it.
 export const isSendKey = event =>
   event.key === 'Enter' &&
   !event.isComposing &&
   (event.ctrlKey || event.metaKey || !(event.shiftKey || likes.enter === 'line' || touch.matches));
 
-// Storage that lasts as long as the tab is open.
+// Session storage; it lasts as long as the tab.
 export const store = {
   get(key) {
     try {
@@ -26,7 +26,7 @@ export const store = {
       if (value) sessionStorage.setItem(key, value);
       else sessionStorage.removeItem(key);
     } catch {
-      /* storage is off */
+      /* storage is disabled */
     }
   },
 };
@@ -37,6 +37,6 @@ export function keepCookie(name, value) {
   document.cookie = `${name}=${value}; path=/; max-age=31536000; samesite=lax${secure}`;
 }
 
-// The next page shows times in the time zone of this browser.
+// Tell the server the browser's time zone, in which the next page shows times.
 const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
 if (timeZone && !document.cookie.includes(`zone=${timeZone}`)) keepCookie('zone', timeZone);

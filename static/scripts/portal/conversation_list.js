@@ -1,6 +1,6 @@
-// The list of conversations: dots that are right in all tabs and devices, the menu of a row, its place, and its width.
-// Tabs tell each other through a BroadcastChannel that something has changed; the message is empty.
-// Asks the site every 15 s: {running, fresh, unopened}. The menu of a row is taken from a page.
+// The list of conversations: state dots (synchronised across tabs and devices), row menus, scroll position and
+// width. A tab notifies the other tabs of a change with an empty message on a BroadcastChannel. Polls the site
+// every 15 s for {running, fresh, unopened}. Fetches a page to get the menu of a row.
 import { keepCookie, likes, page, store } from './browser.js';
 import { $, $$, opensElsewhere, parsed, t } from './dom.js';
 import { rove } from './roving.js';
@@ -18,7 +18,7 @@ export function mark(id, state) {
     row.append(dot);
   }
 }
-// How much that others share has not been opened.
+// Shows how many shares of other people have not been opened yet.
 function markReceived(number) {
   const row = $('[data-received]');
   if (!row) return;
@@ -39,11 +39,11 @@ async function lookAtDots() {
     markReceived(unopened);
     for (const { dataset } of rowsOf()) {
       const id = dataset.conversation;
-      if (id === page.conversation) continue; // its page knows better
+      if (id === page.conversation) continue; // the open page of this conversation has newer information
       mark(id, running.includes(id) ? 'running' : fresh.includes(id) ? 'new' : '');
     }
   } catch {
-    /* asked again later */
+    /* the next poll may succeed */
   }
 }
 if (page.dots) {
@@ -70,7 +70,7 @@ if (collapse) {
     (closed ? $('.menu-button') : collapse).focus();
   });
 }
-// The menu of a row is the list of a page of its own, to which the link leads without this module.
+// The menu is the list on a separate page, which the link opens if this module is not loaded.
 document.addEventListener('click', async event => {
   const link = event.target.closest('[data-row-menu]');
   if (!link || opensElsewhere(event)) return;

@@ -1,14 +1,13 @@
-// Finding nodes, HTML from the server, and words in the page's language.
-// Every other module looks up nodes and texts here.
-// Sends and receives nothing.
+// Helpers that all modules use: find elements, parse HTML from the server, and translate texts. Sends and receives
+// nothing.
 export const $ = (selector, root = document) => root.querySelector(selector);
 export const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-// The words of this module in the page's language; in English they are the keys.
+// Translations of the scripts' texts by their English form; empty in English.
 const words = JSON.parse($('#words')?.textContent ?? '{}');
 export const t = (text, n) => (words[text] ?? text).replace('{n}', () => n);
 
-// HTML of our own templates, parsed once; its forms get the token that the page has.
+// Parses HTML from the site's own templates; its forms get the CSRF token of this page.
 const policy = window.trustedTypes?.createPolicy('portal', { createHTML: html => html });
 export function parsed(html) {
   const template = document.createElement('template');
@@ -20,5 +19,5 @@ export function parsed(html) {
   return template.content;
 }
 
-// A click that the browser answers with a new tab, a new window or a menu.
+// Whether the browser opens a new tab, a new window or a menu for this click.
 export const opensElsewhere = event => event.ctrlKey || event.metaKey || event.shiftKey || event.button;

@@ -1,6 +1,5 @@
-// Keys of every page: / for the question box, ? for the list of keys, Escape for the menu.
-// Keys with a place (a list, a box, a panel) are with that place.
-// Sends and receives nothing.
+// Keys that work on every page: / focuses the question box, ? shows the list of keys, Escape closes the menu. The
+// modules of a list, a text box or a panel handle keys within it. Sends and receives nothing.
 import { likes } from './browser.js';
 import { $ } from './dom.js';
 

@@ -1,6 +1,5 @@
-// What lies over a page: toasts, dialogs, and the menu of a conversation.
-// A toast goes by itself, and stays while it has the pointer or the focus.
-// Sends and receives nothing.
+// Elements on top of a page: toasts, dialogs, and the menu of a conversation. A toast disappears after a while, but
+// not while it is hovered or focused. Sends and receives nothing.
 import { $ } from './dom.js';
 
 function keepFor(toast, milliseconds) {
@@ -41,7 +40,8 @@ document.addEventListener('click', event => {
   const dialog = opener && $(`#${opener.dataset.dialog}`);
   if (dialog) {
     event.preventDefault();
-    if (opener.closest('#menu')) $('#menu summary').focus(); // to which the focus returns: the menu closes
+    // The dialog returns the focus there, because its opener is hidden with the menu.
+    if (opener.closest('#menu')) $('#menu summary').focus();
     $('#menu')?.removeAttribute('open');
     dialog.showModal();
   }

@@ -1,6 +1,5 @@
-// Opens the palette, which finds conversations and documents while one types.
-// Loads palette.js at Ctrl or ⌘ K, with a click into the search of the conversations, or with typing there.
-// Sends and receives nothing itself.
+// Opens the command palette, which finds conversations and documents as the person types. Loads palette.js on Ctrl
+// K or ⌘ K, and on a click or typing in the search field of the sidebar. Sends and receives nothing itself.
 import { page } from './browser.js';
 import { $, opensElsewhere } from './dom.js';
 import { shared } from './shared.js';
@@ -10,17 +9,17 @@ function palette() {
   places ??= import(page.palette).then(module => module.begin(shared, page.places));
   return places;
 }
-// A click into the search of the conversations, or typing there, opens the palette, which finds while one types.
+// A click or typing in the search field of the sidebar opens the palette.
 function findAsTyped(event) {
   if (event.isComposing) return;
   event.stopPropagation();
   const field = event.currentTarget;
   palette()
     .then(found => found.open(() => field.value))
-    .catch(() => {}); // Enter finds, too
+    .catch(() => {}); // Enter still submits the search form
 }
 for (const name of ['click', 'input', 'compositionend']) $('#find')?.addEventListener(name, findAsTyped);
-// Where the list is a drawer the bar has a link to that search.
+// If the sidebar is a drawer, the bar has a link to the search.
 $('[data-find]')?.addEventListener('click', event => {
   const link = event.currentTarget;
   if (opensElsewhere(event)) return;
@@ -29,7 +28,8 @@ $('[data-find]')?.addEventListener('click', event => {
     .then(found => found.open(() => ''))
     .catch(() => location.assign(link.href));
 });
-// Keeps the keys that are typed before the palette has come; returns a function that ends this and returns their text.
+// Collects text that is typed while the palette loads. Returns a function that stops collecting and returns the
+// text.
 function keepTyped() {
   let text = '';
   const keep = event => {

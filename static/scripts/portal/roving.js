@@ -1,6 +1,5 @@
-// Toolbars, sources and the list of conversations: one Tab stop each, arrows inside.
-// rove(bar) may be called again when the buttons of a bar have changed.
-// Sends and receives nothing.
+// Roving tabindex for toolbars, sources and the list of conversations: one Tab stop each, with arrow keys inside.
+// Call rove(bar) again after the buttons of a bar have changed. Sends and receives nothing.
 import { $, $$ } from './dom.js';
 
 const roving = new WeakSet();
@@ -26,7 +25,7 @@ export function rove(bar) {
     const at = all.indexOf(now.matches('[data-row-menu]') ? $('.row', now.closest('li')) : now);
     const step = getComputedStyle(bar).direction === 'rtl' ? -1 : 1;
     const down = bar.matches('[role=tablist]') ? {} : { ArrowDown: at + 1, ArrowUp: at - 1 };
-    // Left and right stay in a row of a toolbar, so that its last button is one key from its first.
+    // The left and right keys wrap around within one row of a toolbar.
     const row = all.filter(item => item.closest('.tools') === now.closest('.tools'));
     const beside = by => all.indexOf(row[(row.indexOf(now) + by + row.length) % row.length]);
     const along = bar.matches('.history') ? {} : { ArrowRight: beside(step), ArrowLeft: beside(-step) };

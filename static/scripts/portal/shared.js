@@ -1,6 +1,5 @@
-// What the modules are given that are loaded when they are needed: stream.js, panel.js, palette.js and attach.js.
-// They are files of their own and import nothing of this bundle.
-// Sends and receives nothing.
+// Functions that are passed to the modules loaded on demand: stream.js, panel.js, palette.js and attach.js. These
+// are separate files that cannot import from this bundle. Sends and receives nothing.
 import { enliven } from '../answers/answer_tools.js';
 import { say } from './announcer.js';
 import { tell } from './banners.js';

@@ -1,5 +1,4 @@
-// Opens sources: chips are links, and the source panel opens them in place.
-// Loads panel.js with the first of them.
+// Opens sources in the source panel instead of following the links of citations. The first one loads panel.js.
 // Sends and receives nothing itself.
 import { page } from './browser.js';
 import { $, opensElsewhere } from './dom.js';
@@ -23,7 +22,7 @@ if (aside) {
     document.addEventListener(name, event => {
       const link = event.target.closest?.('a[data-source]');
       if (!link) return;
-      // A finger does not hover, and the focus that returns when a source closes asks for nothing.
+      // Ignore touch, which does not hover, and focus that only returns to the link when a source closes.
       const pointed = name === 'focusin' ? link.matches(':focus-visible') : event.pointerType !== 'touch';
       if (pointed && link.matches('.prose .cite')) panel().then(open => open.card(link));
       else panel().then(open => open.prefetch(link));

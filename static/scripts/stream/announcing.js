@@ -1,8 +1,7 @@
-// What a screen reader hears of an answer that is being written: its finished blocks, and no more of them when it is long.
-// restart() is called for each answer, announce(nodes) for each block.
-// Sends and receives nothing.
+// Announces an answer to screen readers while it is written: its finished blocks, up to a limit for long answers.
+// Call restart() for each answer, and announce(nodes) for each finished block. Sends and receives nothing.
 
-const LONG = 1200; // characters
+const LONG = 1200; // characters after which no more blocks are announced
 
 export function blockAnnouncer({ $, $$, t, say, speak }) {
   let chars = 0;

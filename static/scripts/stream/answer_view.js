@@ -1,11 +1,10 @@
-// The answer that is being written: draws what has come, at most once per animation frame.
-// Receives frames {seq, place, messages}; `handlers` has one function per type of message.
-// Calls whole() when the text is there, done() when the run has ended, and painted() when something was drawn.
-// `now` is the state of the page in stream.js.
+// Draws the answer that is being written, at most once per animation frame. Receives frames {seq, place, messages};
+// `handlers` has one function per type of message. Calls whole() when the text is complete, done() when the run has
+// ended, and painted() after each drawing. `now` is the state of the page in stream.js.
 import { blockAnnouncer } from './announcing.js';
 import { reveal } from './reveal.js';
 
-const AT_ONCE = 3; // text that comes in no more frames is read from its beginning
+const AT_ONCE = 3; // an answer that arrives in at most this many frames is scrolled to its beginning
 
 export function answerView(tools, now, title, { whole, done, painted }) {
   const { $, $$, t, parsed, say, enliven } = tools;
@@ -19,7 +18,7 @@ export function answerView(tools, now, title, { whole, done, painted }) {
   let top; // the question of the answer, or the top of a later answer of a team
   let finishing = null;
   let seq = 0;
-  let pieces = new Set(); // numbers of the frames that had text of the answer
+  let pieces = new Set(); // sequence numbers of the frames that contained text of the answer
 
   function follow(node) {
     open?.flush();
@@ -33,7 +32,8 @@ export function answerView(tools, now, title, { whole, done, painted }) {
     if (node)
       top = node.previousElementSibling?.matches('.answer') ? node : $('.question', node.closest('.turn'));
   }
-  // A placeholder until the text arrives. The found documents come in the same frame, so nothing moves later.
+  // Remove the placeholders when text arrives; it comes in the same frame as the found documents, so nothing moves
+  // later.
   const removePlaceholders = () => {
     for (const line of $$('.skeleton', prose)) line.remove();
     $('.found-now', answer)?.replaceChildren();
@@ -102,7 +102,7 @@ export function answerView(tools, now, title, { whole, done, painted }) {
     part(end) {
       whenRevealed(() => showEnd(end));
     },
-    // The text is whole; the run goes on until its follow-up questions are there.
+    // The text is complete; the run continues until the follow-up questions have arrived.
     whole(end) {
       whenRevealed(() => {
         showEnd(end);
@@ -134,7 +134,7 @@ export function answerView(tools, now, title, { whole, done, painted }) {
     answer.removeAttribute('aria-busy');
     enliven(answer);
     if (end.failed)
-      $('.note', answer)?.setAttribute('role', 'alert'); // which is read out by itself
+      $('.note', answer)?.setAttribute('role', 'alert'); // so that screen readers announce it
     else
       say(
         end.note ||
@@ -143,7 +143,7 @@ export function answerView(tools, now, title, { whole, done, painted }) {
             : t('Answer complete, {n} sources.', end.sources)),
       );
   }
-  // The page shows text some time after it was written, so there may be nothing left to stop.
+  // The page lags behind the server, so the answer may have ended before the stop arrived.
   function showNothingStopped({ state }) {
     if (!now.run || now.stopping !== now.run || state !== 'complete') return;
     const note = parsed('<div class="note plain"><div><p></p></div></div>');
@@ -152,11 +152,11 @@ export function answerView(tools, now, title, { whole, done, painted }) {
     $(':scope > .end', answer).prepend(note);
     say(words);
   }
-  // Follow-up questions arrive after the rest; an element that has the focus keeps it.
+  // Add the follow-up questions, which arrive after the answer, without moving the focus.
   function showFollowups(end) {
     const fresh = parsed(end.end);
     const next = $('.next', fresh);
-    // A second look by the language model changes marks in the text and the notes about the sources.
+    // The language model's second look may change marks in the text and notes about the sources.
     const rechecked = end.body !== undefined;
     if (rechecked) prose.replaceChildren(parsed(end.body));
     for (const part of rechecked ? ['.sources-head', '.sources'] : ['.sources-head']) {
@@ -186,7 +186,7 @@ export function answerView(tools, now, title, { whole, done, painted }) {
     if (answer) open.draw();
     painted();
   }
-  // A hidden tab draws no frames.
+  // Hidden tabs get no animation frames, so use a timer there.
   function scheduleDraw() {
     if (drawing) return;
     drawing = true;

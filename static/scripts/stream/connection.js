@@ -1,15 +1,15 @@
-// The socket of a page: reconnects when it is lost, and polls the page if no socket can be opened.
-// Sends and receives JSON, which stream.js interprets in the functions that are called here:
-// opened(), received(message), givenUp() when a question did not arrive, polled(), and signedOut().
-// `now` is the state of the page in stream.js.
+// The WebSocket of a page. Reconnects when it is lost, and polls the page if no socket can be opened. Sends and
+// receives JSON. Calls functions of stream.js: opened(), received(message), givenUp() if a question could not be
+// delivered, polled(), and signedOut(). `now` is the state of the page in stream.js.
 
 const TRIES_BEFORE_POLLING = 3;
-const MAX_IDLE_TRIES = 8; // tries to connect by a page that waits for nothing
+const MAX_IDLE_TRIES = 8; // connection attempts of a page that waits for no answer
 const POLL = 2000;
 const LATER = 30_000;
 const UNKNOWN = 4404;
 const FULL = 4429;
-const SILENCE = 7000; // the site says something every 3 s while an answer runs: a socket that is silent for longer is dead
+// While an answer runs, the server sends something every 3 s, so a socket that is silent for this long is dead.
+const SILENCE = 7000;
 
 export function connection({ t, tell, conversation }, now, { opened, received, givenUp, polled, signedOut }) {
   let socket;
@@ -18,7 +18,7 @@ export function connection({ t, tell, conversation }, now, { opened, received, g
   let late;
   let polling = null;
   let heard = Date.now();
-  let full = false; // more pages of this person are open than the site serves at once
+  let full = false; // the person has more pages open than the site allows
   let ended = false;
 
   const isOpen = () => socket?.readyState === WebSocket.OPEN;
@@ -83,7 +83,7 @@ export function connection({ t, tell, conversation }, now, { opened, received, g
   function showLost() {
     if (navigator.onLine) tell(t('Connection lost. Reconnecting …'));
   }
-  // After a sleep, or on a network that drops all packets, a socket may look open for minutes.
+  // After the device slept, or on a network that drops all packets, a dead socket may look open for minutes.
   function drop() {
     if (socket) socket.onopen = socket.onmessage = socket.onclose = null;
     socket?.close();
@@ -124,7 +124,7 @@ export function connection({ t, tell, conversation }, now, { opened, received, g
     stopPolling,
     isEnded: () => ended,
     isFull: () => full,
-    // A question waits: earlier silence does not mean that the socket is dead, and a lost socket is reopened at once.
+    // A question is waiting to be sent: restart the silence timer, and reopen a lost socket at once.
     hurry() {
       heard = Date.now();
       if (isOpen()) return;

@@ -1,7 +1,5 @@
-// The title of the tab and of the conversation while answers arrive, with the prefix “Answering…”, or ● when an answer
-// has ended unseen.
-// rename(words) follows a conversation that was given its name.
-// Sends and receives nothing.
+// The titles of the tab and of the conversation. The tab's title has the prefix “Answering…” during an answer, and
+// ● after one that ended unseen. Call rename(words) when the conversation gets a name. Sends and receives nothing.
 
 export function pageTitle({ $, t, conversation }) {
   const answering = `${t('Answering…')} – `;
@@ -22,7 +20,7 @@ export function pageTitle({ $, t, conversation }) {
     showReady() {
       document.title = (document.hidden ? '● ' : '') + name;
     },
-    // Removes the ●, and returns whether there was one.
+    // Remove the ●; returns whether there was one.
     see() {
       const isNew = document.title.startsWith('● ');
       if (isNew) document.title = document.title.slice(2);

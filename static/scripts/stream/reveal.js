@@ -1,21 +1,21 @@
-// Reveals the newest text of an answer evenly, by animation frames: it comes in pieces of 0.2 s.
+// Reveals the newest text of an answer at an even pace, although the server sends it in bursts every 0.2 s.
 // reveal(prose, parsed, painted) returns what answer_view.js calls: reset(blocks, html), block(html), show(html),
 // grow(text), draw(), finish(), flush() and isDone(). `painted` is called after every frame.
 
-const SECONDS = 0.24; // in which a piece is revealed: a little longer than until the next one comes
-const LAST_SECONDS = 0.08; // for the rest, when the text has ended
-const LEAST = 40; // characters a second
-const WHOLE = 'math, .cite, .block-head, sup'; // what is revealed in one piece
+const SECONDS = 0.24; // time to reveal one burst, slightly longer than the pause between two
+const LAST_SECONDS = 0.08; // time to reveal the rest once the text is complete
+const LEAST = 40; // minimum characters per second
+const WHOLE = 'math, .cite, .block-head, sup'; // elements that are revealed all at once
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 
 export function reveal(prose, parsed, painted) {
   let box = prose.querySelector('.open');
-  let blocks = []; // HTML of finished blocks of which not all is revealed
-  let html = ''; // of the open block, as the server sent it
-  let grown = ''; // and the text that has come behind it
-  let ends = []; // of each of `blocks`: its last node in the box, and at which character it ends
-  let steps = []; // for each text and element of the box
-  let shown = 0; // characters of the box that can be seen
+  let blocks = []; // HTML of finished blocks that are not completely revealed yet
+  let html = ''; // HTML of the open block, as the server sent it
+  let grown = ''; // text that has arrived since for the end of that block
+  let ends = []; // for each of `blocks`: its last node in the box, and the character position of its end
+  let steps = []; // one for each text node and element of the box
+  let shown = 0; // number of revealed characters in the box
   let total = 0;
   let rate = LEAST;
   let last = 0;
@@ -38,7 +38,7 @@ export function reveal(prose, parsed, painted) {
         const end = Math.max(0, Math.min(count, text.length));
         if (node.data.length === end) return;
         node.data = text.slice(0, end);
-        // A word has its place in the line from its first letter on.
+        // Lay out the whole word invisibly, so that it does not jump to the next line while it is revealed.
         rest.textContent = end ? text.slice(end).match(/^\S{0,40}/)[0] : '';
         if (rest.textContent) node.after(rest);
         else rest.remove();
@@ -91,7 +91,7 @@ export function reveal(prose, parsed, painted) {
     for (const { start, show } of steps) show(Math.floor(shown) - start);
     settle();
   }
-  // Finished blocks of which everything is revealed leave the box.
+  // Move completely revealed blocks out of the box.
   function settle() {
     let gone = 0;
     while (ends.length && shown >= ends[0][1]) {
@@ -131,7 +131,7 @@ export function reveal(prose, parsed, painted) {
     shown = total;
     paint();
   }
-  // What has come since the last frame; the rest of it follows by itself.
+  // Start revealing new text; the following animation frames continue.
   function draw() {
     if (!changed) return;
     if (still.matches || document.hidden) {

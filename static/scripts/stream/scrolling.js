@@ -1,9 +1,8 @@
-// The view follows the end of the text, until somebody scrolls up. The question stays in view, unless the text is
-// written at length and needs the room.
-// `place()` is where the answer is: {top, prose, isLong}; keepUp() is called whenever something was drawn.
-// Sends and receives nothing.
+// Keeps the end of the growing text in view until the person scrolls up. The question stays in view too, except for
+// long answers, which need the space. `place()` returns {top, prose, isLong} of the answer; call keepUp() after
+// each drawing. Sends and receives nothing.
 
-const NEAR = 4; // pixels
+const NEAR = 4; // within this many pixels of the end, the view counts as at the end
 
 export function scrolling({ $ }, isRunning, place) {
   const jump = $('#jump');

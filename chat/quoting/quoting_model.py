@@ -37,6 +37,7 @@ from .sentence_selection import shared_words
 _AROUND_QUOTED = re.compile(r"\A\*\*[^\n]*\*\*\n\n|^> ?| ?\[[^\[\]\n]+\]\Z", re.MULTILINE)
 # Share of the question's words in a heading that is suggested as a follow-up: of a cited or another document
 OF_CITED, OF_OTHER = 0.3, 0.5
+OWN_LANGUAGE = 0.6  # share of the best search score from which passages in the asker's language are enough
 
 
 class QuotingModel:
@@ -178,7 +179,14 @@ def quote(prompt: Prompt) -> Quoted:
     If several questions are asked at once, quotations that answer one of them come before those that are
     merely close to another.
     """
-    sources = _Sources([replace(source, content=source.model_text) for source in prompt.sources])
+    passages = [replace(source, content=source.model_text) for source in prompt.sources]
+    own = passages if prompt.narrowed else _in_language_of(prompt.question, passages)
+    quoted = _quoted_from(prompt, own)
+    return quoted if quoted.texts or len(own) == len(passages) else _quoted_from(prompt, passages)
+
+
+def _quoted_from(prompt: Prompt, passages: Sequence[SourceView]) -> Quoted:
+    sources = _Sources(passages)
     shown: set[ShownRow] = set()
     asked = _questions(prompt.question, prompt.earlier)
     quoted = [
@@ -196,6 +204,21 @@ def quote(prompt: Prompt) -> Quoted:
         any(each.is_part for each in quoted),
         any(each.is_sure or each.is_likely for each in quoted),
     )
+
+
+def _in_language_of(question: str, passages: Sequence[SourceView]) -> Sequence[SourceView]:
+    """The passages without those in the other language, if the question's own language has good ones.
+
+    All of them if the language of the question is unclear. Only German and English are distinguished: the
+    names in a table may look like words of any language.
+    """
+    asked = asked_language(question)
+    languages = [language_of(each.content) for each in passages] if asked else []
+    own = [each.score for each, language in zip(passages, languages, strict=False) if language == asked]
+    if not own or max(own) < OWN_LANGUAGE * max(each.score for each in passages):
+        return passages
+    other = {"german": "english", "english": "german"}[asked]
+    return [each for each, language in zip(passages, languages, strict=True) if language != other]
 
 
 def _without_repeated(texts: Sequence[str]) -> list[str]:

@@ -59,7 +59,10 @@ def drawn(*streams, meaning="", bookmarks=(), producer=""):
         4: b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica-Bold/Encoding/WinAnsiEncoding>>",
     }
     if meaning:
-        codes = "".join(f"<{65 + place:02X}> <{ord(letter):04X}>\n" for place, letter in enumerate(meaning))
+        codes = "".join(
+            f"<{65 + place:02X}> <{letter.encode('utf-16-be').hex()}>\n"
+            for place, letter in enumerate(meaning)
+        )
         objects[6] = _stream(
             "begincmap 1 begincodespacerange <00> <FF> endcodespacerange\n"
             f"{len(meaning)} beginbfchar\n{codes}endbfchar endcmap"

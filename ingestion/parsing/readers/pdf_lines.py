@@ -86,7 +86,7 @@ def lines_of(page: pypdfium2.PdfPage, above: Table | None = None) -> PageLines:
     """The lines of a page; `above` is the table at the end of the previous page."""
     textpage = page.get_textpage()
     try:
-        text = textpage.get_text_range()
+        text = _text_units(textpage)
         lines = list(_lines(textpage, text))
         found, outside = _tables(page, textpage, text, lines, above)
     finally:
@@ -144,7 +144,7 @@ def rows_of(page: pypdfium2.PdfPage) -> Iterator[Row]:
     """The rows of the page's tables, one for each line that a row became."""
     textpage = page.get_textpage()
     try:
-        text = textpage.get_text_range()
+        text = _text_units(textpage)
         found, _ = _tables(page, textpage, text, list(_lines(textpage, text)))
     finally:
         textpage.close()
@@ -188,13 +188,26 @@ def _tables(
     return found, {number: " ".join(texts) for number, texts in beside.items()}
 
 
+def _text_units(textpage: pypdfium2.PdfTextPage) -> str:
+    """The text of the page as PDFium counts it: a character beyond U+FFFF, such as an emoji, is two."""
+    text = str(textpage.get_text_range())
+    if not text or max(text) <= "\uffff":
+        return text
+    return "".join(map(chr, memoryview(text.encode("utf-16-le")).cast("H")))
+
+
+def _whole(text: str) -> str:
+    """The text of units of :func:`_text_units`."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
+
+
 def _lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, Line]]:
     """Each line with its start position."""
     position = 0
     for raw in text.split("\r\n"):
         start = position
         position += len(raw) + 2
-        line = one_line(BROKEN_LINE.sub(BREAK, raw), LINE_CHARACTERS)
+        line = one_line(_whole(BROKEN_LINE.sub(BREAK, raw)), LINE_CHARACTERS)
         if line:
             first = _character(textpage, start + len(raw) - len(raw.lstrip()))
             last = _character(textpage, start + len(raw.rstrip()) - 1)
@@ -269,7 +282,7 @@ def _words(
             # The first letter of an Arabic or Hebrew word is its rightmost.
             left, right = min(box[0].value, edge[0].value), max(box[1].value, edge[1].value)
             bottom, top = min(box[2].value, edge[2].value), max(box[3].value, edge[3].value)
-            word = BROKEN_LINE.sub(BREAK, match.group())
+            word = _whole(BROKEN_LINE.sub(BREAK, match.group()))
             word = (BROKEN_WORD.sub(r"\1", word) if is_hyphenated else word).replace(BREAK, "-")
             yield Word(word, left, right, bottom, top, line, lines[line][1].bold, first, last)
 

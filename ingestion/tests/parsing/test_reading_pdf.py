@@ -32,6 +32,14 @@ class PdfTests(SimpleTestCase):
         )
         self.assertEqual(self.sections(scaled), [("Leave", f"{SENTENCE} and not later.")])
 
+    def test_emoji_do_not_move_the_fonts_and_places_of_what_follows(self):
+        page = lines(("F1", 11, "A" * 12), ("F2", 16, "Leave"), ("F1", 11, SENTENCE))
+        found = self.sections(page, meaning="\U0001f3c1")
+        self.assertEqual(found, [("", "\U0001f3c1" * 12), ("Leave", SENTENCE)])
+        table = table_page([("A" * 9, "Port", "Fare"), ("A", "Ellery", "45"), ("A", "Gannet", "38")])
+        rows = self.sections(table, meaning="\U0001f3c1")[0][1].split("\n")
+        self.assertEqual(rows[1], "\U0001f3c1; Ellery; 45")
+
     def test_a_number_that_ends_a_sentence_begins_no_list(self):
         broken = f"{SENTENCE}, or at frame"
         page = lines(("F1", 11, broken), ("F1", 11, "40. The master informs everybody."))

@@ -19,6 +19,7 @@ __all__ = ["Claims", "InvalidToken", "ProviderUnavailable", "looks_like_token", 
 
 MAX_CHARACTERS = 16_384
 LEEWAY = 30  # seconds by which clocks may differ
+LATEST = 253_370_764_800  # 1 January 9999, the latest end that is shown; some providers send milliseconds
 RSA_BITS = 2_048
 # By kind of key. Only asymmetric ones: with HS256 everyone who knows the public key could sign.
 ALGORITHMS = {
@@ -156,7 +157,7 @@ def _checked(claims: dict[str, Any], nonce: str | None, resource: str) -> Claims
         subject=subjects[settings.OIDC_SUBJECT_CLAIM],
         subjects=subjects,
         issued_at=int(claims["iat"]),
-        expires_at=int(claims["exp"]) + LEEWAY,
+        expires_at=min(int(claims["exp"]) + LEEWAY, LATEST),
         groups=groups,
         username=_text(claims, "preferred_username"),
         first_name=_text(claims, "given_name") or _text(claims, "name"),

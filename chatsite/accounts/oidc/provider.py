@@ -3,6 +3,7 @@
 They are read over HTTPS and kept for an hour.
 """
 
+import asyncio
 import json
 import logging
 import threading
@@ -22,7 +23,7 @@ CACHE_TTL = 3_600.0
 MIN_INTERVAL = 30.0  # least time between two requests for the provider's keys, whatever tokens arrive
 RETRY_SECONDS = 5.0  # the same interval, until the provider has responded once
 WAITING_SECONDS = 6.0  # how long a thread waits for the request of another
-TIMEOUT = httpx2.Timeout(5.0)
+TIMEOUT = 5.0  # seconds for a whole request
 MAX_BYTES = 1_000_000
 
 Json = dict[str, Any]
@@ -57,19 +58,29 @@ def request(method: str, url: str, **arguments: Any) -> httpx2.Response:
     """
     if not is_safe(url):
         raise ProviderUnavailable("An address of the provider is neither HTTPS nor on this machine.")
-    local = is_loopback(urlsplit(url).hostname or "")
     try:
-        with (
-            httpx2.Client(timeout=TIMEOUT, follow_redirects=False, trust_env=not local) as client,
-            client.stream(method, url, headers={"Accept": "application/json"}, **arguments) as response,
-        ):
-            body = b""
-            for piece in response.iter_bytes():
-                body += piece
-                if len(body) > MAX_BYTES:
-                    raise ProviderUnavailable("The provider sends more than is read.")
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+        return asyncio.run(_fetched(method, url, arguments))
+    except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         raise ProviderUnavailable("The provider cannot be reached.") from error
+
+
+async def _fetched(method: str, url: str, arguments: Json) -> httpx2.Response:
+    """The response within one deadline in total.
+
+    Time limits of single reads would let a provider that sends byte by byte hold the calling thread for
+    hours, and with a few of them the sign-in of everybody.
+    """
+    local = is_loopback(urlsplit(url).hostname or "")
+    async with (
+        asyncio.timeout(TIMEOUT),
+        httpx2.AsyncClient(timeout=TIMEOUT, follow_redirects=False, trust_env=not local) as client,
+        client.stream(method, url, headers={"Accept": "application/json"}, **arguments) as response,
+    ):
+        body = b""
+        async for piece in response.aiter_bytes():
+            body += piece
+            if len(body) > MAX_BYTES:
+                raise ProviderUnavailable("The provider sends more than is read.")
     return httpx2.Response(response.status_code, content=body)
 
 

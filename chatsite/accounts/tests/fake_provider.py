@@ -6,6 +6,7 @@ with FakeProvider() as provider:
 """
 
 import base64
+import contextlib
 import hashlib
 import json
 import threading
@@ -20,6 +21,7 @@ from django.contrib.auth.models import Group
 
 from chatsite.accounts.models import GroupMapping
 
+SLOW_BYTES, SLOW_PAUSE = 300, 0.01  # seconds
 CLIENT, SECRET = "chatsite-client", "a:secret/with+signs"
 KEY = rsa.generate_private_key(
     public_exponent=65537, key_size=2048
@@ -51,6 +53,7 @@ class FakeProvider:
         self.status = 200
         self.codes = {}
         self.claims = {}  # of the next person who signs in
+        self.slow = ""  # "head" or "body": which part of an answer the token endpoint sends byte by byte
 
     def __enter__(self):
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -140,13 +143,28 @@ class FakeProvider:
                 status, headers, value = provider.answer(
                     parts.path, flat(parts.query), body, self.headers.get("Authorization")
                 )
+                slow = provider.slow if parts.path == "/token" else ""
                 data = json.dumps(value).encode()
+                if slow == "body":
+                    data = b" " * SLOW_BYTES + data
                 self.send_response(status)
                 for name, text in headers.items():
                     self.send_header(name, text)
                 self.send_header("Content-Length", str(len(data)))
+                if slow == "head":
+                    self.flush_headers()
+                    self._send_slowly(b"X-Slow: " + b"x" * SLOW_BYTES + b"\r\n")
                 self.end_headers()
-                self.wfile.write(data)
+                if slow == "body":
+                    self._send_slowly(data)
+                else:
+                    self.wfile.write(data)
+
+            def _send_slowly(self, data):
+                with contextlib.suppress(OSError):  # the site hangs up
+                    for byte in data:
+                        self.wfile.write(bytes([byte]))
+                        time.sleep(SLOW_PAUSE)
 
             def log_message(self, *arguments):
                 pass

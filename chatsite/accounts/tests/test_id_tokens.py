@@ -53,6 +53,12 @@ class WithProvider(TestCase):
 
 
 class Matrix(WithProvider):
+    def test_an_end_after_the_last_year_of_the_calendar_is_shown_as_that_year(self):
+        for end in (int(time.time()) * 1000, 10**30, 1e300):
+            token = self.provider.token(exp=end)
+            told = Client().get("/api/whoami", headers={"Authorization": f"Bearer {token}"})
+            self.assertEqual((told.status_code, told.json()["expires_at"]), (200, "9999-01-01T00:00:00Z"))
+
     def test_the_right_one_is_taken_and_brings_its_groups(self):
         staff, board = self.provider.mapped_group("Staff"), Group.objects.create(name="The board")
         GroupMapping.objects.create(issuer=self.provider.issuer, value="b-77", group=board)

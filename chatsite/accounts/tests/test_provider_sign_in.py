@@ -8,6 +8,7 @@ import pytest
 from django.test import Client, TestCase, override_settings
 
 from chatsite.accounts.models import ExternalIdentity, User
+from chatsite.accounts.oidc import provider as provider_module
 from chatsite.accounts.oidc import signing_in
 from chatsite.accounts.tests.fake_provider import OTHER_KEY, FakeProvider, flat
 
@@ -153,6 +154,14 @@ class SigningIn(TestCase):
         path = self.back(self.begin())
         self.provider.status = 503
         self.assertIn("cannot be reached", self.refused(path))
+
+    def test_a_provider_that_sends_byte_by_byte_is_given_up(self):
+        for slow in ("head", "body"):
+            path = self.back(self.begin())
+            self.provider.slow = slow
+            with self.subTest(slow), mock.patch.object(provider_module, "TIMEOUT", 0.2):
+                self.assertIn("cannot be reached", self.refused(path))
+            self.provider.slow = ""
 
     def test_a_disabled_account(self):
         self.client.get(self.back(self.begin()))

@@ -108,8 +108,7 @@ class Table:
         """
         header, rows = self.header, other.rows
         if other.numbers:
-            goes_on = self.is_same(other) and other.numbers[0] >= self.numbers[-1] > 0
-            return replace(other, named=True, above=header) if goes_on and header else other
+            return replace(other, named=True, above=header) if self.goes_on_in(other) and header else other
         if not header or list(header) == rows[: len(header)] or len(self.gutters) != len(other.gutters):
             return other
         if not all(
@@ -132,6 +131,10 @@ class Table:
         """Whether these are parts of one tagged table, on different pages."""
         same = bool(self.numbers and other.numbers) and self.count == other.count
         return same and len(self.cells[0]) == len(other.cells[0])
+
+    def goes_on_in(self, other: "Table") -> bool:
+        """Whether the other part of the same tagged table begins after its header."""
+        return self.is_same(other) and other.numbers[0] >= self.numbers[-1] > 0
 
     def completed_by(self, other: "Table") -> "tuple[Table, Table] | None":
         """Both tables, the last row of this one completed by the first of `other`.

@@ -114,7 +114,35 @@ def words_in_cells(
             found.append(read)
         else:
             outside += [word for each in texts.values() for word in each]
-    return found, sorted(outside, key=lambda word: word.first)
+    outside.sort(key=lambda word: word.first)
+    if found and above and above.goes_on_in(found[0]) and (names := _repeated_names(above, outside)):
+        found[0] = replace(found[0], lines=found[0].lines | {word.line for word in names})
+        repeated = {word.first for word in names}
+        outside = [word for word in outside if word.first not in repeated]
+    return found, outside
+
+
+def _repeated_names(above: Table, outside: Sequence[Word]) -> Sequence[Word]:
+    """The words that repeat the names of the columns above the rest of the table.
+
+    Word processors do not tag them there. Empty if there are none.
+    """
+    rows = above.header
+    cells = [
+        cell
+        for number, row in enumerate(rows)
+        for column, cell in enumerate(row)
+        if not number or cell != rows[number - 1][column]  # else one cell over both rows
+    ]
+    names = "".join("".join(cells).split())
+    for start in range(len(outside) if names else 0):
+        end, text = start, ""
+        while end < len(outside) and len(text) < len(names) and names.startswith(text):
+            text += outside[end].text
+            end += 1
+        if text == names:
+            return outside[start:end]
+    return []
 
 
 def _parts(

@@ -50,6 +50,14 @@ class TaggedTablesTests(SimpleTestCase):
     def test_rows_of_the_next_page_have_the_names_of_the_columns(self):
         self.assertEqual(self.pages({0: NAMES, 1: ROWS[1]}, {2: ROWS[2]}), [[LINES[0]], [LINES[1]]])
 
+    def test_names_that_are_repeated_on_the_next_page_without_tags_are_not_text(self):
+        repeated = {0: [("", column, name) for _, column, name in NAMES]}
+        found = self.pages({0: NAMES, 1: ROWS[1]}, repeated | {2: ROWS[2]})
+        self.assertEqual(found[1], [LINES[1]])
+        alike = {0: [("", 0, "Situation"), ("", 1, "What follows")]}
+        found = self.pages({0: NAMES, 1: ROWS[1]}, alike | {2: ROWS[2]})
+        self.assertEqual(found[1], ["Situation What follows", LINES[1]])
+
     def test_a_cell_is_below_its_name_although_empty_cells_have_no_tags(self):
         names = [("TH", 0, "Rule"), ("TH", 1, "Level 1"), ("TH", 2, "Level 2")]
         page = {0: names, 1: [("TD", 0, "Log in"), ("TD", 2, "yes")], 2: [("TD", 1, "yes"), ("TD", 2, "no")]}

@@ -1,6 +1,7 @@
 """Completes passages that were found.
 
-A passage ends after some 500 characters, even within a section, a table or a list.
+A passage ends after some 500 characters, even within a section, a table or a list, and at the end of a page,
+even within a sentence.
 """
 
 import re
@@ -41,7 +42,7 @@ class _Neighbour:
 
 
 def complete_passages(principal: Principal, passages: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
-    """The passages, each joined with the rest of a short section, table or list.
+    """The passages, each joined with the rest of a short section, table, list or sentence.
 
     The result for a table has its other rows. A passage of a longer section or table is not joined, but for a
     longer table the number of its rows is given.
@@ -80,6 +81,8 @@ def cut_tables(passages: Sequence[FoundPassage]) -> dict[int, int]:
 def _may_be_part(passage: FoundPassage) -> bool:
     """Whether the passage may be part of a short section, a table or a list."""
     if passage.heading and len(passage.content) < MAX_SECTION:
+        return True
+    if not _COMPLETE.search(passage.content) or passage.content[:1].islower():
         return True
     spans = spans_of(passage.content)
     return any(span.is_row or span.is_item for span in (*spans[:2], *spans[-2:]))
@@ -120,18 +123,32 @@ def _section(around: Mapping[int, _Neighbour]) -> dict[int, str]:
 
 
 def _with_list(around: Mapping[int, _Neighbour]) -> str:
-    """The passage's content, with the rest of the lists with which it begins and ends.
+    """The passage's content, with the rest of the lists or sentences with which it begins and ends.
 
-    The rest is the items in the passages directly before and after it, and the sentence that introduces them.
-    Nothing is added if they are too long.
+    The rest of a list is the items in the passages directly before and after it, and the sentence that
+    introduces them. Nothing is added if it is too long.
     """
     here = around[0]
     before = after = ""
-    if here.spans and here.spans[0].is_item and (near := around.get(-1)):
-        before = _items_at_end(near)
-    if here.spans and _is_in_list(here.spans[-1]) and (near := around.get(1)):
-        after = _items_at_start(near)
+    if here.spans and (near := around.get(-1)):
+        if here.spans[0].is_item:
+            before = _items_at_end(near)
+        elif _goes_on(near, here):
+            before = near.spans[-1].text
+    if here.spans and (near := around.get(1)):
+        if _is_in_list(here.spans[-1]):
+            after = _items_at_start(near)
+        if not after and _goes_on(here, near):
+            after = near.spans[0].text
     return "\n".join(filter(None, (before, here.content, after)))
+
+
+def _goes_on(first: _Neighbour, second: _Neighbour) -> bool:
+    """Whether the last sentence of a passage goes on in the next one."""
+    if not (first.spans and second.spans) or first.spans[-1].is_row or _COMPLETE.search(first.content):
+        return False
+    rest = second.spans[0]
+    return rest.text[:1].islower() and not rest.is_item and rest.end <= MAX_ITEMS
 
 
 def _is_in_list(span: Span) -> bool:

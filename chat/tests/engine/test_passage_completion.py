@@ -155,6 +155,29 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         [whole] = complete_passages(reader, retrieval.load(reader, [second.pk]))
         self.assertEqual(whole.content, "Each of these is enough:\n- A new paper\n- A new grant")
 
+    def test_a_sentence_that_a_page_break_cut_is_given_whole(self):
+        texts = [
+            "The bakers begin at four. Anybody who cannot come to the bakery because of an illness",
+            "rings the oven room before three. The shop opens at six, and whoever sells bread there",
+            "comes at half past five. Aprons hang in the hall.",
+        ]
+        document = make_document("bakery.pdf", texts, users=[self.user])
+        reader, stranger = command_principal(self.user), command_principal(make_user("other"))
+        second = Passage.objects.get(document=document, position=1)
+        [passage] = retrieval.load(reader, [second.pk])
+        [whole] = complete_passages(reader, [passage])
+        before = "Anybody who cannot come to the bakery because of an illness"
+        self.assertEqual(whole.content, f"{before}\n{texts[1]}\ncomes at half past five.")
+        self.assertEqual(complete_passages(stranger, [passage]), (passage,))
+
+    def test_a_passage_between_whole_sentences_stays_as_it_is(self):
+        texts = ["The bakers begin at four.", "The shop opens at six", "Aprons hang in the hall."]
+        document = make_document("bakery.pdf", texts, users=[self.user])
+        reader = command_principal(self.user)
+        second = Passage.objects.get(document=document, position=1)
+        [passage] = retrieval.load(reader, [second.pk])
+        self.assertEqual(complete_passages(reader, [passage]), (passage,))
+
     def test_a_passage_that_a_better_one_has_is_left_out(self):
         document = make_document("pay.md", ["Years: 1; Weeks: 4", "Years: 2; Weeks: 8"], users=[self.user])
         reader = command_principal(self.user)

@@ -41,7 +41,7 @@ Message = MutableMapping[str, Any]
 async def no_such_socket(
     scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
 ) -> None:
-    """Refuse an unknown socket path like an unknown conversation; the router would log an error."""
+    """Refuse an unknown socket path as if its conversation did not exist; the router would log an error."""
     await receive()
     await send({"type": "websocket.close", "code": CLOSED_UNKNOWN})
 
@@ -70,8 +70,8 @@ get_channel_layer()  # loads the Redis client, if one is configured, before the 
 configured_model()  # loaded now, so that the first question does not block the event loop
 assert get_resolver().url_patterns  # loaded now, so that an error in them stops the start
 
-# Requests return their own connection (chatsite.db.threads), so these receivers have nothing to do, and
-# without them Django does not switch to a thread for the signal.
+# Requests return their own connections (chatsite.db.threads), so these receivers have nothing to do. Without
+# them, Django does not switch to a thread to send the signal.
 request_started.disconnect(close_old_connections)
 if not settings.DEBUG:
     request_started.disconnect(reset_queries)

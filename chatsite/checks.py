@@ -31,7 +31,7 @@ MIN_SECRET_CHARACTERS = 32
 MIN_TOKEN_CHARACTERS = 16
 MIN_SECRET_VARIETY = 5  # different characters
 PREFIX = "CHATSITE_"
-KNOWN_ELSEWHERE = {"CHATSITE_TEST_CLIENTS_FOLDER", "CHATSITE_TEST_ROUNDS"}  # variables of the tests
+KNOWN_ELSEWHERE = {"CHATSITE_TEST_CLIENTS_FOLDER", "CHATSITE_TEST_ROUNDS"}  # variables that only tests read
 SERVICE_LINK = re.compile(
     r"CHATSITE_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
 )
@@ -49,7 +49,7 @@ def serious_problems() -> list[str]:
 
 
 def check_model_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """A language model and an embedding model need all of their settings."""
+    """A language model or an embedding model needs all of its settings."""
     endpoint = bool(settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL)
     problems = []
     if endpoint and not (settings.CHAT_MODEL or settings.EMBEDDING_MODEL):
@@ -91,7 +91,7 @@ def check_model_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any)
 
 
 def check_identity_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """A sign-in provider needs all of its settings, and encrypted URLs."""
+    """A sign-in provider needs all of its settings, with encrypted URLs."""
     problems = []
     if settings.OIDC_ISSUER and not settings.OIDC_AUDIENCE:
         problems.append(("E011", "OIDC_ISSUER is set, but OIDC_AUDIENCE is not: set both, or neither."))
@@ -116,7 +116,7 @@ def check_identity_settings(app_configs: Sequence[AppConfig] | None, **kwargs: A
 
 
 def check_database_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """DATABASE_DIRECT_URL is only for a pooler."""
+    """DATABASE_DIRECT_URL is only allowed if DATABASE_URL leads to a pooler."""
     if environment.text("DATABASE_DIRECT_URL") and not environment.text("DATABASE_URL"):
         message = "DATABASE_DIRECT_URL is set, but DATABASE_URL is not: set both, or DATABASE_URL alone."
         return [Error(message, id="chatsite.E061")]
@@ -145,7 +145,7 @@ def check_storage_settings(app_configs: Sequence[AppConfig] | None, **kwargs: An
 
 
 def check_address_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """Hosts, origins and proxies that cannot match, and invalid URLs of Redis."""
+    """Hosts, origins and proxies that can never match, and invalid Redis URLs."""
     wrong = [
         ("E031", "CHATSITE_ALLOWED_HOSTS", settings.ALLOWED_HOSTS, _better_host),
         ("E032", "CHATSITE_TRUSTED_ORIGINS", settings.CSRF_TRUSTED_ORIGINS, _better_origin),
@@ -170,10 +170,7 @@ def check_address_settings(app_configs: Sequence[AppConfig] | None, **kwargs: An
 
 
 def check_answer_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """Require that a lease outlasts a few late writes.
-
-    A shorter one would end answers of living processes.
-    """
+    """A lease must outlast a few late writes; otherwise answers of living processes would be ended."""
     least = LEASE_FLUSHES * settings.JOURNAL_FLUSH_SECONDS
     if least <= settings.LEASE_SECONDS:
         return []
@@ -185,7 +182,7 @@ def check_answer_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any
 
 
 def check_reading_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """Languages of text recognition must be names of tesseract's."""
+    """Languages of text recognition must be names that tesseract uses."""
     if not settings.OCR_LANGUAGES or LANGUAGES.fullmatch(settings.OCR_LANGUAGES):
         return []
     message = "CHATSITE_OCR_LANGUAGES must be names that tesseract knows, such as eng or eng+deu, or empty."
@@ -200,7 +197,7 @@ def check_dictionary(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> 
 
 
 def check_secrets(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """A signing key that can be guessed, and keys that are invalid in HTTP headers."""
+    """The signing key must not be guessable; other keys must be valid in HTTP headers."""
     problems = []
     key: str = settings.SECRET_KEY
     if len(key) < MIN_SECRET_CHARACTERS or len(set(key)) < MIN_SECRET_VARIETY:
@@ -220,7 +217,7 @@ def check_secrets(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
 
 
 def check_telemetry(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """URLs for traces and faults without the packages that send them."""
+    """URLs for traces and error reports need the packages that send them."""
     asked = {"OTEL_EXPORTER_OTLP_ENDPOINT": settings.TRACES_ENDPOINT, "SENTRY_DSN": settings.SENTRY_DSN}
     words = "needs more packages: install chatsite[telemetry], or remove it."
     missing = [] if traces.INSTALLED else [name for name, address in asked.items() if address]
@@ -228,7 +225,7 @@ def check_telemetry(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> l
 
 
 def check_audit(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """The destination of the audit log."""
+    """The destination of the audit log must be valid."""
     problems = []
     try:
         syslog = urlsplit(settings.AUDIT_SYSLOG)
@@ -245,7 +242,7 @@ def check_audit(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[
 
 
 def check_names(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """Unknown variables with the site's prefix: a misspelt name would have no effect."""
+    """Unknown variables with the site's prefix, because a misspelt name would have no effect."""
     files = {name + environment.FILE for name in environment.SECRETS}
     known = environment.asked.keys() | files | KNOWN_ELSEWHERE
     own = [name for name in known if name.startswith(PREFIX)]
@@ -266,7 +263,7 @@ def check_names(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[
 
 
 def _better_host(entry: str) -> str:
-    """The correct value; empty for a name that can match a request."""
+    """The corrected value of a host; empty if the given one can match a request."""
     if entry == "*" or HOST.fullmatch(entry.lower()):
         return ""
     if "://" in entry:

@@ -1,14 +1,15 @@
-"""Django's command line; without DATABASE_URL it brings the embedded PostgreSQL with it.
+"""Django's command line, which starts the embedded PostgreSQL unless DATABASE_URL is set.
 
-`manage.py` runs it in a checkout, and `chatsite` where the package is installed.
+`manage.py` runs it in a checkout, `chatsite` in an installed package.
 """
 
 import gc
 
 from chatsite.server.interrupt import interrupt
 
-interrupt.install()  # before anything else is loaded, which takes a second
-gc.set_threshold(100_000, 10, 10)  # Python's own 700 would take a sixth of that second
+interrupt.install()  # first, because loading everything else takes a second
+# With Python's default of 700, collections would take a sixth of that second.
+gc.set_threshold(100_000, 10, 10)
 
 # isort: split
 
@@ -24,7 +25,7 @@ from chatsite.server.embedded_postgres import database_for  # noqa: E402
 
 INTERRUPTED = 130
 DATA = "CHATSITE_DATA_DIR"
-INSTALLED_DATA = "chatsite-data"  # folder within the current one, for commands of an installed package
+INSTALLED_DATA = "chatsite-data"  # folder within the current one, used by an installed package
 
 
 def main() -> None:

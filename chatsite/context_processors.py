@@ -1,6 +1,6 @@
-"""What every page shows: the site's name, the theme, and the caller's conversations.
+"""Context of every page: the site's name, the theme, and the caller's conversations.
 
-All of it is lazy: a page that does not show the sidebar costs no query for it.
+All values are lazy: a page without the sidebar makes no queries for it.
 """
 
 from collections.abc import Iterable
@@ -61,10 +61,7 @@ def grouped(rows: Iterable[Conversation], today: date) -> list[Group]:
 
 
 class Sidebar:
-    """The caller's newest conversations, and what they may search.
-
-    Each part is read when it is shown.
-    """
+    """The caller's newest conversations, and what they may search. Each part is loaded when it is shown."""
 
     def __init__(self, request: HttpRequest) -> None:
         self._principal = session_principal(request)
@@ -112,12 +109,12 @@ class Sidebar:
 
     @cached_property
     def readable(self) -> int:
-        """How many documents an answer may draw on."""
+        """The number of documents that a search for the caller covers."""
         return count_searched(self._principal)
 
     @cached_property
     def awaited(self) -> int:
-        """How many documents that the caller may read are being read for the first time."""
+        """The number of documents open to the caller whose first reading has not ended."""
         first = Document.objects.visible_to(self._principal).filter(version=0)
         return first.filter(status__in=Document.UNFINISHED).count()
 
@@ -126,7 +123,7 @@ class Sidebar:
         return self._name[:2].upper()
 
 
-# The texts of the modules in static/, which look them up by the English text.
+# The texts of the scripts in static/, which look up translations by the English text.
 SCRIPT_WORDS = [
     gettext_noop("Answer complete, 1 source."),
     gettext_noop("Answer complete, {n} sources."),
@@ -183,10 +180,7 @@ SCRIPT_WORDS = [
 
 
 def script_words() -> dict[str, str]:
-    """The words of the scripts in the page's language.
-
-    Empty in English, where they are their own keys.
-    """
+    """The translations of the scripts' texts by the English text; empty in English."""
     translated = {words: gettext(words) for words in SCRIPT_WORDS}
     return {words: text for words, text in translated.items() if text != words}
 
@@ -197,7 +191,7 @@ def site(request: HttpRequest) -> dict[str, Any]:
         "site_texts": site_texts.current(),
         "preferences": Preferences.of(request.COOKIES),
         "side_closed": request.COOKIES.get("side") == "closed",
-        # A function, so that only the sign-in page, which calls it, runs the query.
+        # A function, so that the query only runs on the sign-in page, which calls it.
         "demo_accounts": partial(accounts_on_page, request),
         "script_words": script_words,
         "sidebar": SimpleLazyObject(lambda: Sidebar(request)),

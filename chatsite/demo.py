@@ -1,9 +1,9 @@
 """The demo: three accounts and the sample documents.
 
-They are made once in an empty embedded database. The passwords are kept in a file of the data directory that
-only its owner can read, so that each start can print them and the sign-in page can show them (but not the
-administrator's) to a browser on the same machine. A site whose demo accounts still have these passwords
-serves nothing but this machine (see demo_guard).
+They are created once in an empty embedded database. The passwords are stored in the data directory, in a file
+that only its owner can read. Each start prints them, and the sign-in page shows them (but not the
+administrator's) to browsers on the same machine. A site whose demo accounts still have these passwords serves
+nothing but this machine (see demo_guard).
 """
 
 import functools
@@ -53,7 +53,7 @@ WORDS = [
 
 
 class DemoAccount(NamedTuple):
-    """An account that may be shown to everyone who opens the sign-in page."""
+    """An account whose password the sign-in page may show."""
 
     username: str
     password: str
@@ -63,7 +63,7 @@ class DemoAccount(NamedTuple):
 def create_demo() -> None:
     """Create accounts and documents if there is no account yet; atomic.
 
-    Not on a site that serves more than this machine. The worker reads the documents afterwards.
+    Does nothing if the site serves more than this machine. The worker reads the documents afterwards.
     """
     if User.objects.exists() or exposed_by():
         return
@@ -85,7 +85,7 @@ def create_demo() -> None:
         }
         embedded_postgres.write_secret(_file(), json.dumps(kept, indent=1))
 
-        # Whoever adds a document may read it, so the administrator adds only public ones.
+        # People may read the documents that they add, so the administrator adds only public ones.
         folders = {
             "everyone": (accounts["admin"], Audience(everyone=True)),
             "hr": (accounts["hr"], Audience(group_ids=frozenset({group.pk}))),
@@ -96,12 +96,12 @@ def create_demo() -> None:
             for path in sorted((SAMPLES / folder).iterdir()):
                 with path.open("rb") as file:
                     added = upsert(File(file, name=path.name), path.name, owner=owner, audience=audience)
-                # Before the worker reads it, while nobody else uses the document.
+                # Set before the worker reads the document, while nothing else uses it.
                 Document.objects.filter(pk=added.document.pk).update(questions=questions.get(path.name, []))
 
 
 def exposed_by() -> str:
-    """The setting by which the site serves more than this machine, or an empty text."""
+    """The setting that makes the site serve more than this machine; empty if there is none."""
     origins = (urlsplit(origin).hostname or origin for origin in settings.CSRF_TRUSTED_ORIGINS)
     public_origin = next((host for host in origins if not is_loopback(host)), "")
     public_name = next((name for name in settings.ALLOWED_HOSTS if not is_loopback(name.lstrip("."))), "")
@@ -118,7 +118,7 @@ def exposed_by() -> str:
 
 
 def refusal() -> str:
-    """Why the site must not start with these settings and accounts, or an empty text."""
+    """Why the site must not start with these settings and accounts; empty if it may."""
     names = ", ".join(known_passwords())
     if not names or not (reason := exposed_by()):
         return ""
@@ -134,7 +134,7 @@ def known_passwords() -> list[str]:
 
 
 def accounts_on_page(request: HttpRequest) -> list[DemoAccount]:
-    """The accounts for the sign-in page: only on this machine, and never the administrator's."""
+    """The accounts that the sign-in page shows: only on this machine, and never the administrator."""
     client, host = request.META.get("REMOTE_ADDR", ""), request.META.get("HTTP_HOST", "")
     server = request.META.get("SERVER_NAME", "")
     if exposed_by() or not is_local(client, host or server, request.headers):
@@ -143,9 +143,9 @@ def accounts_on_page(request: HttpRequest) -> list[DemoAccount]:
 
 
 def demo_accounts() -> list[DemoAccount]:
-    """The accounts for the terminal, in a fixed order.
+    """The accounts that the terminal shows, in a fixed order.
 
-    None with an external database or without the demo.
+    Empty with an external database or without the demo.
     """
     return _unchanged_accounts() if settings.DEMO and settings.EMBEDDED_DATABASE else []
 
@@ -174,5 +174,6 @@ def _file() -> Path:
 
 @functools.lru_cache(maxsize=16)
 def _matches(password: str, encoded: str) -> bool:
-    # The hash also changes when Django raises its cost. Cached, because comparing takes a tenth of a second.
+    # Cached by hash, because checking a password takes a tenth of a second. Django changes the hash when it
+    # raises the cost.
     return check_password(password, encoded)

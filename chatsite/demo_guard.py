@@ -21,7 +21,7 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-LOOK_SECONDS = 2.0  # between two checks of the accounts
+LOOK_SECONDS = 2.0  # pause between two checks of the accounts
 WORDS = (
     "This site still has demo accounts, so it answers only on the machine it runs on. To open it to others, "
     "change their passwords or set CHATSITE_DEMO=0."
@@ -69,6 +69,6 @@ class DemoGuard:
                 self._open = bool(await in_database_within_budget(known_passwords))
             except DatabaseError:
                 logger.warning("The demo accounts could not be looked at", exc_info=True)
-                return self._open  # without the database nobody can sign in
+                return self._open  # without the database, nobody can sign in anyway
             self._looked_at = time.monotonic()
         return self._open

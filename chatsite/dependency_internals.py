@@ -1,7 +1,8 @@
 """Private attributes of dependencies that the product uses, each with the reason.
 
-A new version of a dependency may change them without notice. No other module names them, and
-`chatsite/tests/code/test_dependency_internals.py` names each that is gone or takes other parameters.
+A new version of a dependency may change them without notice. No other module uses them;
+`chatsite/tests/code/test_dependency_internals.py` fails for each one that is missing or takes other
+parameters.
 """
 
 from collections import deque
@@ -18,7 +19,7 @@ if TYPE_CHECKING:  # children that read files load neither Django's models nor D
     from django.http.response import HttpResponseBase
     from rest_framework.request import Request
 
-# Methods that subclasses of the product override, by their owner.
+# Methods of dependencies that the product's subclasses override, by class.
 OVERRIDDEN = {
     "django.db.backends.postgresql.base.DatabaseWrapper": {
         "_close": "to note when a session went back to the pool, and to release its bulkhead",
@@ -39,7 +40,7 @@ OVERRIDDEN = {
 
 
 def waiting_calls(executor: ThreadPoolExecutor) -> int:
-    """The number of calls that no thread has begun, which an executor does not report."""
+    """The number of calls that no thread has begun; executors have no public method for it."""
     return executor._work_queue.qsize()
 
 
@@ -52,16 +53,16 @@ def replace_cookie_unquote(function: Callable[[str | None], str | None]) -> None
 
 
 def django_request(request: "Request") -> "HttpRequest":
-    """Django's request within that of DRF.
+    """Django's request, which DRF's request wraps.
 
-    Needed for attributes that only middleware sets, and for `ASGIRequest`. DRF's own request passes
-    attributes on, but authenticates first when asked for `user` or `auth`.
+    Needed for attributes that middleware sets, and for `ASGIRequest`. DRF's request would pass most
+    attributes on, but authenticates when `user` or `auth` is accessed.
     """
     return request._request
 
 
 def mark_logged(response: "HttpResponseBase") -> None:
-    """Keep Django from logging the status of a response whose failure is logged already."""
+    """Keep Django from logging the status of a response whose error was logged already."""
     response._has_been_logged = True  # type: ignore[attr-defined]
 
 
@@ -81,7 +82,7 @@ def set_messages(request: "HttpRequest", storage: object) -> None:
 
 
 def messages_of(request: "HttpRequest") -> Any:
-    """The request's message storage: `get_messages` would count the messages as shown."""
+    """The request's message storage, without marking messages as shown like `get_messages`."""
     return request._messages  # type: ignore[attr-defined]
 
 
@@ -91,10 +92,7 @@ def delete_rows(queryset: "QuerySet[Any]") -> None:
 
 
 def serializer_schema(auto_schema: Any, serializer: Any, direction: Any) -> dict[str, Any]:
-    """The generated schema of a serializer that has an extension of drf-spectacular.
-
-    The extension calls this.
-    """
+    """The generated schema of a serializer, for a drf-spectacular extension to change."""
     return cast(dict[str, Any], auto_schema._map_serializer(serializer, direction, bypass_extensions=True))
 
 
@@ -110,7 +108,7 @@ def maintenance_cursor(creation: Any) -> Any:
 
 
 def connection_pools(wrapper: Any) -> list[Any]:
-    """All pools of this process. `wrapper.pool` would open the one of its alias."""
+    """All existing pools of this process; `wrapper.pool` would open one."""
     return list(wrapper._connection_pools.values())
 
 
@@ -121,24 +119,18 @@ class _LastReturnedFirst(deque[Any]):
 
 
 def hand_out_last_returned(pool: Any) -> None:
-    """Let a pool hand out the session that was returned last.
-
-    Its own order uses all of them in turn.
-    """
+    """Let a pool hand out the session that was returned last, instead of all sessions in turn."""
     with pool._lock:
         pool._pool = _LastReturnedFirst(pool._pool)
 
 
 def check_open(session: Any) -> None:
-    """Raise psycopg's error if the session is closed or broken.
-
-    `execute` does so, but a plain query does not.
-    """
+    """Raise psycopg's error if the session is closed or broken: unlike `execute`, plain queries do not."""
     session._check_connection_ok()
 
 
 def autocommit_messages(session: Any, value: bool) -> Iterator[Any]:
-    """Set autocommit. The iterator yields each wait for the server; here there are none."""
+    """Set autocommit. The iterator would yield for each wait for the server, but there is none."""
     return cast(Iterator[Any], session._set_autocommit_gen(value))
 
 
@@ -146,5 +138,5 @@ def autocommit_messages(session: Any, value: bool) -> Iterator[Any]:
 
 
 def sheet_source(sheet: Any) -> Any:
-    """The XML file of a sheet: openpyxl drops merged cells where it reads row by row."""
+    """The XML file of a sheet, to find merged cells: openpyxl drops them when it reads row by row."""
     return sheet._get_source()

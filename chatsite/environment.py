@@ -11,13 +11,14 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
-MAX_NUMBER = 10_000_000.0  # for seconds, hours, words: large enough for any use, but no timer overflows
-MAX_WHOLE = 10**15  # of bytes and characters
+# Limit for seconds, hours and words: enough for any use, and too small to overflow timers.
+MAX_NUMBER = 10_000_000.0
+MAX_WHOLE = 10**15  # limit for bytes and characters
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
 
 
-# Secrets may be read from files, as containers provide them: NAME_FILE is the path.
+# Containers provide secrets as files: the variable NAME_FILE contains the path.
 SECRETS = frozenset(
     {
         "CHATSITE_METRICS_TOKEN",
@@ -35,7 +36,7 @@ SECRETS = frozenset(
 FILE = "_FILE"
 MAX_SECRET_BYTES = 10_000
 
-asked: dict[str, Any] = {}  # all variables that were read, with their defaults
+asked: dict[str, Any] = {}  # all variables that the settings have read, with their defaults
 
 
 def given(name: str) -> tuple[str, str]:
@@ -66,7 +67,7 @@ def text(name: str, default: str = "") -> str:
 
 
 def optional_text(name: str, default: str) -> str:
-    """The same, but an empty value means none instead of the default."""
+    """Like :func:`text`, but an empty value means none instead of the default."""
     value = text(name) if name in os.environ else text(name, default)
     asked[name] = default
     return value
@@ -156,7 +157,8 @@ def django_database(parameters: Mapping[str, Any]) -> dict[str, Any]:
     named = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
     entry: dict[str, Any] = {"ENGINE": "chatsite.db.backend", "OPTIONS": {}}
     for key, value in parameters.items():
-        if key in named and value != "":  # Django drops an empty one, and libpq then reads its environment
+        # Django drops an empty value, so that libpq would use its own environment variable.
+        if key in named and value != "":
             entry[named[key]] = str(value)
         else:
             entry["OPTIONS"][key] = value

@@ -1,6 +1,6 @@
 """Objects that belong to one event loop.
 
-Connections, locks and tasks made on one loop fail on another.
+Connections, locks and tasks that were created on one loop fail on another.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class PerEventLoop(Generic[T]):
-    """Returns an object for each event loop, created by `make` at the first call."""
+    """Calling it returns the running event loop's object, which `make` creates at the first call."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
@@ -25,7 +25,7 @@ class PerEventLoop(Generic[T]):
         return self._objects[loop]
 
     def items(self) -> list[tuple[asyncio.AbstractEventLoop, T]]:
-        """The existing loops with their objects; for other threads."""
+        """The existing loops with their objects; callable from any thread."""
         return list(self._objects.items())
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib.staticfiles.finders import AppDirectoriesFinder
 
-# The package of the API documentation has two viewers. One is used, without its optional layout.
+# The package of the API documentation contains two viewers; one of them is used, without its optional layout.
 UNUSED = ("redoc", "swagger-ui-standalone-preset.*", "swagger-ui-bundle.js.map", "oauth2-redirect.*")
 
 

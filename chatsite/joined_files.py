@@ -1,9 +1,9 @@
 """Joins the portal's styles and scripts when static files are collected.
 
 `static/portal.css` imports the sheets of `static/styles/portal/`, and `static/portal.js` the modules of
-`static/scripts/portal/`, as any browser understands them: the development server serves them as they are. In
-production each file of `ENTRIES` includes everything that it imports, so that pages need few requests.
-Nothing is minified or renamed.
+`static/scripts/portal/`. Browsers understand these imports, so the development server serves the files
+unchanged. In production each file of `ENTRIES` includes everything that it imports, so that pages need few
+requests. Nothing is minified or renamed.
 """
 
 import posixpath
@@ -28,7 +28,7 @@ Read = Callable[[str], str]
 
 
 class JoinedStaticFilesStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # no types
-    """Hashed and compressed files; the parts of an entry exist only within the entry."""
+    """Storage of hashed and compressed files, in which imported parts exist only within their entry."""
 
     def post_process(self, paths: dict[str, Any], dry_run: bool = False, **options: Any) -> Iterator[Any]:
         served = paths if dry_run else joined(paths)
@@ -36,11 +36,11 @@ class JoinedStaticFilesStorage(CompressedManifestStaticFilesStorage):  # type: i
 
 
 class CannotJoin(ValueError):
-    """A file has an import or an export that the joined file could not have."""
+    """A file has a form of import or export that cannot be joined."""
 
 
 def joined(paths: dict[str, Any]) -> dict[str, Any]:
-    """Return `paths` with entries for joined files, and without their parts.
+    """Replace entries with joined files, and remove their parts.
 
     `paths` maps a name to its storage and path.
     """
@@ -63,7 +63,7 @@ def joined(paths: dict[str, Any]) -> dict[str, Any]:
 
 
 def join(entry: str, read: Read) -> tuple[str, set[str]]:
-    """Return the text of an entry with that of its parts, and the names of these parts."""
+    """Return the text of an entry that includes its parts, and the names of these parts."""
     return _sheets(entry, read) if entry.endswith(".css") else _modules(entry, read)
 
 
@@ -83,7 +83,7 @@ def _sheets(entry: str, read: Read) -> tuple[str, set[str]]:
 
 
 def _modules(entry: str, read: Read) -> tuple[str, set[str]]:
-    """Put each module into a function that returns its exports, after those that it imports."""
+    """Wrap each module in a function that returns its exports, and put imported modules first."""
     done: list[str] = []  # names of modules, in the order in which a browser runs them
     texts: list[str] = []
 
@@ -113,7 +113,7 @@ def _modules(entry: str, read: Read) -> tuple[str, set[str]]:
 
 
 def _imported(name: str, names: str | None) -> str:
-    """Return what replaces an import; `names` are as in `{ first, second as other }`."""
+    """Return the code that replaces an import; `names` is a text like `first, second as other`."""
     if names is None:
         return ""
     return f"const {{{names.replace(' as ', ': ')}}} = {_variable(name)};\n"

@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line, each with the id of the request it belongs to."""
+"""Structured logs: one JSON object per line, with the id of the request."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ REFUSALS = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.INSUFFICIENT_STORAGE)
 class RequestIdFilter(logging.Filter):
     """Adds `request_id` to every record, empty outside of requests.
 
-    Drops records of destructors during interpreter shutdown, when this module's names are gone.
+    Drops records from destructors during interpreter shutdown, when this module's globals are gone.
     """
 
     def __init__(self) -> None:
@@ -48,9 +48,9 @@ class RequestIdFilter(logging.Filter):
 
 
 class CutFilter(logging.Filter):
-    """Drops records of requests that a shutdown or disconnect has cut off.
+    """Drops records of requests that a shutdown or disconnect has interrupted.
 
-    uvicorn and Django log each with a useless traceback; uvicorn also logs their number.
+    uvicorn and Django log each of these with a useless traceback; uvicorn also logs their number.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -58,9 +58,9 @@ class CutFilter(logging.Filter):
 
 
 class HostileRequestFilter(logging.Filter):
-    """Shortens the records of requests that Django refuses as malformed to one line.
+    """Shortens log records of malformed requests, which Django refuses, to one line.
 
-    Their callers are at fault. Django logs them with a traceback, some of them as errors.
+    Django logs them with a traceback, and some as errors, although the client is at fault.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:

@@ -1,10 +1,9 @@
-"""The site's numbers for Prometheus.
+"""Metrics for Prometheus, collected from all processes of a machine.
 
-Each process counts its own; those of several become one page. A process counts in memory and writes its
-numbers to a file of its own every few seconds; whichever web process is asked adds up the files of its
-machine. Counters of processes that have ended stay in the sum, so that a restart takes nothing from it. The
-files are written and not mapped into memory: where the disk is full, the first write to a page of such a file
-would end the process.
+Each process counts in memory, and writes its values to a file every few seconds. The web process that gets a
+request for `/metrics` adds up the files of its machine. Counters of ended processes remain in the sums, so
+that a restart does not reduce them. The files are not memory-mapped: if the disk were full, the first write
+to a mapped page would kill the process.
 """
 
 import contextlib
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 WRITE_SECONDS = 5.0
-ALIVE_SECONDS = 20.0  # time after its last write for which a process counts as alive
+ALIVE_SECONDS = 20.0  # a process counts as alive for this time after its last write
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 ENDED = "ended"  # the file with the sums of ended processes
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -34,7 +33,7 @@ Read = Callable[[], Mapping[Labels, float]]
 
 
 class Metric:
-    """A metric: its values by labels; a histogram has several numbers for each."""
+    """A metric with its values by labels; a histogram has several numbers for each value."""
 
     kind = "counter"
     size = 1  # length of Numbers
@@ -112,7 +111,7 @@ class Gauge(Metric):
 
 
 METRICS: dict[str, Metric] = {}
-recorders: "set[Recorder]" = set()  # recorders of this process that are running
+recorders: "set[Recorder]" = set()  # running recorders of this process
 _lock = threading.Lock()
 
 REQUESTS = Counter("requests_total", "Requests answered, and sockets closed.", ("method", "route", "status"))
@@ -153,7 +152,7 @@ DOCUMENTS_READ = Counter("documents_read_total", "Readings of documents that hav
 PROCESSES = Gauge("processes", "Processes that are alive.", ("kind",))
 PROCESS_CPU_SECONDS = Counter("process_cpu_seconds_total", "Processor seconds of processes.", ("kind",))
 PROCESS_PEAK_BYTES = Gauge("process_peak_bytes", "Most memory that the living processes have had.", ("kind",))
-# The page queries the database for these, which are the same on all machines.
+# Metrics that the page reads from the database; they are the same on all machines.
 DATABASE_UP = Gauge("database_up", "Whether the database answered this page in time.")
 DATABASE_LOOK_SECONDS = Gauge("database_look_seconds", "Seconds in which it did.")
 JOBS = Gauge("jobs", "Jobs of the workers: todo, doing, failed.", ("state",))
@@ -164,7 +163,7 @@ LEASES = Gauge("leases", "Unfinished answers: held by a process, or expired.", (
 
 
 class Recorder:
-    """Writes this process's metrics to its file in `folder` while it lives.
+    """Writes this process's metrics to a file in `folder`.
 
     `kind` is web or worker.
     """
@@ -176,7 +175,7 @@ class Recorder:
         self._thread = threading.Thread(target=self._keep_writing, name="metrics", daemon=True)
 
     def start(self) -> None:
-        """Start, and merge the files of ended processes."""
+        """Start writing, and merge the files of ended processes."""
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             merge_ended(self.folder)
@@ -191,7 +190,10 @@ class Recorder:
         self.write()
 
     def write(self) -> None:
-        """Write atomically. A full disk makes the metrics stale, but does not disturb the process."""
+        """Write the file atomically.
+
+        With a full disk, the metrics become stale, but the process continues.
+        """
         temporary = self.path.with_suffix(".new")
         with contextlib.suppress(OSError):
             temporary.write_text(json.dumps(self._state()))
@@ -214,7 +216,7 @@ class Recorder:
 def merge_ended(folder: Path) -> None:
     """Merge the files of ended processes into one file of sums, and remove them.
 
-    The sums name the merged files, so that one which could not be removed counts once.
+    The file of sums lists the merged files, so that a file that could not be removed counts only once.
     """
     with (folder / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -246,7 +248,7 @@ def gathered(folder: Path) -> Snapshot:
 
 
 def total(snapshots: Iterable[Snapshot], kinds: Sequence[str]) -> dict[str, list[tuple[Labels, Numbers]]]:
-    """The sums of metrics of these kinds. Skips values of versions with other buckets."""
+    """The sums of the metrics of these kinds of processes. Skips values of versions with other buckets."""
     sums: dict[str, dict[Labels, Numbers]] = {}
     for snapshot in snapshots:
         for name, values in snapshot.items():

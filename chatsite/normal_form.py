@@ -1,8 +1,8 @@
-"""Unicode's normal forms, in time that grows only with the length of the text.
+"""Unicode normal forms in linear time.
 
-`unicodedata.normalize` sorts each run of combining marks by insertion: with 40,000 marks it takes seconds,
-with 500,000 minutes, and meanwhile no other thread runs. No language needs more than a few marks on a letter;
-the Stream-Safe Text Format of Unicode Standard Annex 15 allows 30.
+`unicodedata.normalize` sorts each run of combining marks with an insertion sort: it takes seconds for 40,000
+marks, minutes for 500,000, and no other thread runs meanwhile. No language needs more than a few marks on a
+letter; the Stream-Safe Text Format of Unicode Standard Annex 15 allows 30.
 """
 
 import functools
@@ -14,13 +14,13 @@ Form = Literal["NFC", "NFKC"]
 
 MAX_MARKS = 30  # combining marks in a row; further ones are dropped
 _FIRST_MARK = 0x300
-# Characters that most texts lack, because their words are short or Latin: this test is ten times as fast.
+# A quick test for characters that most texts lack; it is ten times as fast as normalising.
 _BEYOND = f"[{chr(_FIRST_MARK)}-\U0010ffff]"
 _MAY_BE_MARKS = re.compile(f"{_BEYOND}{_BEYOND}{{{MAX_MARKS}}}")
 
 
 def normal_form(form: Form, text: str) -> str:
-    """As `unicodedata.normalize`, without the marks that follow MAX_MARKS others."""
+    """Like `unicodedata.normalize`, but drops combining marks after MAX_MARKS others."""
     if text.isascii():
         return text
     if _MAY_BE_MARKS.search(text):
@@ -30,16 +30,16 @@ def normal_form(form: Form, text: str) -> str:
 
 @functools.cache
 def _marks() -> re.Pattern[str]:
-    """More marks in a row than are kept.
+    """A pattern for longer runs of marks.
 
-    A mark is a character whose decomposition begins with one.
+    A character counts as a mark if its decomposition begins with one.
     """
     marks = [
         chr(code)
         for code in (*range(_FIRST_MARK, 0xD800), *range(0xE000, 0x20000))
         if unicodedata.combining(unicodedata.normalize("NFKD", chr(code))[0])
     ]
-    # A pattern of its own, because a class with characters beyond 16 bits is compared one by one.
+    # Separate, because the `re` module tests a class with characters beyond 16 bits one by one.
     short = "".join(mark for mark in marks if mark <= "\uffff")
     long = "".join(mark for mark in marks if mark > "\uffff")
     mark = f"(?:[{short}]|(?=[\U00010000-\U0010ffff])[{long}])"

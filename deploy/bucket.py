@@ -1,4 +1,7 @@
-"""Creates the bucket if it does not exist, once, before the site starts. The site itself never makes one."""
+"""Creates the bucket if it does not exist.
+
+Runs once before the site starts, because the site itself creates none.
+"""
 
 import boto3
 from botocore.exceptions import ClientError

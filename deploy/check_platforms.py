@@ -1,4 +1,4 @@
-"""`make platforms`: ask the package index for a wheel of each package of the lock on every platform."""
+"""`make platforms`: check that every locked package has a wheel for each supported platform."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 
 LOCK = Path(__file__).parents[1] / "requirements.txt"
 PYTHONS = ("3.11", "3.12", "3.13")
-GLIBC = ("2_28", "2_27", "2_26", "2_24", "2_17", "2_5")  # pip takes the tags one by one
+GLIBC = ("2_28", "2_27", "2_26", "2_24", "2_17", "2_5")  # pip needs each tag as a separate option
 PLATFORMS = {
     "Linux x86-64": [*(f"manylinux_{version}_x86_64" for version in GLIBC), "manylinux2014_x86_64"],
     "Linux ARM64": [*(f"manylinux_{version}_aarch64" for version in GLIBC), "manylinux2014_aarch64"],
@@ -19,7 +19,7 @@ PLATFORMS = {
 
 
 def missing(tags: list[str], python: str) -> str:
-    """Return what pip says of a package without a wheel, or nothing."""
+    """Return pip's message about packages without a wheel; empty if there are none."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
             sys.executable,

@@ -1,4 +1,4 @@
-"""Ends with status 0 if the site in this container takes requests."""
+"""Exits with status 0 if the site in this container accepts requests."""
 
 import os
 import sys

@@ -1,8 +1,8 @@
-"""Update the message catalogues: `make messages`, which needs Babel and neither a database nor GNU gettext.
+"""`make messages`: update the message catalogues. Needs Babel, but not GNU gettext.
 
-Takes the words from the templates and modules of the product, merges them into locale/*/LC_MESSAGES/django.po
-and compiles those. Ends with status 1 where a translation is missing; with `--check`, changes nothing and
-also ends with 1 where a catalogue is behind the code.
+Extracts the messages of templates and modules, merges them into locale/*/LC_MESSAGES/django.po, and compiles
+the catalogues. Exits with status 1 if a translation is missing. With `--check`, changes nothing, and also
+exits with status 1 if a catalogue is out of date.
 """
 
 import ast
@@ -53,7 +53,7 @@ def sources() -> Iterator[tuple[str, bytes]]:
 
 
 def hidden() -> list[str]:
-    """Calls of gettext inside f-strings, which no extraction finds before Python 3.12."""
+    """Calls of gettext inside f-strings, which Babel does not find before Python 3.12."""
     found = []
     for path, source in sources():
         if path.endswith(".py"):
@@ -65,7 +65,7 @@ def hidden() -> list[str]:
 
 
 def extracted() -> Catalog:
-    """All messages in the present code."""
+    """All messages of the current code."""
     catalog = Catalog(charset="utf-8")
     for path, source in sources():
         options = {"encoding": "utf-8"}
@@ -75,7 +75,7 @@ def extracted() -> Catalog:
 
 
 def written(catalog: Catalog) -> bytes:
-    """The text of a .po file: no dates and no lines, so that only new words change it."""
+    """The text of a .po file, without dates and line numbers, so that only changed messages change it."""
     catalog.header_comment = HEADER
     buffer = BytesIO()
     write_po(buffer, catalog, width=110, omit_header=False, sort_output=True, include_lineno=False)
@@ -93,12 +93,12 @@ def compiled(catalog: Catalog) -> bytes:
 def read(path: Path) -> Catalog:
     with path.open("rb") as file:
         catalog = read_po(file, locale=path.parent.parent.name, charset="utf-8")
-    catalog.creation_date = catalog.revision_date = WRITTEN  # otherwise the time of this run
+    catalog.creation_date = catalog.revision_date = WRITTEN  # by default, Babel uses the current time
     return catalog
 
 
 def untranslated(catalog: Catalog) -> list[str]:
-    """Messages without a translation, or with one that still has to be checked."""
+    """Messages whose translation is missing or marked as fuzzy."""
     missing = []
     for message in catalog:
         texts = message.string if isinstance(message.string, tuple | list) else (message.string,)
@@ -108,7 +108,7 @@ def untranslated(catalog: Catalog) -> list[str]:
 
 
 def main(check: bool) -> int:
-    """Update every catalogue; the exit status."""
+    """Update every catalogue; returns the exit status."""
     settings.configure(USE_I18N=True)
     template = extracted()
     behind = bool(unseen := hidden())

@@ -1,7 +1,8 @@
-"""The checks before a release: `make release VERSION=0.3.0`, on a clean checkout.
+"""The checks before a release:
 
-Goes through all steps, says at the end which failed, and ends with status 1 if any did. Nothing is published.
-Needs the package index, and takes half an hour; `--only WORD` takes the steps with this word in their title.
+`make release VERSION=0.3.0`, on a clean checkout. Runs all steps, then lists those that failed, and exits
+with status 1 if there are any. Nothing is published. Needs the package index and takes half an hour; `--only
+WORD` runs only the steps with this word in their title.
 """
 
 import argparse
@@ -23,18 +24,18 @@ from types import MappingProxyType
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = ".venv-dev/bin/python"
 START_SECONDS = 120
-READING_SECONDS = 60  # for the documents of the samples
-QUESTION = "How many days of annual leave do I get?"  # of the samples
+READING_SECONDS = 60  # time limit for reading the sample documents
+QUESTION = "How many days of annual leave do I get?"  # about the sample documents
 SOURCE = re.compile(r"\[.+\.pdf#page=\d+\]")
 KEY = re.compile(r"[A-Za-z0-9_-]{30,}")
 
 
 class Failed(Exception):
-    """The problem, as a sentence."""
+    """A step has failed; the message is a sentence."""
 
 
 def run(command: str, folder: Path = ROOT, variables: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Standard output of a command, which is shown. Raises Failed."""
+    """Run and print a command; returns its standard output. Raises Failed."""
     print(f"$ {command}", flush=True)
     done = subprocess.run(
         shlex.split(command),
@@ -62,7 +63,7 @@ def checkout(version: str) -> None:
         if found is None or found[1] != version:
             raise Failed(f"{name} has the version {found[1] if found else 'of no release'}, not {version}.")
     _, *sections = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
-    if sections[0].strip() == "Unreleased":  # with nothing below it
+    if sections[0].strip() == "Unreleased":  # an empty section
         del sections[0]
     if not sections[0].startswith(f"{version} ("):
         raise Failed(
@@ -79,12 +80,12 @@ def licences(version: str) -> None:
 
 
 def package(version: str) -> None:
-    """In an empty folder, with only lock and wheel: get an answer with its source, and restore a backup."""
+    """Test the wheel in an empty folder: get an answer with its source, and restore a backup."""
     run("make package")
     wheel = ROOT / "dist" / f"chatsite-{version}-py3-none-any.whl"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        folder.chmod(0o755)  # started by root, PostgreSQL runs as another user
+        folder.chmod(0o755)  # if root starts it, PostgreSQL runs as another user, who needs access
         run(f"{sys.executable} -m venv venv", folder)
         run(f"venv/bin/pip install -q --require-hashes --no-deps -r {ROOT / 'requirements.txt'}", folder)
         run(f"venv/bin/pip install -q --no-deps {wheel}", folder)
@@ -120,7 +121,10 @@ def is_ready(port: int) -> bool:
 
 
 def demand_citation(port: int, key: str) -> None:
-    """The right document may not be read yet: a site answers from the documents it has read."""
+    """Retry until the right document has been read:
+
+    the site answers from the documents that it has read so far.
+    """
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/chat",
         json.dumps({"messages": [{"role": "user", "content": QUESTION}]}).encode(),

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Writes the secrets that compose.yaml names into deploy/secrets/. What is there stays as it is.
+# Creates the secrets that compose.yaml needs in deploy/secrets/. Existing files do not change.
 set -eu
 cd "$(dirname "$0")"
 mkdir -p secrets
-# Nobody else on this machine gets into the folder; a container sees single files, which its user must be able to read.
+# Other users of this machine cannot enter the folder. Containers mount single files, which their user must be
+# able to read.
 chmod 700 secrets
 
 make() { # NAME TEXT
@@ -21,5 +22,5 @@ make postgres_password "$(random)"
 make database_password "$(random)"
 make s3_secret_key "$(random)"
 make model_key none
-# A database machine that vanishes without a word is noticed in half a minute.
+# With these settings, the site notices within half a minute that the database machine has vanished.
 make database_url "postgresql://chatsite:$(cat secrets/database_password)@postgres/chatsite?keepalives_idle=10&keepalives_interval=5&keepalives_count=4&tcp_user_timeout=30000"

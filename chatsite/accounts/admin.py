@@ -46,7 +46,7 @@ ACTS = {
     "delete": gettext_lazy("delete"),
     "view": gettext_lazy("view"),
 }
-SUBJECT_SHOWN = 400  # characters of a subject in the list; a document with all readers fits
+SUBJECT_SHOWN = 400  # characters of a subject in the list, enough for a document with all its readers
 
 admin.site.index_title = gettext_lazy("Content, people and keys")
 admin.site.login_form = AdminSignInForm
@@ -56,8 +56,8 @@ def offered_permissions(request: HttpRequest, holder: str) -> QuerySet[Permissio
     """The permissions that the caller may give, without those that have no effect.
 
     Django's permissions to add, change, delete and view a model have an effect if the admin has a page for
-    it; all others are the site's own. `holder` is the lookup of the person or group of this page, whose
-    present permissions remain in the list.
+    it; all others are the site's own. `holder` selects the person or group of this page; its current
+    permissions remain in the list.
     """
     models = filter(admin.site.is_registered, apps.get_models())
     pages = {model: admin.site.get_model_admin(model) for model in models}
@@ -74,9 +74,9 @@ def offered_permissions(request: HttpRequest, holder: str) -> QuerySet[Permissio
 
 
 def permission_name(permission: Permission) -> str:
-    """The name of a permission that is shown.
+    """The displayed name of a permission.
 
-    It is “Documents: add” for one of Django's, and a sentence for one of the site's own.
+    It is “Documents: add” for one of Django's permissions, and a sentence for one of the site's own.
     """
     model = permission.content_type.model_class()
     act, _, name = permission.codename.partition("_")
@@ -96,7 +96,7 @@ class PermissionsField(ModelMultipleChoiceField):  # type: ignore[type-arg]
 class UserAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
     """Accounts: names, groups and rights.
 
-    Staff can only view accounts with more rights than their own.
+    Staff can view, but not change, accounts with more rights than theirs.
     """
 
     audited_as = AuditEntry.Action.ACCOUNT_CHANGED
@@ -118,7 +118,7 @@ class UserAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):
     def log_change(self, request: HttpRequest, obj: User, message: Any) -> Any:
         """Write the audit entry of a change.
 
-        A new password is left out, because it has an entry of its own.
+        A new password is left out, because it has a separate entry.
         """
         only_password = isinstance(message, str) or request.path.endswith("/password/")
         return (
@@ -166,7 +166,7 @@ class UserAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):
             )
 
     def get_autocomplete_fields(self, request: HttpRequest) -> list[str]:
-        """Superusers choose from all groups by typing; other staff from their own few groups."""
+        """Superusers search all groups by typing; other staff choose from their own few groups."""
         return ["groups"] if request.user.is_superuser else []
 
     def formfield_for_manytomany(
@@ -269,11 +269,11 @@ class ApiKeyAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmi
         return obj.user
 
     def log_addition(self, request: HttpRequest, obj: ApiKey, message: Any) -> Any:
-        """Only write Django's log: the creation of a key has an audit entry of its own."""
+        """Only write Django's log: the creation of a key has a separate audit entry."""
         return admin.ModelAdmin.log_addition(self, request, obj, message)
 
     def log_change(self, request: HttpRequest, obj: ApiKey, message: Any) -> Any:
-        """Only write Django's log: nothing but the name of a key can change."""
+        """Only write Django's log, because only the name of a key can change."""
         return admin.ModelAdmin.log_change(self, request, obj, message)
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:

@@ -1,7 +1,7 @@
 """API keys: their text, hash and scopes.
 
-A key has 256 random bits, so one SHA-256 is enough: it cannot be guessed, and a slow hash would only delay
-every request.
+A key has 256 random bits and cannot be guessed, so a single SHA-256 is enough; a slow hash would delay every
+request.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ class Scope(models.TextChoices):
     DOCUMENTS_READ = "documents:read", gettext_lazy("List and open documents")
     DOCUMENTS_WRITE = "documents:write", gettext_lazy("Add, change and delete documents")
     WEBHOOKS = "webhooks", gettext_lazy("Have events sent to an address of its own")
-    # Needed in addition to documents:write; without effect unless the key's person is staff.
+    # Needed in addition to documents:write; has no effect unless the key's owner is staff.
     ADMIN_DOCUMENTS = (
         "admin:documents",
         gettext_lazy("Do to documents of others what its person may as staff"),
@@ -31,7 +31,7 @@ class Scope(models.TextChoices):
 
 
 STAFF_SCOPES = frozenset({Scope.ADMIN_DOCUMENTS})
-# Keys from versions without scopes get these, which allow what they allowed.
+# Keys created before scopes existed get these scopes, which allow what such keys could do.
 DEFAULT_SCOPES = [str(scope) for scope in (Scope.CHAT, Scope.SEARCH, Scope.DOCUMENTS_READ)]
 
 

@@ -1,4 +1,4 @@
-"""Finds people and groups by letters of their names, for forms that choose readers.
+"""Finds people and groups by letters of their names, for forms that select readers.
 
 Everyone with an account finds all others with an account, as in an organisation's address book. Guests find
 nobody, and nobody finds guests, programs or disabled accounts.
@@ -56,7 +56,7 @@ def groups(query: str, user: User) -> QuerySet[Group]:
 
 
 def entry(user: User) -> str:
-    """The notation of forms for a person: “Ann Smith (ann)”, or only the user name."""
+    """How forms write a person: “Ann Smith (ann)”, or only the user name."""
     name = " ".join(re.sub(r"[,;()]", " ", user.get_full_name()).split())
     return f"{name} ({user.username})" if name else user.username
 
@@ -74,7 +74,7 @@ def usernames(text: str) -> set[str]:
 @login_required
 @cache_control(private=True, no_store=True)
 def search(request: HttpRequest, what: str) -> JsonResponse:
-    """JSON with up to MOST people or groups whose names match `q`, in the notation of forms."""
+    """JSON with up to MOST people or groups whose names match `q`, written as in forms."""
     query, user = request.GET.get("q", ""), request.user
     assert isinstance(user, User)
     found: Iterable[str]

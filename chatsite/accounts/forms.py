@@ -20,8 +20,8 @@ from .audit import record_refused_sign_in
 from .models import ApiKey
 from .passwords import hashing, throttling
 
-MAX_WAITING = 16  # attempts waiting for earlier hashing; more are refused
-MAX_WAITING_KNOWN = 64  # the same for people with a known browser
+MAX_WAITING = 16  # attempts that may wait for earlier hashing; further ones are refused
+MAX_WAITING_KNOWN = 64  # the same for known browsers
 BUSY_SECONDS = 5
 
 KEY_DAYS = (30, 90, 365)
@@ -51,7 +51,7 @@ class SignInForm(AuthenticationForm):
         try:
             attempt = throttling.admit(username, address, device)
         except throttling.TooManyAttempts as refused:
-            if refused.first:  # not every one, or an attacker could fill the log
+            if refused.first:  # only the first, so that an attacker cannot fill the log
                 record_refused_sign_in(username, address, "too many attempts")
             raise self._refusal("throttled", refused.seconds) from refused
         try:
@@ -67,7 +67,10 @@ class SignInForm(AuthenticationForm):
         return forms.ValidationError(self.error_messages[code], code=code, params={"seconds": seconds})
 
     def answered(self, response: HttpResponse) -> HttpResponse:
-        """The response to this form: a refusal gets Retry-After, a success makes the browser known."""
+        """The response to this form:
+
+        refusals get Retry-After; after a success, the browser counts as known.
+        """
         if self.retry_after is not None:
             response.status_code = HTTPStatus.TOO_MANY_REQUESTS
             set_retry_after(response, self.retry_after)

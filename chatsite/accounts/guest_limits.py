@@ -14,9 +14,9 @@ from chatsite.http.address_limit import IPV6_PREFIX, IPV6_SITE_PREFIX, subscribe
 from .models import User
 
 DIGEST_CHARACTERS = 31  # 124 bits; two fit into the column of a guest's address
-SITE_FACTOR = 4  # limit of an IPv6 site (65,536 networks), as a multiple of that of one address
+SITE_FACTOR = 4  # the limit of an IPv6 site (65,536 networks) is this multiple of the limit of one address
 
-# Add a timestamp at `key`; returns no row if there are `most` of them within the last minute already.
+# Add a timestamp at `key`; returns no row if `key` already has `most` timestamps of the last minute.
 COUNT = """
     INSERT INTO accounts_guestrate AS rate (key, moments) VALUES (%(key)s, ARRAY[clock_timestamp()])
     ON CONFLICT (key) DO UPDATE SET moments = ARRAY(
@@ -29,7 +29,7 @@ COUNT = """
     )
     RETURNING key
 """
-# Seconds until fewer than `most` timestamps at `key` are within the last minute.
+# Seconds until `key` has fewer than `most` timestamps of the last minute.
 WAIT = """
     SELECT extract(epoch FROM moment + interval '1 minute' - clock_timestamp())
     FROM accounts_guestrate, unnest(moments) AS moment
@@ -42,7 +42,7 @@ PURGE = """
 
 
 def address_digest(address: str) -> str:
-    """What is stored of a guest's address: keyed hashes.
+    """Keyed hashes of a guest's address, which are stored instead of the address.
 
     For IPv6, these are hashes of its network and of its site.
     """
@@ -81,7 +81,7 @@ def purge_counts() -> None:
 
 
 def _count(kind: str, digest: str, address_limit: int, limit: int) -> float:
-    """Count once for the address, its IPv6 site and in total; return 0, or the seconds to wait.
+    """Count for the address, its IPv6 site and the total; returns 0, or the seconds to wait.
 
     The rows are changed in this order, so that concurrent calls cannot deadlock.
     """

@@ -1,8 +1,8 @@
 """Guests: people without an account.
 
-The operator can admit them (CHATSITE_LOGIN_REQUIRED=0). Each guest's session has a user row that nobody can
-sign in as, so that conversations, limits and rights work as for others. Views that serve guests are marked;
-on others a guest counts as anonymous.
+The operator can admit them (CHATSITE_LOGIN_REQUIRED=0). Each guest's session has a user row, which nobody can
+sign in as, so that conversations, limits and rights work as for other people. Views that serve guests are
+marked; on others a guest counts as anonymous.
 """
 
 import asyncio
@@ -131,7 +131,7 @@ def purge() -> int:
 
 
 async def housekeeping() -> None:
-    """Purge every few minutes, until cancelled."""
+    """Call :func:`purge` every few minutes until cancelled."""
     while True:
         try:
             await in_database(purge)

@@ -28,10 +28,7 @@ def known_caller(scope: Mapping[str, Any], guests: bool) -> str:
 
 
 def credential(scope: Mapping[str, Any]) -> str:
-    """The credential in an ASGI scope, valid or not; may be empty.
-
-    It is a key, a token or a session.
-    """
+    """The key, token or session in an ASGI scope, valid or not; empty if there is none."""
     return _presented_secret(scope) or session_key(scope)
 
 

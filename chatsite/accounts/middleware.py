@@ -35,9 +35,8 @@ UserT = TypeVar("UserT", bound=AbstractBaseUser | AnonymousUser)
 class ReaderMiddleware(AsyncMiddleware):
     """Makes the caller the reader of row-level security.
 
-    Comes after Django's AuthenticationMiddleware. Needs no query of its own: the session's user is loaded
-    when a view uses it, and is the reader from then on. A key or token in a header (KEY_HEADERS) takes
-    precedence over the session.
+    Comes after Django's AuthenticationMiddleware. Makes no query: the session's user becomes the reader when
+    a view first uses the user. A key or token in a header (KEY_HEADERS) takes precedence over the session.
     """
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -47,8 +46,8 @@ class ReaderMiddleware(AsyncMiddleware):
         request.user = SimpleLazyObject(lambda: _reader(request, get_user(request)))  # type: ignore[assignment]
         request.auser = find  # type: ignore[assignment]
         response = await self.get_response(request)
-        # Every page contains the titles of the person's conversations, and responses of the API depend on the
-        # key or cookie. A view may have decided on caching itself.
+        # Pages contain titles of the person's conversations, and API responses depend on the key or cookie,
+        # so nothing may be cached, unless the view has set its own rule.
         if getattr(request, "session_in_use", False) or presents_key(request):
             response.headers.setdefault("Cache-Control", "private, no-store")
         if is_for_programs(request.path) and "public" not in response.headers.get("Cache-Control", ""):
@@ -62,7 +61,7 @@ class ReaderMiddleware(AsyncMiddleware):
 
 
 def _reader(request: HttpRequest, user: UserT) -> UserT:
-    """The session's user, after making them the request's reader and choosing their language."""
+    """Makes the session's user the request's reader, activates their language, and returns the user."""
     if user.is_authenticated:
         request.session_in_use = True  # type: ignore[attr-defined]  # SessionMiddleware then postpones its end
         activate_persons(user)
@@ -83,7 +82,8 @@ class SessionMiddleware(EventLoopMiddleware, middleware.SessionMiddleware):
         response = super().process_response(request, response)
         cookie = response.cookies.get(settings.SESSION_COOKIE_NAME)
         if cookie and cookie.value and STARTED in request.session:
-            # Only the row has the idle time-out: sockets renew it, but cannot send a cookie.
+            # The idle time-out is only in the database row, because sockets renew it and cannot send a
+            # cookie.
             now = timezone.now().timestamp()
             cookie["max-age"] = max(1, seconds_left(request.session, now))
             cookie["expires"] = http_date(now + cookie["max-age"])

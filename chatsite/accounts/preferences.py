@@ -14,9 +14,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """One value of each of `CHOICES`.
+    """One value for each of `CHOICES`.
 
-    Templates write them on `<html>` for the stylesheet and the script.
+    Templates write them as attributes of `<html>`, for styles and scripts.
     """
 
     theme: str = "auto"

@@ -1,4 +1,4 @@
-"""The caller, as all code below the views knows it."""
+"""The caller of a request, in the form that all code below the views uses."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -18,17 +18,18 @@ from .models import User
 SQL = Path(__file__).parent / "sql"
 Method = Literal["session", "guest", "api_key", "token", "command"]
 MAX_PROVEN = 10_000
-_proven: set[tuple[str, int, str]] = set()  # verified combinations of session key, user and password hash
+# Combinations of session key, user and password hash that were verified.
+_proven: set[tuple[str, int, str]] = set()
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A caller and the proof of identity.
+    """A caller and their credential.
 
     It has no groups: queries look them up, so that leaving a group takes effect with the next query, even for
-    a socket opened an hour ago. `credential` identifies the proof: a session key (also of a guest), the id of
-    an API key, the second in which an ID token expires; empty for a command. `scopes` are those of the key;
-    None (without a key) means no limit.
+    a socket opened an hour ago. `credential` identifies the credential: a session key (also of a guest), the
+    id of an API key, or the second in which an ID token expires; empty for a command. `scopes` are those of
+    the API key; None means no limit.
     """
 
     user_id: int
@@ -41,7 +42,7 @@ class Principal:
 
 
 def principal_of(user: User, session_key: str | None) -> Principal:
-    """The principal of a session, signed in or of a guest."""
+    """The principal of a session of a signed-in person or a guest."""
     return Principal(user.pk, "guest" if user.is_guest else "session", session_key or "")
 
 
@@ -53,8 +54,8 @@ def still_valid(principal: Principal) -> bool:
 def valid_among(principals: Collection[Principal]) -> set[Principal]:
     """The principals that are still valid.
 
-    They are found with one query, and another one for sessions. Asked once a second for all open streams, so
-    it is written as SQL.
+    Makes one query, and another one for sessions. It is called once a second for all open streams, so it is
+    written as SQL.
     """
     now = timezone.now()
     people, keys = rows_of_each(
@@ -90,8 +91,8 @@ def valid_among(principals: Collection[Principal]) -> set[Principal]:
 def _signed_in(principals: Collection[Principal], passwords: Mapping[int, str]) -> set[Principal]:
     """The principals whose session is open and was begun with their current password.
 
-    This is Django's own rule. A session is decoded only once for each password hash, because its user and
-    hash never change under one session key.
+    Django has the same rule. A session is decoded only once for each password hash, because its user and hash
+    never change under one session key.
     """
     by_session = {
         principal.credential: principal

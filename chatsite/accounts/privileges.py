@@ -2,7 +2,7 @@
 
 Nobody can grant, or gain, rights that they do not have themselves. Superusers administer everybody. Other
 staff, with any permissions, administer only people whose permissions and groups are a subset of their own:
-otherwise they could gain rights by resetting a password or by adding a person to a group.
+otherwise they could gain rights by resetting somebody's password or by joining a group.
 """
 
 from django.contrib.auth.models import AnonymousUser, Group, Permission
@@ -39,7 +39,7 @@ def administered_by(actor: Actor) -> QuerySet[User]:
         return User.objects.all()
     memberships = User.groups.through.objects.filter(user_id=OuterRef("pk"))
     own = User.user_permissions.through.objects.filter(user_id=OuterRef("pk"))
-    # Their groups, and so those groups' permissions, are also the actor's.
+    # The actor has these groups too, and therefore the groups' permissions.
     return User.objects.filter(
         ~Exists(memberships.exclude(group__in=grantable_groups(actor).values("pk"))),
         ~Exists(own.exclude(permission__in=grantable_permissions(actor).values("pk"))),

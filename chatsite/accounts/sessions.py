@@ -1,9 +1,9 @@
 """The sessions of a person on all devices, and their expiry.
 
 A session ends CHATSITE_SESSION_IDLE_HOURS after the last page or question, and CHATSITE_SESSION_DAYS after it
-began. The row's expiry date has both limits and ends requests, sockets and streams alike; the cookie has only
-the second limit, because a socket cannot renew a cookie. The admin asks for the password again
-CHATSITE_ADMIN_IDLE_MINUTES after its last page.
+began. The expiry date in the database takes both limits into account, and applies to requests, sockets and
+streams alike; the cookie has only the second limit, because a socket cannot renew a cookie. The admin asks
+for the password again if no admin page was opened for CHATSITE_ADMIN_IDLE_MINUTES.
 """
 
 from contextlib import suppress
@@ -21,7 +21,7 @@ from .guests import BACKEND as GUEST_BACKEND
 from .models import Device, User
 
 STARTED, SEEN, SEEN_IN_ADMIN = "begun_at", "seen_at", "admin_seen_at"  # keys of times in a session
-# The first match in a User-Agent: many contain the names of other browsers, too.
+# The first match counts: many User-Agents also contain the names of other browsers.
 BROWSERS = (
     ("Edg", "Edge"), ("OPR/", "Opera"), ("Vivaldi", "Vivaldi"), ("SamsungBrowser", "Samsung Internet"),
     ("FxiOS", "Firefox"), ("Firefox", "Firefox"), ("CriOS", "Chrome"), ("Chrome", "Chrome"),
@@ -31,7 +31,7 @@ SYSTEMS = (
     ("iPhone", "iPhone"), ("iPad", "iPad"), ("Android", "Android"), ("Windows", "Windows"),
     ("Macintosh", "macOS"), ("CrOS", "ChromeOS"), ("Linux", "Linux"),
 )  # fmt: skip
-PRECISION = 20  # activity is stored once in each twentieth of the limit
+PRECISION = 20  # activity is stored at most once per twentieth of the limit
 
 
 def begin(request: HttpRequest, user: User) -> None:
@@ -63,10 +63,7 @@ def described(user_agent: str) -> tuple[str, str]:
 
 
 def last_seen(session: Session) -> datetime | None:
-    """When the person last opened a page or asked a question.
-
-    It is precise to a twentieth of the idle limit.
-    """
+    """When the person last opened a page or asked a question, to a twentieth of the idle limit."""
     seen = session.get_decoded().get(SEEN)
     return datetime.fromtimestamp(seen, UTC) if seen else None
 
@@ -80,9 +77,10 @@ def keep_alive(session: SessionBase) -> None:
 
 
 def kept_alive(session: SessionBase) -> SessionBase:
-    """Postpone the idle time-out for a socket, whose `session` was loaded when it opened.
+    """Postpone the idle time-out for an open socket.
 
-    Returns the session, reloaded if the activity was due to be stored.
+    `session` was loaded when the socket was opened. Returns the session, reloaded if the activity had to be
+    stored.
     """
     if not _is_due(session):
         return session
@@ -95,10 +93,7 @@ def kept_alive(session: SessionBase) -> SessionBase:
 
 
 def seconds_left(session: SessionBase, now: float) -> int:
-    """Seconds until the session ends despite activity.
-
-    A session without a start time starts now.
-    """
+    """Seconds until the session ends, even with activity; a session without a start time starts now."""
     started = session.setdefault(STARTED, now)
     return int(started + settings.SESSION_DAYS * 86_400 - now)
 
@@ -111,7 +106,7 @@ def _is_due(session: SessionBase) -> bool:
 
 
 def admin_is_idle(session: SessionBase) -> bool:
-    """Whether the admin was idle for so long that its next page needs the password."""
+    """Whether the admin was idle for so long that it must ask for the password again."""
     seen = session.get(SEEN_IN_ADMIN)
     return seen is not None and timezone.now().timestamp() - seen > settings.ADMIN_IDLE_MINUTES * 60
 
@@ -125,7 +120,7 @@ def admin_was_used(session: SessionBase) -> None:
 def end_sessions(user_id: int, keep: str = "") -> int:
     """End all sessions of the person except `keep`; returns their number.
 
-    Sessions have no column for the user, so each one is decoded; this happens a few times a year.
+    Decodes every session, because sessions have no column for the user; it is rarely called.
     """
     sessions = Session.objects.filter(expire_date__gt=timezone.now()).exclude(pk=keep)
     theirs = [row.pk for row in sessions.iterator() if row.get_decoded().get(SESSION_KEY) == str(user_id)]

@@ -27,9 +27,9 @@ from .sessions import begin, end_sessions, last_seen, note_device
 
 A_YEAR = 365 * 24 * 3600
 NAMES_TO_ASK = 5
-LEFT = "signed-out"  # query parameter of the sign-in page after signing out
+LEFT = "signed-out"  # query parameter of the sign-in page to which signing out redirects
 EXAMPLE = 'curl -H "Authorization: Bearer {secret}" {site}api/whoami'
-MAX_DIGITS = 19  # in a number; the database accepts no more
+MAX_DIGITS = 19  # digits of a number; the database accepts no more
 
 
 class SignIn(auth_views.LoginView):
@@ -56,7 +56,8 @@ class SignIn(auth_views.LoginView):
         context["provider_name"] = settings.OIDC_NAME if source else ""
         if source and LEFT in self.request.GET:
             context["sign_out_address"] = sign_out_address(source)
-        del context["site_name"]  # Django sets the host's name; the context processor has the portal's name
+        # Django sets the host's name, which would hide the portal's name from the context processor.
+        del context["site_name"]
         return context
 
 
@@ -100,10 +101,10 @@ class PasswordChange(auth_views.PasswordChangeView):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def settings_page(request: HttpRequest) -> HttpResponse:
-    """The person's language, and how the portal behaves on this device.
+    """The settings page:
 
-    Works without JavaScript. A form with `part`, which the palette sends, changes only the appearance; its
-    response has no page.
+    the person's language, and how the portal behaves on this device. Works without JavaScript. The palette
+    sends a form with `part`, which changes only the appearance; its response has no body.
     """
     if "part" in request.POST:
         appearance = Preferences.of(request.POST).theme
@@ -137,7 +138,7 @@ def settings_page(request: HttpRequest) -> HttpResponse:
 
 
 def _with_cookies(response: HttpResponse, values: Iterable[tuple[str, str]]) -> HttpResponse:
-    """The response with cookies that keep these preferences on the device."""
+    """The response, with cookies that store these preferences on the device."""
     for name, value in values:
         response.set_cookie(name, value, max_age=A_YEAR, secure=settings.HTTPS, httponly=True, samesite="Lax")
     return response
@@ -192,7 +193,7 @@ def revoke_key(request: HttpRequest, key_id: int) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def sessions(request: HttpRequest) -> HttpResponse:
-    """The person's sessions; ends one other, or all others."""
+    """Lists the person's sessions; ends another one, or all others."""
     principal = session_principal(request)
     mine = Device.objects.filter(user=principal.user_id, session__expire_date__gt=timezone.now())
     if request.method != "POST":

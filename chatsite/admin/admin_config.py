@@ -1,4 +1,4 @@
-"""The admin as an installed app; its site needs the models, and is loaded after them."""
+"""The admin as an installed app. Its site needs the models, so it is loaded after them."""
 
 from django.contrib.admin.apps import AdminConfig
 

@@ -1,4 +1,4 @@
-"""The admin site. It is for staff alone, and its pages read all documents."""
+"""The admin site: for staff only. Its pages can read all documents."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -39,7 +39,7 @@ from ingestion.models import Document
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
 # Raised by Python or PostgreSQL for URL parameters that Django's admin passes on unchecked: a NUL character,
-# a year of eleven digits, a word in place of a number.
+# a year of eleven digits, a word instead of a number.
 UNUSABLE = (ValueError, OverflowError, DataError)
 
 
@@ -118,7 +118,7 @@ class SiteAdmin(admin.AdminSite):
         return super().logout(request, extra_context)
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        """Shows the site's configured name in the header and title of each page."""
+        """Adds the site's configured name, which the header and title of each page show."""
         header = gettext("%(name)s administration") % {"name": site_texts.current().name}
         return {**super().each_context(request), "site_header": header, "site_title": header}
 
@@ -132,7 +132,7 @@ class SiteAdmin(admin.AdminSite):
         ]
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
-        """Django's list, with plain names in place of those of the packages."""
+        """Django's list, with plain names instead of the package names."""
         apps: list[Any] = super().get_app_list(request, app_label)
         for app in apps:
             app["name"] = APPS.get(app["app_label"], app["name"])
@@ -144,7 +144,7 @@ class SiteAdmin(admin.AdminSite):
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """Django's index, with the usage overview above it for those who may see it.
 
-        Unanswered questions are counted by the rules of their page, and no words of them are shown.
+        Unanswered questions are counted by the rules of their page, but not shown.
         """
         shown = {**overview_pages.overview(request), **(extra_context or {})}
         if request.user.has_perm(SEES_UNANSWERED):
@@ -169,7 +169,7 @@ class SiteAdmin(admin.AdminSite):
         return redirect("accounts:password")
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:
-        """Let a view read all documents once the caller is known to be staff."""
+        """Let a view read all documents after checking that the caller is staff."""
 
         @wraps(view)
         def for_staff(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -184,7 +184,7 @@ class SiteAdmin(admin.AdminSite):
                 context = {**self.each_context(request), "title": title}
                 return render(request, "admin/unknown_filter.html", context, status=400)
             except UNUSABLE as error:
-                # Values that no form validated: a query string, or an action's selection.
+                # Values that no form has validated: a query string, or the selection for an action.
                 is_typed = request.GET if request.method != "POST" else ACTION_CHECKBOX_NAME in request.POST
                 if not is_typed:
                     raise

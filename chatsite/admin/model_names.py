@@ -1,7 +1,7 @@
 """The names of models and fields as the admin shows them, in the reader's language.
 
-Most fields have no name but that of the attribute, so it is translated here, once for every model. Migrations
-keep the English names: they compare what the models were given.
+Most fields have no verbose name; the name that Django derives from the attribute is translated here, once for
+all models. Migrations keep the English names, because they compare the names that the models define.
 """
 
 from typing import Any
@@ -225,7 +225,7 @@ NAMES = (
     gettext_noop("sent by hand"),
 )
 
-# Messages that Django's own catalogues lack, or word differently from this site.
+# Messages that Django's catalogues lack, or translate differently than this site.
 OF_DJANGO = (
     gettext_noop("After you’ve created a user, you’ll be able to edit more user options."),
     gettext_noop("This action will <strong>enable</strong> password-based authentication for this user."),
@@ -251,7 +251,7 @@ OF_DJANGO = (
     gettext_noop("Save as new"),
     gettext_noop("History"),
 )
-# The queue's models are of another package.
+# The models of the job queue belong to another package.
 OTHERS = {
     "ProcrastinateJob": (gettext_lazy("background job"), gettext_lazy("background jobs")),
     "ProcrastinateEvent": (gettext_lazy("event of a job"), gettext_lazy("events of a job")),
@@ -259,7 +259,7 @@ OTHERS = {
 
 
 def translate_names() -> None:
-    """Make plain names of our models translatable when they are shown."""
+    """Make the names of our models and fields translate when they are shown."""
     for name, (one, several) in OTHERS.items():
         options = apps.get_model("procrastinate", name)._meta
         options.verbose_name, options.verbose_name_plural = one, several

@@ -1,11 +1,11 @@
-"""What the database's errors mean, and whether this process believes it to be available.
+"""Interprets database errors, and tracks whether the database is available to this process.
 
-Noticing that a server hangs takes seconds, so one request that times out opens the breaker: until the
-database answers again, one request a second probes it and the others are refused at once. If other queries
-succeeded meanwhile, the database is up and merely busy, so the breaker stays closed.
+It takes seconds to notice that a server hangs, so the first request that times out opens the breaker: until
+the database answers again, one request per second probes it, and the others are refused at once. If other
+queries succeeded meanwhile, the database is up and merely busy, so the breaker stays closed.
 
-A server with a full disk refuses writes at once, but may still store a question and then refuse its answer.
-New questions are therefore refused for a moment after each such error.
+A server whose disk is full refuses writes at once, but may still store a question and then refuse its answer.
+After each such error, new questions are therefore refused for a moment.
 """
 
 import time
@@ -21,7 +21,7 @@ AWAY = ("08", "57P", "53300", "55P03")
 PROBE_SECONDS = 1.0
 QUIET_SECONDS = 1.0  # a database that is up has answered some query within this time
 FULL_SECONDS = 1.5
-EPISODE_SECONDS = 10.0  # time without an error after which the next error starts a new series
+EPISODE_SECONDS = 10.0  # after this time without errors, the next error starts a new series
 OPERATIONAL = (OperationalError, InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
 
 
@@ -36,9 +36,10 @@ def sqlstate(error: BaseException) -> str:
 
 
 def operational_error(error: BaseException) -> BaseException | None:
-    """The operational error of the database: this error, or the one that it wraps.
+    """The database's operational error:
 
-    None if there is none. Errors of the job queue wrap those of the database.
+    this error or the one that it wraps; None for other errors. Errors of the job queue wrap those of the
+    database.
     """
     wrapped: BaseException | None = error
     while wrapped is not None and not isinstance(wrapped, OPERATIONAL):
@@ -58,7 +59,7 @@ def first_line(error: BaseException) -> str:
 def why_absent(error: BaseException) -> str:
     """Why the database was unavailable or full, in one line; empty for any other error.
 
-    Other errors are the fault of a statement and deserve a traceback.
+    Other errors are caused by a statement, so they are logged with a traceback.
     """
     state, wrapped = sqlstate(error), operational_error(error)
     if wrapped is None or (state and state != DISK_FULL and not state.startswith(AWAY)):
@@ -67,7 +68,7 @@ def why_absent(error: BaseException) -> str:
 
 
 class DatabaseBreaker:
-    """What this process knows about the database. Used from any thread."""
+    """What this process knows about the database's availability. Thread-safe."""
 
     def __init__(self) -> None:
         self.is_missing = False
@@ -85,10 +86,7 @@ class DatabaseBreaker:
             self.is_missing, self._missed = True, now
 
     def record_connection(self) -> None:
-        """Record that a session could be obtained.
-
-        Closes the breaker, but does not count as an answer.
-        """
+        """Record that a session was obtained. Closes the breaker, but does not count as a response."""
         self.is_missing = False
 
     def record_success(self) -> None:
@@ -104,7 +102,7 @@ class DatabaseBreaker:
             self._full = now
 
     def allows_probe(self) -> bool:
-        """Whether to try the database: always, or once a second while it is missing."""
+        """Whether to try the database: always, or once a second while it is unavailable."""
         if not self.is_missing:
             return True
         now = time.monotonic()
@@ -115,7 +113,7 @@ class DatabaseBreaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the database is missing and another request is probing it just now."""
+        """Whether the database is unavailable and another request is probing it."""
         return self.is_missing and time.monotonic() < self._probed + PROBE_SECONDS
 
     def timed_out_within(self, seconds: float) -> bool:

@@ -3,9 +3,9 @@
 A locked table thus stops only the pages that need it. Requests that wait for a lock keep their connections.
 Without a limit, the requests of one view would take the whole pool, and every other page would wait too.
 
-A view that ran into a lock is refused for a second; then one request probes whether the lock is gone, while
-others wait for its result. If no request came for a while, the lock's state is unknown, and requests that
-arrive together are all admitted.
+After a view ran into a lock, its requests are refused for a second; then one request probes whether the lock
+is gone, while others wait for the result. If the view had no requests for a while, the state of the lock is
+unknown, and requests that arrive together are all admitted.
 """
 
 import threading
@@ -15,13 +15,14 @@ from collections import Counter
 from django.conf import settings
 
 PROBE_SECONDS = 1.0
-POLL_SECONDS = 0.1  # between checks of a running probe; the next probe follows after PROBE_SECONDS
+# Pause between checks whether a probe has ended; the next probe follows after PROBE_SECONDS.
+POLL_SECONDS = 0.1
 # How long a lock is remembered after a request ran into it; longer than a statement waits for a lock.
 KNOWN_SECONDS = 4.0
 
 
 class Bulkheads:
-    """The connections in use by each view. A view is any name; the empty name has no limit."""
+    """The connections in use by each view. A view can have any name; the empty name has no limit."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -34,7 +35,7 @@ class Bulkheads:
         return _is_recent(self._stuck, view, PROBE_SECONDS)
 
     def enter(self, view: str, seconds: float) -> bool:
-        """Wait up to `seconds` for one of the view's places; return whether one was free."""
+        """Wait up to `seconds` for one of the view's places; returns whether one was free."""
         if not view:
             return True
         deadline = time.monotonic() + seconds

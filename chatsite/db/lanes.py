@@ -1,16 +1,16 @@
-"""Places for work that waits in order, and an estimate of how long the next one would wait."""
+"""Limits concurrent work to a number of places, with a queue and an estimate of the wait."""
 
 import asyncio
 import time
 
 FIRST_SECONDS = 0.02  # assumed time between two departures, until it is measured
-WEIGHT = 0.15  # of the newest interval in the moving average
-STALL_SHARE = 0.25  # share of the time since the last departure that is assumed as the least interval
-DECISION_SECONDS = 0.7  # longest wait before an early refusal, so that it comes within a second
+WEIGHT = 0.15  # weight of the newest interval in the moving average
+STALL_SHARE = 0.25  # an interval is assumed to be at least this share of the time since the last departure
+DECISION_SECONDS = 0.7  # longest wait before an early refusal, which must come within a second
 
 
 class Departures:
-    """How often something leaves a queue, measured while something waits in it."""
+    """Measures how often callers leave a queue, while the queue is not empty."""
 
     def __init__(self) -> None:
         self.each = FIRST_SECONDS  # average seconds between two departures
@@ -23,7 +23,7 @@ class Departures:
         self._is_first = True
 
     def note(self) -> None:
-        """Record a departure. The first one only starts the measurement of the time between two."""
+        """Record a departure. The first one only starts the measurement of intervals."""
         now = time.monotonic()
         if not self._is_first:
             self.each += WEIGHT * (now - self.since - self.each)
@@ -36,7 +36,7 @@ class Departures:
         return time.monotonic() - self.since
 
     def wait(self, number: int) -> float:
-        """The expected seconds until this many have left, one after the other."""
+        """The expected seconds until this many callers have left, one after the other."""
         return number * max(self.each, STALL_SHARE * self.stall)
 
 
@@ -64,7 +64,7 @@ class Lane:
         try:
             await asyncio.wait({turn}, timeout=min(DECISION_SECONDS, seconds))
             left = seconds - (time.monotonic() - asked)
-            # If nothing has left the queue, the database may be restarting, so the caller keeps waiting.
+            # If nobody has left the queue, the database may be restarting, so keep waiting.
             moves = self._departures.since > asked
             if not turn.done() and not (moves and self._departures.wait(self._position(turn)) > left):
                 await asyncio.wait({turn}, timeout=max(0.0, left))
@@ -72,7 +72,7 @@ class Lane:
                 raise TimeoutError
         except BaseException:
             if turn.done():
-                self.release()  # the caller got its place at that moment
+                self.release()  # the place was assigned at this very moment
             raise
         finally:
             self.waiting.pop(turn, None)

@@ -1,6 +1,6 @@
 """Whether the database has every migration that this code has.
 
-Only names are compared, and no migration is imported, because `/readyz` and every start check this.
+Compares only names, and imports no migrations, because `/readyz` and every start call this.
 """
 
 import pkgutil

@@ -14,12 +14,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 RETRY_SECONDS = 30.0
-FULL_DISK_SECONDS = 3.0  # a full disk stays full for longer than a caller waits, so it is reported soon
+FULL_DISK_SECONDS = 3.0  # shorter, because a full disk usually stays full for longer than callers wait
 PAUSE = 0.3
 
 
 async def retry_until_available(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """As in_database, repeated until the database answers; only for idempotent calls.
+    """Like in_database, but repeats an idempotent call until the database answers.
 
     Meanwhile, readers of a stream receive nothing, because their rights cannot be checked. Raises the
     database's error after half a minute, or after a few seconds if its disk is full.

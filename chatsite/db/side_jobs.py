@@ -1,4 +1,4 @@
-"""The queue for short jobs that belong to no document."""
+"""The queue for short jobs that do not read documents."""
 
 from collections.abc import Callable, Iterable
 
@@ -8,10 +8,10 @@ QUEUE = "side"
 
 
 def requeue(task: str, argument: str, wanted: Iterable[int], defer: Callable[[int], None]) -> int:
-    """Defer a job of `task` for each of the `wanted` ids that has none; return their number.
+    """Defer a job of `task` for each of the `wanted` ids without one; returns their number.
 
-    An id with a queued or a running job gets no other one. Jobs get lost when a worker of another version
-    does not know their task, and when the database fails more often than a job is retried.
+    An id with a queued or running job gets no second one. A job is lost if a worker of another version does
+    not know its task, or if the database fails more often than the job is retried.
     """
     needed = set(wanted)
     if not needed:

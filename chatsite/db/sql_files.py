@@ -1,8 +1,7 @@
 r"""SQL from named files in ingestion/sql or another folder, each read once.
 
-Values are passed as parameters. Each file is one complete statement that `psql -f` can run: a parameter is a
-psql variable, `:'name'`, or `:name` where PostgreSQL allows no quotes. Lines `\set name value` may give it a
-value for trying the statement.
+Each file is one complete statement that `psql -f` can run: parameters are psql variables, `:'name'`, or
+`:name` where PostgreSQL allows no quotes. Lines `\set name value` may set a parameter to try the statement.
 """
 
 import functools
@@ -45,13 +44,13 @@ def statement(name: str, folder: Path = _DIRECTORY) -> str:
 class Prepared(str):
     """A statement that each session parses and plans once, and then runs by its name.
 
-    Planning takes most of the time of a short statement with row-level security. If a session's state cannot
-    be relied on, the text itself is run. Policies are evaluated at each execution, as always.
+    Planning takes most of the time of a short statement with row-level security. Without reliable session
+    state, behind a pooler, the text itself is run. Policies are evaluated at each execution, as usual.
     """
 
     __slots__ = ("call", "constants", "definition", "name")
     constants: Mapping[str, Any]
-    name: str  # of the prepared statement in a session
+    name: str  # name of the prepared statement in a session
     definition: str
     call: str
 
@@ -68,7 +67,7 @@ class Prepared(str):
 
 
 class _Places(dict[str, str]):
-    """Literals of the constants, and the places of the other parameters in a prepared statement."""
+    """The literals of constants, and the placeholders of other parameters, in a prepared statement."""
 
     def __init__(self, constants: Mapping[str, Any]) -> None:
         super().__init__(_Literals(adapt.Transformer(), constants).every())
@@ -82,11 +81,11 @@ class _Places(dict[str, str]):
 def prepared(
     name: str, folder: Path = _DIRECTORY, constants: tuple[tuple[str, Hashable], ...] = ()
 ) -> Prepared:
-    """As :func:`statement`, but planned once by each session.
+    """Like :func:`statement`, but each session plans the statement only once.
 
     The plan does not depend on the values of parameters. The values of `constants` are part of the text, so
-    the planner knows them. Each combination of values is another statement that sessions keep, so there must
-    be few.
+    that the planner knows them. Sessions keep a statement for each combination of these values, so there must
+    be few combinations.
     """
     return Prepared(statement(name, folder), name, dict(constants))
 
@@ -104,18 +103,15 @@ def rows(
 ) -> Rows:
     """Run <name>.sql and return its rows, if any, as dictionaries.
 
-    `after` names a statement to run first, in the same transaction, such as one with settings. `commits` also
-    ends the transaction of the surrounding `atomic` block, in which no statement may follow.
+    `after` is the name of a statement to run first in the same transaction, for instance to change settings.
+    `commits` also ends the transaction of the surrounding `atomic` block, in which no statement may follow.
     """
     names = [after, name] if after else [name]
     return rows_of_each([statement(each, folder) for each in names], parameters, commits=commits)[-1]
 
 
 def rows_of_each(texts: Sequence[str], parameters: Mapping[str, Any], *, commits: bool = False) -> list[Rows]:
-    """As :func:`rows`, but for several statements in one message.
-
-    PostgreSQL runs them as one transaction.
-    """
+    """Like :func:`rows`, but for several statements in one message, which form one transaction."""
     database = connections[DEFAULT_DB_ALIAS]
     assert isinstance(database, DatabaseWrapper)
     database.ensure_connection()
@@ -127,7 +123,7 @@ def rows_of_each(texts: Sequence[str], parameters: Mapping[str, Any], *, commits
     for text in texts:
         if isinstance(text, Prepared) and text.name not in session.prepared:
             database.exchange(text.definition)
-            session.prepared.add(text.name)  # also if the transaction is rolled back
+            session.prepared.add(text.name)  # prepared statements survive a rollback
     called = (text.call if isinstance(text, Prepared) else text for text in texts)
     with database.wrap_database_errors:
         bound = ";\n".join(called) % _Literals(transformer, parameters)
@@ -155,17 +151,14 @@ def _loaded(transformer: Transformer, result: PGresult, columns: tuple[str, ...]
 
 
 def _rows_by_cursor(texts: Sequence[str], parameters: Mapping[str, Any]) -> list[Rows]:
-    """The same through an ordinary cursor.
-
-    This is used behind a pooler, and if statements are counted or logged.
-    """
+    """Like :func:`rows_of_each`, with an ordinary cursor: behind a pooler, or to log or count statements."""
     found: list[Rows] = []
     values = dict(parameters)
     for text in texts:
         if isinstance(text, Prepared):
             values |= text.constants
     with connection.cursor() as cursor:
-        results = cursor.cursor  # the driver's cursor, which has all results after the last statement
+        results = cursor.cursor  # the driver's cursor, which has the results of all statements
         with connection.wrap_database_errors:
             bound = ";\n".join(texts) % _Literals(adapt.Transformer.from_context(results), values)
         cursor.execute(bound)
@@ -182,7 +175,7 @@ def _rows_by_cursor(texts: Sequence[str], parameters: Mapping[str, Any]) -> list
 
 
 def instances(model: type[M], found_rows: Rows) -> list[M]:
-    """The rows as instances of `model`, as from `model.objects.raw`.
+    """The rows as instances of `model`, as `model.objects.raw` returns them.
 
     Other columns become attributes. This takes a fifth of the time of `raw`.
     """
@@ -199,9 +192,9 @@ def instances(model: type[M], found_rows: Rows) -> list[M]:
 class _Literals(dict[str, str]):
     """Values as SQL literals by name.
 
-    Each is formatted once, even if a statement uses it several times. The driver formats a value for each of
-    its places, and parses statements of more than 4,096 bytes at each execution: searches would take several
-    times as long.
+    Each is formatted only once, even if a statement uses it several times. The driver would format a value
+    for each occurrence, and parse statements of more than 4,096 bytes at each execution, so that searches
+    would take several times as long.
     """
 
     def __init__(self, transformer: Transformer, values: Mapping[str, Any]) -> None:
@@ -233,7 +226,7 @@ def _quoted(value: Any, transformer: Transformer) -> str:
 
 
 def _text(value: str, transformer: Transformer) -> str:
-    """Quotes plain text; the driver quotes text that needs escapes or cannot be stored."""
+    """Quotes simple text; the driver handles text that needs escapes or cannot be stored."""
     if "\\" in value or "\0" in value:
         return _quoted(value, transformer)
     return "'" + value.replace("'", "''") + "'"
@@ -246,7 +239,7 @@ def _array(values: list[Any], transformer: Transformer) -> str:
     if kind not in _ARRAYS:
         return _quoted(values, transformer)
     cast, write = _ARRAYS[kind]
-    if kind is str and not _ESCAPED.search("".join(values)):  # usual case, without a call for each
+    if kind is str and not _ESCAPED.search("".join(values)):  # the usual case, without a call per value
         elements = '"' + '","'.join(values) + '"'
     else:
         elements = ",".join(map(write, values))

@@ -1,8 +1,8 @@
-"""Database work from asynchronous code, in threads that return their connection.
+"""Runs database work of asynchronous code in threads, for a reader.
 
-It also determines for whom this work reads. A run lives for minutes and uses the database for milliseconds.
-Every call goes through :func:`in_database`, which returns the connection to the pool before the caller
-continues, so that an open stream holds none.
+The threads return their connections. A run lives for minutes and uses the database for milliseconds. Every
+call goes through :func:`in_database`, which returns the connection to the pool before the caller continues,
+so that an open stream holds none.
 
 PostgreSQL shows documents and passages only to a reader who may read them (row-level security, in addition to
 the predicate in each query). Before each statement the backend (chatsite.db.backend) sets that reader: a
@@ -47,20 +47,20 @@ DJANGOS = frozenset({"context", "cursor_factory", "prepare_threshold"})
 WAIT_SECONDS = 3.0  # wait for a thread or a connection, if no budget limits the total
 LOCKED = "The database is kept waiting by a lock."
 BUSY = "All database threads are at work."
-ALL = "*"  # name of the lane for all views together; no view has this name
-# the least that is left to a request that waited long for its address: the database may be fine
+ALL = "*"  # name of the lane that all views share; no view has this name
+# the minimum left for a request that waited long for a slot of its address: the database may be fine
 MIN_BUDGET_SECONDS = 0.5
-MIN_SECONDS = 0.2  # for a statement when the budget is used up: most take less
+MIN_SECONDS = 0.2  # time for a statement when the budget is used up; most take less
 UNDONE = frozenset({"40001", "40P01"})  # SQLSTATE of a serialization failure, of a deadlock
-MARGIN_SECONDS = 2.0  # beyond the server's limit, so that its own cancellation arrives first
+MARGIN_SECONDS = 2.0  # in addition to the server's limit, so that its own cancellation arrives first
 
 
 class Budget:
     """The total time that a caller waits for the database.
 
-    It includes waiting for a thread, a connection, and statements. The request's own work between statements
-    does not count. The time that it `waited` before it began does count, but leaves at least
-    MIN_BUDGET_SECONDS. A caller who is refused soon may try again.
+    This includes waiting for a thread, for a connection, and for statements, but not the request's own work
+    between statements. The time that the request `waited` in a queue before it began also counts, but at
+    least MIN_BUDGET_SECONDS remain.
     """
 
     def __init__(self, waited: float = 0.0) -> None:
@@ -72,17 +72,17 @@ class _Reader:
     """The reader for whom statements run.
 
     `request` is the surrounding request, whose caller becomes known later. `budget` limits the wait of
-    callers who should be refused instead of having to wait long.
+    callers who should get a refusal instead of a long wait.
     """
 
     name: str
     request: "_Reader | None" = None
     budget: Budget | None = None
-    view: str = ""  # the view of a request
+    view: str = ""  # the view that handles a request
 
 
 _default = _Reader(NOBODY)  # used in every thread of this process unless another one is set
-_lanes_of: PerEventLoop[dict[str, Lane]] = PerEventLoop(dict)  # by view
+_lanes_of: PerEventLoop[dict[str, Lane]] = PerEventLoop(dict)  # the lanes of each event loop, by view
 _reader: ContextVar[_Reader | None] = ContextVar("reader", default=None)
 
 
@@ -104,8 +104,8 @@ def reader_name() -> str:
 def statement_seconds() -> float | None:
     """How long a statement may take now before its session is closed.
 
-    After that time, the server is assumed to hang. With a budget, this is the rest of the budget; otherwise
-    slightly more than the server's limit. None in commands and workers, where only the server limits
+    After that time, the server is assumed to hang. The time is what is left of a budget; without a budget, it
+    is slightly more than the server's limit. None in commands and workers, where only the server limits
     statements.
     """
     if _default.name:
@@ -125,7 +125,7 @@ def connection_seconds() -> float:
 class Waiting:
     """Counts a block as waiting for the database; nested waits count once.
 
-    It is a class and not a generator, because every statement enters it: a class takes half as many calls.
+    It is a class and not a generator, because every statement uses it, and a class takes half as many calls.
     """
 
     __slots__ = ("_budget", "_left", "_started")
@@ -157,7 +157,7 @@ def reading_as(user_id: int | None) -> Iterator[None]:
 
 @contextmanager
 def reading_everything() -> Iterator[None]:
-    """Read and write all documents; for a few statements, after permission was checked."""
+    """Read and write all documents; only for a few statements, after a permission was checked."""
     with _reading(EVERYTHING):
         yield
 
@@ -166,7 +166,8 @@ def reading_everything() -> Iterator[None]:
 def reading_for_request(waited: float = 0.0) -> Iterator[None]:
     """Read nothing until :func:`request_reads_as` names the caller.
 
-    It can be called anywhere within the request. `waited` is how many seconds the request was queued before.
+    That function can be called anywhere within the request. `waited` is how many seconds the request was
+    queued before.
     """
     request = _Reader(NOBODY, budget=Budget(waited))
     request.request = request
@@ -201,10 +202,7 @@ def request_reads_everything() -> None:
 
 
 def request_may_wait() -> None:
-    """Lift the request's time budget.
-
-    The request was accepted, so its remaining work may wait for a slow database.
-    """
+    """Lift the time budget of a request that was accepted: its remaining work may wait for the database."""
     current = _reader.get()
     if current and current.request:
         current.request.budget = None
@@ -251,7 +249,8 @@ def _set_request(name: str, *, keep_budget: bool = True) -> None:
 
 @functools.cache
 def _threads() -> WarmThreads:
-    # Never more threads than the pool has connections: work queues here, in order, and not inside the pool.
+    # No more threads than the pool has connections, so that work queues here, in order, and not inside the
+    # pool.
     return WarmThreads(settings.DATABASE_THREADS, "database")
 
 
@@ -278,7 +277,7 @@ def release_connection() -> None:
 def _call(reader: _Reader | None, asked: float, function: Callable[[], T]) -> T:
     token = _reader.set(reader)
     if reader is not None and reader.budget is not None:
-        reader.budget.left -= time.monotonic() - asked  # minus the wait for this thread
+        reader.budget.left -= time.monotonic() - asked  # minus the time that the call waited for this thread
     try:
         return function()
     except OperationalError as error:
@@ -316,22 +315,22 @@ async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwarg
 
 
 async def in_database_within_budget(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """As :func:`in_database`, within the caller's time budget.
+    """Like :func:`in_database`, within the caller's time budget.
 
-    Raises OperationalError, without having run anything, if no thread becomes free in time, and at once while
-    the database is unavailable.
+    Raises OperationalError, without having run anything, if no thread becomes free in time; while the
+    database is unavailable, it raises the error at once.
     """
     if breaker.is_open or (breaker.is_missing and _threads().waiting):
         raise OperationalError("The database does not answer at the moment.")
     reader = _reader.get()
-    if reader is None or reader.budget is None:  # a request's own reader has a budget and is used as it is
+    if reader is None or reader.budget is None:  # the reader of a request already has a budget
         reader = _Reader(reader_name(), reader.request if reader else None, Budget())
     assert reader.budget is not None
     asked, view = time.monotonic(), current_view()
     seconds = max(MIN_SECONDS, min(WAIT_SECONDS, reader.budget.left))
     if bulkheads.refuses(view):
         raise OperationalError(LOCKED)
-    # Running answers keep two threads for themselves, and one view can use at most half of all threads.
+    # Two threads are reserved for running answers, and one view can use at most half of all threads.
     lanes = _lanes_of()
     if view not in lanes:
         lanes[view] = Lane(max(1, settings.DATABASE_THREADS // 2))
@@ -364,8 +363,8 @@ def _submit(
 ) -> "Future[T]":
     """Queue the work with a copy of the caller's context.
 
-    The context carries the trace and the id of the request. Django's language and time zone belong to a
-    thread, so they are set there; they end with the copy.
+    The context contains the trace and the id of the request. Django stores language and time zone per thread,
+    so they are set in the database thread; they end with the copy.
     """
     language, zone = translation.get_language(), timezone.get_current_timezone()
     speaks_otherwise = language != settings.LANGUAGE_CODE

@@ -53,7 +53,7 @@ class WarmThreads(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Accept no more calls. With `wait`, return when all accepted calls have ended."""
+        """Accept no more calls. With `wait`, returns after all accepted calls have ended."""
         with self._lock:
             self._over = True
             while cancel_futures and self._waiting:
@@ -64,10 +64,7 @@ class WarmThreads(Executor):
             worker.join()
 
     def _next(self, worker: "_Worker") -> None:
-        """Give a thread that has finished its call the next call, if any.
-
-        Otherwise end the thread, or note it as idle.
-        """
+        """Give a thread that has finished its call the next one; otherwise note it as idle, or end it."""
         with self._lock:
             if self._waiting:
                 worker.give(self._waiting.popleft())
@@ -85,7 +82,7 @@ class _Worker(Thread):
         self._given = Lock()  # held while there is no call to begin
 
     def give(self, call: Call | None) -> None:
-        """Let the thread run this call next; None ends the thread."""
+        """Let the thread run this call; None ends the thread."""
         self._call = call
         self._given.release()
 

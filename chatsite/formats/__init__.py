@@ -1,1 +1,1 @@
-"""How dates and times are written by Django's own pages: as the portal writes them."""
+"""Formats of dates and times, so that Django's own pages show them like the portal."""

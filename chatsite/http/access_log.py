@@ -40,12 +40,12 @@ class Record:
     def __init__(self) -> None:
         self.route = ""  # remains empty for an unknown URL, or if the URL was not resolved
         self.user: int | None = None
-        self.status: int | None = None  # None if the caller left before a response began
+        self.status: int | None = None  # None if the caller disconnected before a response began
         self.request_id = ""
         self.head = 0.0  # when the response started
 
     def learn(self, request: HttpRequest) -> None:
-        """Take route and user from Django's request, without a query."""
+        """Read route and user from Django's request, without a query."""
         self.request_id = logs.request_id.get()
         if request.resolver_match:
             self.route = request.resolver_match.route
@@ -58,11 +58,11 @@ class Record:
             self.user = getattr(user, "pk", None)  # also for the admin, where no reader is set
 
     def see(self, message: Message) -> None:
-        """Take the status and the request id from a message to the caller."""
+        """Read the status and the request id from a message to the caller."""
         kind = message["type"]
         if kind in {"http.response.start", "websocket.http.response.start"}:
             self.status = message["status"]
-            if not self.request_id:  # for a refusal before Django, whose headers are in lower case
+            if not self.request_id:  # refusals that do not come from Django have lower-case headers
                 named = (value for name, value in message["headers"] if name == b"x-request-id")
                 self.request_id = next(named, b"").decode("latin-1")
         elif kind == "websocket.accept":
@@ -74,8 +74,8 @@ class Record:
 class AccessLog:
     """The outermost ASGI middleware, for requests and sockets.
 
-    `sockets` are the URL patterns of the latter. Writes the line when the response has been sent or the
-    socket is closed.
+    `sockets` are the URL patterns of sockets. Writes a line when a response has been sent or a socket is
+    closed.
     """
 
     def __init__(self, application: Application, sockets: Sequence[URLPattern] = ()) -> None:
@@ -110,7 +110,8 @@ class AccessLog:
         except asyncio.CancelledError:
             raise
         except Exception:
-            record.status = record.status or HTTPStatus.INTERNAL_SERVER_ERROR  # the server will send this
+            # The server will send this status.
+            record.status = record.status or HTTPStatus.INTERNAL_SERVER_ERROR
             raise
         finally:
             self._open -= is_socket

@@ -26,14 +26,14 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Key = tuple[str, bool]
 
 HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
-# The longest time for which a request holds a slot: one that takes longer is waiting for a body, an answer or
-# the database, and costs others little.
+# The longest time for which a request holds a slot: a longer one is waiting for a body, an answer or the
+# database, and hardly slows down others.
 SLOT_SECONDS = 2.0
 WAIT_SECONDS = 10.0  # longest wait for a slot; a request that would wait longer is refused within a second
 RETRY_SECONDS = 5
 MAX_WAITING_OF_CALLER = 200
 MAX_WAITING_OF_ADDRESS = 1_000
-RECENT_SECONDS = 2.0  # how long a caller counts as active, so that others get only half of their slots
+RECENT_SECONDS = 2.0  # how long a caller counts as active; others then get only half of their slots
 WAITED_KEY = "chatsite.waited"  # key in the ASGI scope: for how many seconds the request waited for a slot
 GONE_KEY = "chatsite.gone"  # key in the ASGI scope: a future that is done when the connection is lost
 IPV6_PREFIX = 64  # one network, in which a subscriber has very many addresses
@@ -51,10 +51,7 @@ def release_slot() -> None:
 
 
 class _Queue:
-    """The requests of one key.
-
-    It has the number of requests with a slot, and the waiting requests in order.
-    """
+    """The requests of one key: how many have a slot, and those that wait, in order."""
 
     __slots__ = ("departures", "running", "waiting")
 
@@ -116,7 +113,7 @@ class Queues:
                 gone.remove_done_callback(leave)
 
     def release(self, key: Key, limit: int) -> None:
-        """Free a slot, and give free slots to the next requests in the queue."""
+        """Free a slot, and give all free slots to the next requests in the queue."""
         queue = self.by_key[key]
         queue.running -= 1
         slots = self._slots(key, limit)
@@ -147,13 +144,13 @@ class Queues:
 
 
 def _expected_seconds(queue: _Queue, turn: "asyncio.Future[bool]", slots: int) -> float:
-    """How long a request would still wait. No slot is held for longer than SLOT_SECONDS."""
+    """How long a request would wait from now on. No slot is held for longer than SLOT_SECONDS."""
     position = next(number for number, other in enumerate(queue.waiting, start=1) if other is turn)
     return min(queue.departures.wait(position), position * SLOT_SECONDS / slots)
 
 
 def subscriber(client: str, prefix: int = IPV6_PREFIX) -> str:
-    """The address; for IPv6 its network, because one caller has very many addresses in it.
+    """The address, or the network of an IPv6 address, in which one caller has very many addresses.
 
     Other text is unchanged.
     """
@@ -175,14 +172,13 @@ class AddressLimit:
     ADDRESS_CONCURRENT_REQUESTS for an address. A request holds its slots until its response starts, at most
     for SLOT_SECONDS, so open streams, long answers and accepted sockets do not count. A request that only
     waits can release its slots earlier (`release_slot`). The wait for slots counts as a wait for the database
-    (`WAITED_KEY`): while PostgreSQL hangs, a queued request is refused no later than one that got its slots
-    at once.
-
-    A caller is a session or a key: `credential(scope)` returns what the request presents, valid or not.
-    Callers without either have only the slots of their address. Requests queue for their caller's slots
-    first, so that waiting requests take no slot from other callers at the same address. While other callers
-    are active, a caller has half of its slots. Behind a trusted proxy, the address is that of the caller.
-    Health checks have slots of their own, because a load balancer may share its address with busy clients.
+    (`WAITED_KEY`), so that while PostgreSQL hangs, a queued request is refused no later than one that got its
+    slots at once. A caller is a session or a key: `credential(scope)` returns what the request presents,
+    valid or not. Requests without a credential only use the slots of their address. Requests queue for their
+    caller's slots first, so that waiting requests take no slot from other callers at the same address. While
+    other callers are active, a caller has only half of its slots. Behind a trusted proxy, the address is that
+    of the caller. Health checks have slots of their own, because a load balancer may share its address with
+    busy clients.
     """
 
     def __init__(
@@ -229,10 +225,7 @@ class AddressLimit:
             release()
 
     def _wanted(self, scope: Scope) -> Iterator[tuple[Queues, Key, int, int, str]]:
-        """The slots that a request needs.
-
-        For each: its queues and key, their number, and the refusal.
-        """
+        """The slots that a request needs: for each, the queues, the key, the limit, and the refusal."""
         path, client = scope["path"], scope.get("client")
         is_health = path in HEALTH_PATHS
         of_caller: int = settings.CALLER_CONCURRENT_REQUESTS

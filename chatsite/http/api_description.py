@@ -1,8 +1,8 @@
 """The API description (OpenAPI 3.1) at /api/schema/, and pages to browse it at /api/docs/.
 
-The published protocols have no serializers: their part is written by hand, in chatsite/openapi. The part
-about resources (/chat-history) is generated from their serializers. Tests compare both with the URLs and with
-the responses of the site.
+The part about published protocols, which have no serializers, is written by hand in chatsite/openapi. The
+part about resources (/chat-history) is generated from serializers. Tests compare both parts with the site's
+URLs and responses.
 """
 
 import functools
@@ -61,7 +61,7 @@ class ResourceSchema(AutoSchema):
         return [cast(Any, self.view).api_tag]
 
     def get_auth(self) -> list[dict[str, Any]]:
-        return []  # the description names the authentication methods once for all operations
+        return []  # the description lists the authentication methods once for all operations
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> dict[str, Any]:
         schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
@@ -131,9 +131,10 @@ def _body() -> bytes:
 @require_safe
 @cache_control(public=True, max_age=300)
 def schema(request: HttpRequest) -> HttpResponse:
-    """The description. It is public, because it contains no personal data.
+    """The description.
 
-    It is built only once, even for concurrent first requests.
+    It is public, because it contains no personal data. It is built only once, even if the first requests are
+    concurrent.
     """
     with _building:
         body = _body()

@@ -39,14 +39,14 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 DRAIN_SECONDS = 1.0
-# For all refused bodies together: reading a hundred at full speed would delay everybody else.
+# Limit for all refused bodies together: reading a hundred of them at full speed would delay everybody else.
 DRAIN_PIECES_PER_SECOND = 500
 MAX_IDLE_THREADS = 16
-IDLE_SECONDS = 30.0  # time without another part of the body
-# Large bodies that one account may send at the same time to each process; further ones queue.
+IDLE_SECONDS = 30.0  # longest pause between two parts of a body
+# How many large bodies one account may send to each process at the same time; further ones queue.
 LARGE_BODIES = 4
 WAIT_SECONDS = 0.8  # short, so that a refusal comes within a second
-# Uploads that one session or key may send at the same time to each process. More would only wait for each
+# How many uploads one session or key may send to each process at the same time. More would only wait for each
 # other, because they share a quota.
 UPLOADS = 6
 UPLOAD_PATHS = [re.compile(pattern) for pattern in settings.UPLOAD_PATHS]
@@ -71,9 +71,9 @@ class BodyTooSlow(Exception):
 class UploadLimit:
     """Middleware: 429 for an upload if its session or key has too many running uploads.
 
-    It reads only heads, and comes before everything that waits or queries the database, so that excess
-    uploads are refused at once. `credential(scope)` returns what the sender presents, valid or not; senders
-    without session and key are counted by address.
+    It reads only heads, and is placed before all middleware that waits or queries the database, so that
+    excess uploads are refused at once. `credential(scope)` returns what the sender presents, valid or not;
+    senders without session and key are counted by address.
     """
 
     def __init__(
@@ -108,11 +108,12 @@ class UploadLimit:
 
 
 class BodyLimit:
-    """Middleware: 413 for a body over the limit, declared or counted; 408 for an incomplete one.
+    """Middleware: 413 for a body over the limit, and 408 for an incomplete one.
 
-    It also responds with 507 if the disk is full, with 503 if the database cannot provide the caller's limit,
-    and with 429 if a caller sends too many large bodies at the same time: each is spooled to a file until it
-    is complete, and copied again when it is stored.
+    The limit applies to the declared length and to the received bytes. Other responses are 507 if the disk is
+    full, 503 if the database cannot provide the caller's limit, and 429 if a caller sends too many large
+    bodies at the same time: each one is spooled to a file until it is complete, and copied again when it is
+    stored.
 
     `known_caller(scope, guests)` returns the id of the account that sent the request, or an empty string;
     `guests` says whether guests count.
@@ -172,7 +173,7 @@ class BodyLimit:
     async def _limit(self, scope: Scope) -> tuple[int, str]:
         """The limit in bytes, and the sender of a body that may be large.
 
-        Only known callers may send a large body: others would fill the disk before they are refused.
+        Only known callers may send a large body: others could fill the disk before they are refused.
         """
         small: int = settings.BODY_LIMIT
         kind = (header(scope, b"content-type") or b"").lower()
@@ -197,8 +198,8 @@ def is_upload(scope: Scope) -> bool:
 class _CountedBody:
     """Wraps `receive` and `send` of one request.
 
-    It counts the body and notices the start of the response. The caller's place for a large body is released
-    when the body is complete, or, with `until_answered`, when the response starts.
+    It counts the body's bytes and notices the start of the response. The caller's place for a large body is
+    released when the body is complete; with `until_answered`, when the response starts.
     """
 
     def __init__(
@@ -250,8 +251,8 @@ class _CountedBody:
 class RequestThread(ThreadPoolExecutor):
     """The thread that runs a request's synchronous code.
 
-    It also closes the response that was sent. If no code of the request ran in the thread, nothing was opened
-    there, and the event loop closes the response, which takes less time than waking a thread.
+    It also closes the response that was sent. If none of the request's code ran in the thread, nothing was
+    opened there; then the event loop closes the response, which takes less time than waking a thread.
     """
 
     def __init__(self) -> None:
@@ -297,7 +298,7 @@ class LengthHandler(ASGIHandler):
         finally:
             if ended and len(self._idle) < MAX_IDLE_THREADS:
                 self._idle.append(thread)
-            else:  # code of a cancelled request may still run in the thread
+            else:  # the thread may still run code of a cancelled request
                 thread.shutdown(wait=False)
 
     async def send_response(self, response: HttpResponseBase, send: Send) -> None:
@@ -314,8 +315,8 @@ class LengthHandler(ASGIHandler):
             scope = {**scope, "headers": [*headers, (b"content-length", str(length).encode())]}
         kind = header(scope, b"content-type") or b""
         if kind.lower().startswith(b"multipart/") and (charset := CHARSET.search(kind)):
-            # The charset of a form is removed; its parts are UTF-8. Django would look up the name among all
-            # codecs, of which some, such as zlib, raise unexpected errors.
+            # Remove the charset of a form: its parts are UTF-8. Django would look up the charset among all
+            # codecs, and some of these, such as zlib, raise unexpected errors.
             plain = kind[: charset.start()] + kind[charset.end() :]
             headers = [(name, value) for name, value in scope["headers"] if name.lower() != b"content-type"]
             scope = {**scope, "headers": [*headers, (b"content-type", plain)]}
@@ -379,7 +380,7 @@ async def refuse(scope: Scope, receive: Receive, send: Send, status: int, words:
 
 
 class _Pace:
-    """Slows its callers down to DRAIN_PIECES_PER_SECOND in total."""
+    """Slows all callers together down to DRAIN_PIECES_PER_SECOND."""
 
     def __init__(self) -> None:
         self._next = 0.0

@@ -2,7 +2,7 @@
 
 The standard library of Python before 3.11.10 and 3.12.6 takes quadratic time for backslashes in a quoted
 cookie (CVE-2024-7592), on the event loop and before anybody is authenticated. Django and the standard library
-both call `http.cookies._unquote`, which this module replaces; a test names it.
+both call `http.cookies._unquote`, which this module replaces; a test checks that it still exists.
 """
 
 import re
@@ -20,5 +20,5 @@ def unquote(value: str | None) -> str | None:
 
 
 def use_linear_unquote() -> None:
-    """Replace the standard library's `_unquote` by :func:`unquote` in this process."""
+    """Replace the standard library's `_unquote` with :func:`unquote` in this process."""
     replace_cookie_unquote(unquote)

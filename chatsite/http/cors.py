@@ -1,7 +1,7 @@
 """Cross-origin access to the API from browsers (CHATSITE_CORS_ORIGINS); none by default.
 
-This middleware wraps all others, so that their refusals carry the headers too. Only API paths are opened: no
-page of the portal or of the admin can be read from another origin.
+This middleware wraps all others, so that their refusals have the headers too. It applies only to API paths:
+no page of the portal or the admin can be read from another origin.
 """
 
 import re
@@ -52,7 +52,7 @@ class Cors:
                 (b"access-control-allow-methods", METHODS),
                 (b"access-control-max-age", MAX_AGE),
             ]
-            # Any request header is allowed: the API decides which ones it reads, and none is a secret.
+            # Any request header is allowed: the API ignores headers that it does not know.
             wanted = _header(scope, b"access-control-request-headers").strip()
             if NAMES.fullmatch(wanted):
                 headers.append((b"access-control-allow-headers", wanted))
@@ -64,7 +64,7 @@ class Cors:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                # Send a single `Vary`, which adds Origin to that of the response.
+                # Send a single `Vary` header, with Origin added to the response's own values.
                 present = message.get("headers", ())
                 vary = [bytes(value) for name, value in present if name.lower() == b"vary"]
                 others = [(name, value) for name, value in present if name.lower() != b"vary"]

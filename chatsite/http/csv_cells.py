@@ -1,7 +1,4 @@
-"""Reads and writes CSV files that people edit in spreadsheets.
-
-No cell becomes a formula.
-"""
+"""Reads and writes CSV files for spreadsheets, in which no cell becomes a formula."""
 
 import codecs
 import csv
@@ -15,16 +12,16 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet formula begin
 
 
 class BadFile(Exception):
-    """Why a file is refused, in words for people; nothing of it was imported."""
+    """A file was refused, and nothing of it imported; the message is a sentence with the reason."""
 
 
 def bad_line(line: int, words: str) -> BadFile:
-    """The refusal of a file because of one of its lines."""
+    """The error for a file with a bad line."""
     return BadFile(gettext("Line %(line)s: %(words)s") % {"line": line, "words": words})
 
 
 def plain(cell: str) -> str:
-    """Put an apostrophe before the text of a cell that a spreadsheet would read as a formula."""
+    """Add an apostrophe before the text of a cell that a spreadsheet would treat as a formula."""
     return f"'{cell}" if _is_formula(cell) else cell
 
 
@@ -39,9 +36,9 @@ def _is_formula(cell: str) -> bool:
 
 
 def text_of(content: bytes) -> str:
-    """The text of a file in UTF-8, or in UTF-16 with a byte order mark.
+    """The text of a file in UTF-8, or in UTF-16 with a byte order mark. Raises BadFile.
 
-    Excel's “Unicode Text” has the latter. Raises BadFile.
+    Excel writes UTF-16 for “Unicode Text”.
     """
     if len(content) > MAX_FILE_BYTES:
         raise BadFile(

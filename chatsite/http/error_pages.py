@@ -109,7 +109,7 @@ def guest_refused(request: HttpRequest, status: int, retry_after: float = 0) -> 
 
 
 def register_error_body(start: str, build: ErrorBody) -> None:
-    """Build error bodies for URLs at or below `start` with `build(words, status=…)`.
+    """Use `build(words, status=…)` for error bodies of URLs at or below `start`.
 
     If several registered URLs match, the longest one decides.
     """
@@ -117,12 +117,12 @@ def register_error_body(start: str, build: ErrorBody) -> None:
 
 
 def register_missing(start: str, words: str, advice: str) -> None:
-    """Show these texts for missing pages at or below `start`, instead of the usual ones."""
+    """Show these texts if a page at or below `start` does not exist, instead of the usual ones."""
     _missing[start] = (words, advice)
 
 
 def body(path: str, status: int, words: str) -> tuple[bytes, str]:
-    """The error body for programs in the format of this URL, and its media type."""
+    """The error body for programs, in the format of this URL, and its media type."""
     for start in sorted(_error_bodies, key=len, reverse=True):
         if _is_below(path, start):
             build = _error_bodies[start]
@@ -135,7 +135,7 @@ def body(path: str, status: int, words: str) -> tuple[bytes, str]:
 def messages(
     path: str, status: int, words: str, headers: Sequence[tuple[bytes, bytes]] = ()
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The ASGI messages of the error for programs: the start and the body."""
+    """The ASGI messages of an error response for programs: the start and the body."""
     content, media_type = body(path, status, words)
     described = [
         (b"content-type", media_type.encode()),
@@ -156,9 +156,9 @@ def is_for_programs(path: str) -> bool:
 
 
 def wants_json(request: HttpRequest) -> bool:
-    """Whether to answer with JSON.
+    """Whether to respond with JSON.
 
-    At API paths it does unless HTML is requested, elsewhere only if JSON is requested.
+    API paths do so unless HTML is requested; other paths only if JSON is requested.
     """
     if is_for_programs(request.path):
         return "text/html" not in request.headers.get("Accept", "")
@@ -183,18 +183,18 @@ def _response(request: HttpRequest, status: int, words: str = "") -> HttpRespons
 
 
 class ErrorPage(HttpResponse):
-    """An error page for browsers; `shown` has its texts."""
+    """An error page for browsers; `shown` contains its texts."""
 
     shown: Mapping[str, Any] = MappingProxyType({})
 
 
 def in_portal(request: HttpRequest, page: ErrorPage) -> HttpResponse:
-    """The page with the sidebar, if its reader is signed in; unchanged if that fails."""
+    """The page with the portal's sidebar, if the person is signed in; unchanged if rendering it fails."""
     try:
         if not request.user.is_authenticated:
             return page
-        # The page is the same for every URL, so that it does not reveal what exists. Messages are kept for
-        # the next page.
+        # The page is the same for every URL, so that it does not reveal which pages exist. Messages are kept
+        # for the next page.
         shown = {**page.shown, "here": "/", "messages": ()}
         content = loader.render_to_string("portal_error.html", shown, request=request)
     except Exception:

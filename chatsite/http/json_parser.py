@@ -1,4 +1,4 @@
-"""A JSON parser that limits what it accepts."""
+"""A strict JSON parser."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 """The language and time zone of a caller.
 
-They are the person's setting, else the browser's, else the site's.
+The person's setting comes first, then the browser's, then the site's.
 """
 
 from functools import lru_cache
@@ -24,10 +24,7 @@ def _zone(name: str) -> ZoneInfo | None:
 
 
 def activate_browsers(request: HttpRequest) -> None:
-    """Use the language of `Accept-Language` and the time zone of the cookie.
-
-    These apply until the person is known.
-    """
+    """Use the language of `Accept-Language` and the time zone of the cookie until the person is known."""
     translation.activate(translation.get_language_from_request(request))
     name = request.COOKIES.get(ZONE_COOKIE, "")
     zone = _zone(name) if 0 < len(name) <= MAX_ZONE_CHARACTERS else None

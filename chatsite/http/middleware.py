@@ -1,6 +1,6 @@
 """Middleware that runs on the event loop.
 
-It sets request ids and the content security policy, and wraps some of Django's own.
+It sets request ids and the content security policy, and wraps some of Django's middleware.
 """
 
 import re
@@ -38,7 +38,7 @@ PORTAL_POLICY = (
 
 
 def identifier_from(header: str) -> str:
-    """The caller's `X-Request-ID` if it is well formed, else a new one."""
+    """The caller's `X-Request-ID` if it is well formed, otherwise a new id."""
     return header if REQUEST_ID.fullmatch(header) else uuid.uuid4().hex
 
 
@@ -57,14 +57,14 @@ class AsyncMiddleware:
 
 
 class RequestIdMiddleware(AsyncMiddleware):
-    """Takes a well-formed `X-Request-ID` or creates one; responses and logs carry it."""
+    """Accepts a well-formed `X-Request-ID` or creates one, for responses and logs."""
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
         identifier = identifier_from(request.headers.get("X-Request-ID", ""))
         request.request_id = identifier  # type: ignore[attr-defined]
         logs.request_id.set(identifier)
         scope = getattr(request, "scope", {})  # a test's request has no scope
-        # All database calls of middleware share the time that the request may wait for the database.
+        # All database calls of middleware share the request's time budget for the database.
         with reading_for_request(scope.get(WAITED_KEY, 0.0)):
             response = await self.get_response(request)
             if record := scope.get(RECORD):
@@ -130,7 +130,7 @@ class CsrfViewMiddleware(EventLoopMiddleware, csrf.CsrfViewMiddleware):
     async def process_view(  # type: ignore[override]
         self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
     ) -> HttpResponseBase | None:
-        """Reads the CSRF token in a thread, because the form that contains it may be long."""
+        """Check the CSRF token in a thread, because the form that contains it may be long."""
         look = super().process_view
         if request.method in SAFE_METHODS or getattr(view, "csrf_exempt", False):
             return look(request, view, args, kwargs)
@@ -151,7 +151,7 @@ class MessageMiddleware(EventLoopMiddleware, messages.MessageMiddleware):
         return super().process_response(request, response) if _was_asked_for(request) else response
 
     def asks_database(self, request: HttpRequest) -> bool:
-        """True if there are messages: those that do not fit into a cookie are stored in the session."""
+        """True if there are messages: they may not fit into the cookie and be stored in the session."""
         storage = messages_of(request)
         return _was_asked_for(request) and (storage.used or storage.added_new)
 
@@ -169,7 +169,7 @@ class ErrorPageMiddleware(AsyncMiddleware):
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = await self.get_response(request)
-        # For images, and for what scripts load, browsers send another destination.
+        # Browsers send another destination for images and for requests of scripts.
         is_page = request.headers.get("Sec-Fetch-Dest", "document") == "document"
         if isinstance(response, error_pages.ErrorPage) and response.status_code in {403, 404} and is_page:
             return await sync_to_async(error_pages.in_portal)(request, response)

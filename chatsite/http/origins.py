@@ -1,8 +1,8 @@
-"""The origin of a browser's request.
+"""Determines the origin of a browser's request from headers that no page can set.
 
-It is known from headers that no page can set: `Sec-Fetch-Site` and `Origin`. Browsers attach the site's
-cookies to requests from other ports of the host and from subdomains, so a cookie alone does not prove that
-one of the site's own pages sent a request.
+These are `Sec-Fetch-Site` and `Origin`. Browsers attach the site's cookies to requests from other ports of
+the host and from subdomains, so a cookie alone does not prove that one of the site's own pages sent a
+request.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -21,9 +21,9 @@ CLOSED = 4403
 
 
 class OwnOrigin:
-    """ASGI middleware for sockets, by Django's rule for forms.
+    """ASGI middleware that applies Django's origin check for forms to sockets.
 
-    The origin must be this host, or a trusted one.
+    The origin must be this host or a trusted one.
     """
 
     def __init__(self, application: Callable[[Message, Receive, Send], Awaitable[None]]) -> None:
@@ -54,7 +54,7 @@ def proves_same_origin(request: HttpRequest) -> bool:
 
 
 def opened_from_here(request: HttpRequest) -> bool:
-    """Whether, according to the browser, a link or form of this site opened the page."""
+    """Whether the browser says that a link or form of this site opened the page."""
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
         return site == "same-origin"
@@ -65,7 +65,7 @@ def opened_from_here(request: HttpRequest) -> bool:
 def comes_from_elsewhere(request: HttpRequest) -> bool:
     """Whether a page of a foreign, untrusted origin caused the request.
 
-    Following a link does not count, because it opens the site in a tab with all of its cookies.
+    Following a link to the site is allowed; it opens the site in a tab, with all of its cookies.
     """
     origin = request.headers.get("Origin") or _origin_of(request.headers.get("Referer", ""))
     if origin in settings.CORS_ORIGINS or _is_trusted(origin.lower()):

@@ -1,7 +1,7 @@
 """Refuses requests that this process cannot start soon.
 
-These are questions, searches and uploads. The decision is made as soon as the head of a request has arrived,
-because a caller who is refused after seconds has waited in vain and has cost as much as an answer. Pages,
+These are questions, searches and uploads. The decision is made as soon as the head of a request has arrived:
+a caller who is refused after seconds has waited in vain, and has cost as much time as an answer. Pages,
 health checks, stops and open streams are never refused here.
 """
 
@@ -31,11 +31,11 @@ BEGINS = {
     "GET": re.compile(r"^/(search|search/palette|chat-history/search)/?$"),
 }
 TICK_SECONDS = 0.05
-LAG_WEIGHT = 0.4  # of the newest tick in the moving average of the lag
-BUSY_LAG = 0.008  # seconds; if its event loop lags more, a process has no time to spare
-MAX_LAG = 0.8  # seconds; beyond that, even a refusal would take a second
-MIN_WAITING = 8  # this many requests may always wait, however slow earlier ones were
-MAX_WAIT_SECONDS = 2.0  # expected wait of a new request
+LAG_WEIGHT = 0.4  # weight of the newest tick in the moving average of the lag
+BUSY_LAG = 0.008  # seconds; a process whose event loop lags more is busy
+MAX_LAG = 0.8  # seconds; with more lag, even a refusal would take a second
+MIN_WAITING = 8  # this many requests may always wait, even if earlier ones were slow
+MAX_WAIT_SECONDS = 2.0  # longest expected wait of a new request
 
 
 class Ticket:
@@ -54,7 +54,7 @@ class Ticket:
             self._backlog.entered()
 
     def leave(self, *, begun: bool = True) -> None:
-        """Stop waiting: the answer or search has started (`begun`), or was refused."""
+        """Leave the backlog: the answer or search has started (`begun`), or was refused."""
         if self._is_waiting:
             self._is_waiting = False
             self._backlog.left(begun=begun)
@@ -64,8 +64,8 @@ class Backlog:
     """The requests of one event loop that are complete and have not started yet.
 
     These are questions and searches. A question starts when its prompt is sent to the model, a search when
-    its response starts. Slow clients and slow models therefore do not count as work. The expected wait of a
-    new request is the number of waiting requests, times the average interval between two starts.
+    its response starts, so that slow clients and slow models do not count as work. The expected wait of a new
+    request is the number of waiting requests times the average interval between two starts.
     """
 
     def __init__(self) -> None:
@@ -80,8 +80,8 @@ class Backlog:
     def is_full(self) -> bool:
         """Whether new requests should be refused.
 
-        A process that is not busy refuses nothing: its requests wait for something else, such as a remote
-        model.
+        A process that is not busy refuses nothing: its requests are waiting for something else, such as a
+        remote model.
         """
         if self.lag > MAX_LAG:
             return True
@@ -119,10 +119,7 @@ _ticket: ContextVar[Ticket | None] = ContextVar("ticket", default=None)
 
 
 def take_ticket() -> Ticket:
-    """Take over the ticket of the current request for the run that it starts.
-
-    A new ticket if the request has none.
-    """
+    """Take over the current request's ticket for the run that it starts, or create a ticket."""
     ticket = _ticket.get()
     if ticket is None or ticket.is_taken:
         ticket = Ticket(backlog())

@@ -50,7 +50,7 @@ class BoundedListField(serializers.ListField):
 
 
 class StrictBooleanField(serializers.BooleanField):
-    """A JSON boolean; numbers and strings are rejected."""
+    """A JSON boolean; rejects numbers and strings."""
 
     def to_internal_value(self, data: Any) -> bool:
         if not isinstance(data, bool):
@@ -59,9 +59,9 @@ class StrictBooleanField(serializers.BooleanField):
 
 
 class WordBooleanField(serializers.BooleanField):
-    """`true` or `false` in a query or a form, also in Python's spelling; numbers are rejected."""
+    """`true` or `false`, also in Python's spelling, in a query or a form; rejects numbers."""
 
-    default_empty_html = empty  # an omitted field is missing, not false
+    default_empty_html = empty  # an omitted field counts as missing, not as false
 
     def to_internal_value(self, data: Any) -> bool:
         if data not in ("true", "True", "false", "False"):

@@ -17,11 +17,11 @@ class AuditedChanges:
     audited_as: AuditEntry.Action
 
     def about(self, obj: Any) -> User | None:
-        """The person whom a row concerns."""
+        """The person whom a row is about."""
         return None
 
     def described(self, obj: Any) -> str:
-        """What the entry says about a row besides its name: rights, not content."""
+        """Details of a row for the audit entry, besides its name: rights, but no content."""
         return ""
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Autocomplete fields of the admin with bounds, robust against forged input."""
+"""Autocomplete fields for the admin, with limited choices and robust against forged input."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -29,10 +29,7 @@ class Picker(_UsableChoices, AutocompleteSelect):
 
 
 class SeveralPicker(_UsableChoices, AutocompleteSelectMultiple):
-    """Selects several rows by autocompletion.
-
-    More than MAX_CHOSEN are edited as names, one per line.
-    """
+    """Selects several rows by autocompletion; if there are more than MAX_CHOSEN, as names, one per line."""
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         chosen = [str(each) for each in value or ()]
@@ -41,7 +38,8 @@ class SeveralPicker(_UsableChoices, AutocompleteSelectMultiple):
         lines = []
         for row in self._rows.filter(pk__in=[each for each in chosen if each.isdecimal()]):
             full = row.get_full_name() if isinstance(row, User) else ""
-            lines.append(f"{full} ({row})" if full else str(row))  # with the full name, as in suggestions
+            # With the full name, as suggestions show it.
+            lines.append(f"{full} ({row})" if full else str(row))
         lines.sort()
         lines += [each.removesuffix(UNKNOWN) for each in chosen if not each.isdecimal()]
         kept = {key: each for key, each in (attrs or {}).items() if key in {"id", "aria-describedby"}}
@@ -63,7 +61,7 @@ class SeveralPicker(_UsableChoices, AutocompleteSelectMultiple):
 
     @property
     def _rows(self) -> Any:
-        """The manager of the rows that can be selected: people or groups."""
+        """The manager of the people or groups that can be selected."""
         return self.field.remote_field.model._default_manager
 
     @property

@@ -1,7 +1,4 @@
-"""Admin pages that show rows without changing them.
-
-Also guards and confirmations for the rows of any page.
-"""
+"""Mixins for admin pages: read-only pages, filter restrictions, and deletion confirmations."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,9 +17,10 @@ PARTS_OF_DATES = frozenset({"year", "month", "day"})
 
 
 def shown_object(page: Any, request: HttpRequest, object_id: str) -> Any:
-    """The row that an admin URL names, for checks before Django's own view. Raises Http404.
+    """The row of an admin URL, for checks that run before Django's view.
 
-    Decodes the id as Django's views do; otherwise the check and the page could read different rows.
+    Raises Http404. Decodes the id as Django's views do; otherwise a check could concern another row than the
+    page.
     """
     row = page.get_object(request, unquote(object_id))
     if row is None:
@@ -33,8 +31,8 @@ def shown_object(page: Any, request: HttpRequest, object_id: str) -> Any:
 class OwnFilters:
     """Lists can only be filtered by the page's own filters.
 
-    A filter by any other field would allow guessing its values letter by letter, even if the page does not
-    show them. `linked_by` names further fields, for links from other pages.
+    Filters on other fields would allow guessing their values letter by letter, even if the page does not show
+    them. `linked_by` names additional fields that links from other pages filter by.
     """
 
     linked_by: Sequence[str] = ()
@@ -68,7 +66,7 @@ class ReadOnly(OwnFilters):
     opts: "Options[Model]"
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Django also accepts the change permission, which has no meaning here.
+        # Django would also accept the change permission.
         return request.user.has_perm(f"{self.opts.app_label}.view_{self.opts.model_name}")
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
@@ -82,10 +80,7 @@ class ReadOnly(OwnFilters):
 
 
 class RowsOnly:
-    """Lists only the rows themselves in the confirmation of a deletion.
-
-    Rows of other tables that belong to them are not listed.
-    """
+    """Confirms deletions with a list of the selected rows only, without dependent rows of other tables."""
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         allowed = self.has_delete_permission(request)  # type: ignore[attr-defined]

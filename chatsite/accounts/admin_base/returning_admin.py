@@ -11,7 +11,7 @@ GROUP = re.compile(r"[0-9a-f]{64}")
 
 
 def unanswered_address(group: str) -> str:
-    """The URL of the list's page with this group, scrolled to it."""
+    """The URL of the list's page that contains this group, with a fragment for the group."""
     return f"{reverse('admin:chat_verifiedanswer_unanswered')}?group={group}#group-{group}"
 
 

@@ -30,7 +30,7 @@ from chatsite.http.origins import proves_same_origin
 
 logger = logging.getLogger(__name__)
 
-KEY_HEADERS = ("Authorization", "api-key", "X-Api-Key")  # the first of these that is sent is used
+KEY_HEADERS = ("Authorization", "api-key", "X-Api-Key")  # the first one in the request is used
 ON_BEHALF_OF = "X-On-Behalf-Of"
 LAST_USED_PRECISION = timedelta(minutes=1)
 # Finds the owner of a valid key and records its last use, in one query for each request.
@@ -59,10 +59,10 @@ class ProviderAway(exceptions.APIException):
 
 
 class BearerAuthentication(authentication.BaseAuthentication):
-    """An API key or an ID token in one of KEY_HEADERS.
+    """Authenticates by an API key or ID token in one of KEY_HEADERS.
 
     Any other `Authorization` header is refused. A subclass with a `resource` also accepts access tokens for
-    it.
+    that resource.
     """
 
     def resource(self) -> str:
@@ -101,7 +101,7 @@ def presented_secret(header: str, value: str) -> str:
 
 
 def presents_key(request: HttpRequest) -> bool:
-    """Whether the request has a key or token, valid or not: cookies are then ignored."""
+    """Whether the request has a key or token, valid or not; its cookies are then ignored."""
     return any(name in request.headers for name in KEY_HEADERS)
 
 
@@ -133,7 +133,7 @@ def caller(secret: str, resource: str = "", address: str = "") -> tuple[User, Pr
         "address": address_of(address),
     }
     for user in instances(User, rows_of_each([HOLDER_OF_KEY], parameters)[0]):
-        key: Any = user  # has the columns of its key, too
+        key: Any = user  # also has the columns of the key
         return user, Principal(user.pk, "api_key", str(key.key_id), frozenset(key.key_scopes))
     return None
 
@@ -185,7 +185,7 @@ class SessionAuthentication(authentication.SessionAuthentication):
         return user, principal_of(user, django_request(request).session.session_key)
 
     def enforce_csrf(self, request: Request) -> None:
-        # A guest created by this request has no cookie yet that another site could abuse.
+        # A guest who is created by this request has no cookie yet, so no other site can abuse it.
         original = django_request(request)
         if not getattr(original, "new_guest", False) and not proves_same_origin(original):
             super().enforce_csrf(request)
@@ -195,6 +195,6 @@ class SessionAuthentication(authentication.SessionAuthentication):
 
 
 def session_principal(request: HttpRequest) -> Principal:
-    """The principal of a portal page, whose view requires authentication."""
+    """The principal of a request to a portal page that requires authentication."""
     assert isinstance(request.user, User)
     return principal_of(request.user, request.session.session_key)

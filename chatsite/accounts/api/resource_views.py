@@ -25,7 +25,7 @@ class JSONNegotiation(DefaultContentNegotiation):
 
 @method_decorator(cache_control(private=True, no_store=True), name="dispatch")
 class ResourceView(generics.GenericAPIView[Any]):
-    """A view with the rights of its caller. Subclasses set `api_tag` and `required_scopes`."""
+    """A view that acts with its caller's rights. Subclasses set `api_tag` and `required_scopes`."""
 
     request: Request
     parser_classes = [StrictJSONParser]

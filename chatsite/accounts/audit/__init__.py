@@ -1,4 +1,4 @@
-"""The audit log: what staff and commands did that shows or changes what others may read."""
+"""The audit log: actions of staff and commands that reveal content or change who may read it."""
 
 import getpass
 import logging
@@ -30,7 +30,7 @@ class NamedPerson:
     name: str
 
 
-Subject = str | Sequence[str | NamedPerson]  # the parts of one text
+Subject = str | Sequence[str | NamedPerson]  # one text, possibly in parts
 
 
 def named(person: User) -> NamedPerson:
@@ -40,11 +40,12 @@ def named(person: User) -> NamedPerson:
 def record(
     action: AuditEntry.Action, *, actor: User | None, person: User | None = None, subject: Subject = ""
 ) -> None:
-    """Write down one act, in the caller's transaction.
+    """Record one action in the caller's transaction.
 
-    `actor` is who did it, None for a command; `person` is whom it is about, `subject` what.
-    Names are copied, so that the log names deleted accounts too. A subject with names of other accounts has
-    them as NamedPerson: text is never searched for names, because people choose names and titles.
+    `actor` is the person who acted (None for a command), `person` the one affected, and `subject` what the
+    action was about. Names are copied, so that the log still names deleted accounts. Names of other accounts
+    in the subject must be NamedPerson objects, because erasing a person does not search texts for names:
+    people choose names and titles freely.
     """
     text, places = "", []
     for part in [subject] if isinstance(subject, str) else subject:
@@ -73,9 +74,9 @@ def record(
 
 
 def record_refused_sign_in(username: str, address: str, reason: str) -> None:
-    """Write to both logs that somebody was refused, and for which account.
+    """Record a refused sign-in in both logs, with the account.
 
-    A name without an account is written nowhere: people type passwords into that field.
+    A name without an account is not recorded: people type passwords into that field by mistake.
     """
     person = User.objects.filter(username=username).first()
     logger.warning(
@@ -95,10 +96,7 @@ def record_refused_sign_in(username: str, address: str, reason: str) -> None:
 
 
 def record_by_provider(person: User, subject: str) -> None:
-    """Record what a token of the sign-in provider changed of an account.
-
-    The entry belongs to the caller's transaction.
-    """
+    """Record what a token of the sign-in provider changed in an account, in the caller's transaction."""
     AuditEntry.objects.create(
         action=AuditEntry.Action.ACCOUNT_CHANGED,
         actor="the sign-in provider",
@@ -110,7 +108,7 @@ def record_by_provider(person: User, subject: str) -> None:
 
 
 def record_sign_in(user: User, address: str, way: str) -> None:
-    """Write down that somebody has signed in."""
+    """Record that somebody has signed in."""
     record(
         AuditEntry.Action.SIGN_IN,
         actor=user,
@@ -120,7 +118,7 @@ def record_sign_in(user: User, address: str, way: str) -> None:
 
 
 def record_sign_out(request: HttpRequest) -> None:
-    """Write down that the caller ends their session, unless they are a guest or have none."""
+    """Record that the caller ends their session, unless they are a guest or not signed in."""
     if isinstance(request.user, User) and not request.user.is_guest:
         record(AuditEntry.Action.SIGN_OUT, actor=request.user, person=request.user)
 
@@ -128,9 +126,6 @@ def record_sign_out(request: HttpRequest) -> None:
 def record_before(
     action: AuditEntry.Action, *, actor: User | None, person: User | None = None, subject: Subject = ""
 ) -> None:
-    """As :func:`record`, but committed on return.
-
-    The entry thus exists whatever happens afterwards.
-    """
+    """Like :func:`record`, but commits the entry, so that it exists whatever happens afterwards."""
     with transaction.atomic(durable=True):
         record(action, actor=actor, person=person, subject=subject)

@@ -83,7 +83,7 @@ COLUMNS = (
 
 
 def entries(since: datetime | None = None, until: datetime | None = None) -> Iterator[tuple[AuditEntry, Any]]:
-    """Each entry with its seal, if any, oldest first."""
+    """All entries, oldest first, each with its seal, if any."""
     found = AuditEntry.objects.order_by("pk")
     if since:
         found = found.filter(created_at__gte=since)

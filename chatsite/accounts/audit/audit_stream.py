@@ -1,8 +1,8 @@
 """Sends new entries of the audit log to a syslog server or a webhook, as events of OCSF.
 
-A job of the worker sends what was sealed since its last success, so writing an entry never waits for it. A
-server that is away gets everything once it is back; after a failure in the middle of a batch it may get some
-of it twice.
+A job of the worker sends the entries that were sealed since its last success, so that writing an entry never
+waits for a server. A server that was unavailable gets all missing entries later; after a failure within a
+batch, it may get some entries twice.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ from .audit_export import line_of
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 200  # entries
-TIMEOUT = 5.0  # seconds for a batch to the webhook, or for each write to a syslog server
-SECONDS = 5.0  # of one job, which occupies a worker; the next job continues
+TIMEOUT = 5.0  # seconds for sending a batch to the webhook, or for each write to a syslog server
+SECONDS = 5.0  # duration of one job, which occupies a worker; the next job continues
 SYSLOG_PORT = 514
 LOG_AUDIT, WARNING, INFORMATIONAL = 13, 4, 6  # facility and severities of RFC 5424
 Send = Callable[[Sequence[tuple[AuditEntry, str]]], None]
@@ -72,9 +72,9 @@ def _deliver_some(target: str, send: Send) -> int:
 
 
 def _to_syslog(lines: Sequence[tuple[AuditEntry, str]]) -> None:
-    """Messages of RFC 5424.
+    """Send messages in the format of RFC 5424.
 
-    Over TCP each follows its length (RFC 6587); over UDP each is a datagram.
+    Over TCP, each message is preceded by its length (RFC 6587); over UDP, each is one datagram.
     """
     parts = urlsplit(settings.AUDIT_SYSLOG)
     address = (parts.hostname or "", parts.port or SYSLOG_PORT)
@@ -98,9 +98,10 @@ def _message(entry: AuditEntry, line: str) -> bytes:
 
 
 def _to_webhook(lines: Sequence[tuple[AuditEntry, str]]) -> None:
-    """One POST of JSON Lines; redirects are not followed, and any status but 2xx is a failure.
+    """Send JSON Lines in one POST.
 
-    The body of the answer is not read, and the whole takes at most TIMEOUT, however slowly the server speaks.
+    Redirects are not followed; any status but 2xx is a failure. The response body is not read. The whole
+    request takes at most TIMEOUT, however slow the server is.
     """
     body = "".join(f"{line}\n" for _, line in lines).encode()
 

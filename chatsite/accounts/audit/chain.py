@@ -1,10 +1,10 @@
 """The chain of hashes over the audit log.
 
-It can be sealed and verified; old entries are removed, and names erased. Many processes write entries at
-once, without waiting for each other. A job of the worker seals committed entries in the order in which it
-finds them: each seal contains the hash of the one before. An entry that was changed, removed or inserted
-afterwards does not fit. Only a hash that was noted elsewhere (`audit verify` prints the newest) shows that
-the end of the chain was cut off or replaced.
+This module seals entries, verifies the chain, removes old entries and erases names. Many processes write
+entries at the same time, without waiting for each other. A job of the worker seals committed entries in the
+order in which it finds them: each seal contains the hash of the previous one. An entry that was changed,
+removed or inserted afterwards does not match the chain. Whether the end of the chain was cut off or replaced
+can only be detected by a hash that was noted elsewhere; `audit verify` prints the newest hash.
 """
 
 import hashlib
@@ -23,19 +23,19 @@ from . import record
 
 AT_ONCE = 2_000  # entries
 ERASED_AT_ONCE = 1_000  # entries
-LATE = 10_000  # how many newer entries may be sealed before one that took long to commit
-BEGINNING = "0" * 64  # the hash before the first
+LATE = 10_000  # an entry whose commit took long is sealed unless this many newer ones were sealed before
+BEGINNING = "0" * 64  # the previous hash of the first seal
 LOCK = 0x6175_6469  # the advisory lock for changing seals
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The state of the chain; `broken` describes the first entry that does not fit."""
+    """The result of a verification; `broken` describes the first entry that does not match."""
 
     checked: int
     newest: str  # hash
     anonymized: list[int]  # numbers of entries from which an erased person's name was removed
-    unsealed: int  # entries that no seal holds yet
+    unsealed: int  # the number of entries without a seal
     broken: str = ""
 
 
@@ -46,7 +46,7 @@ def lock() -> None:
 
 
 def seal_new() -> int:
-    """Seal every entry that has no seal; return their number."""
+    """Seal every entry without a seal; returns their number."""
     sealed = 0
     while True:
         with transaction.atomic():
@@ -56,7 +56,7 @@ def seal_new() -> int:
             seals = []
             found = _unsealed()
             if long_ago := AuditSeal.objects.filter(position=position - LATE).first():
-                # A job costs the same however long the log is.
+                # Limit the search, so that its cost does not grow with the log.
                 found = found.filter(pk__gt=long_ago.entry)
             for entry in found[:AT_ONCE]:
                 position += 1
@@ -73,13 +73,13 @@ def seal_new() -> int:
 
 
 def _unsealed() -> models.QuerySet[AuditEntry]:
-    # An entry may be committed after one with a higher number, so search for all unsealed ones.
+    # Search for all unsealed entries, because one may be committed after others with higher numbers.
     sealed = AuditSeal.objects.filter(entry=models.OuterRef("pk"))
     return AuditEntry.objects.filter(~models.Exists(sealed)).order_by("pk")
 
 
 def words_of(entry: AuditEntry, salt: str) -> str:
-    """The digest of the part of an entry that may be removed when a person is erased."""
+    """The digest of those parts of an entry that are removed when a person is erased."""
     return _digest([salt, entry.actor, entry.person, entry.subject])
 
 
@@ -95,9 +95,9 @@ def _digest(values: list[object]) -> str:
 
 
 def verify(expected: str = "") -> Verdict:
-    """Compare every seal with its entry and with the one before.
+    """Compare every seal with its entry and with the previous seal.
 
-    `expected` is a hash that was noted earlier: the chain must still contain it.
+    `expected` is a hash that was noted earlier, which the chain must still contain.
     """
     checked = 0
     anonymized = []
@@ -133,7 +133,7 @@ def _sealed() -> Iterator[tuple[AuditSeal, AuditEntry | None, AuditSeal | None]]
 
 
 def _problem(seal: AuditSeal, entry: AuditEntry | None, previous: AuditSeal | None) -> str:
-    """Why this seal does not fit, in words; empty if it does."""
+    """Why this seal does not match, as text; empty if it matches."""
     place = f"Entry {seal.entry} (position {seal.position})"
     if previous is None and entry is None:
         trimmed = AuditEntry.objects.filter(action=AuditEntry.Action.LOG_TRIMMED, subject__contains=seal.hash)
@@ -154,9 +154,9 @@ def _problem(seal: AuditSeal, entry: AuditEntry | None, previous: AuditSeal | No
 
 @transaction.atomic
 def trim(days: int) -> int:
-    """Remove sealed entries older than `days`; return their number.
+    """Remove sealed entries older than `days`; returns their number.
 
-    The seal of the last one stays as the beginning of the chain, and a new entry in the log has its hash.
+    The seal of the last removed entry remains as the beginning of the chain; a new entry records its hash.
     """
     lock()
     border = timezone.now() - timedelta(days=days)
@@ -180,10 +180,10 @@ def trim(days: int) -> int:
 
 @transaction.atomic
 def forget(person_id: int) -> None:
-    """Replace the person's name by their number in entries that mark it as theirs.
+    """Replace a person's name with their number in all entries.
 
-    Entries by or about the person also lose their subject. In the subjects of other entries only the marked
-    name changes; text that merely contains the same words stays.
+    Entries by or about the person also lose their subject. In subjects of other entries, only names marked as
+    this person's are replaced (see NamedPerson); other text with the same words stays.
     """
     lock()
     own = models.Q(actor_id=person_id) | models.Q(person_id=person_id)
@@ -199,7 +199,7 @@ def forget(person_id: int) -> None:
             entry.subject, entry.named = "", []
             continue
         places = []
-        shift = 0  # moves the places behind a replaced name
+        shift = 0  # by how much replaced names have shifted the positions after them
         for place in entry.named:
             start, end = place["start"] + shift, place["end"] + shift
             if place["person"] == person_id:

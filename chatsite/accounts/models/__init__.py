@@ -1,4 +1,4 @@
-"""Accounts of people and programs, their keys, sessions, audit log and webhooks."""
+"""Models of accounts, API keys, identities, devices, webhooks, and the audit log."""
 
 from .audit_log import (
     AuditDelivery,

@@ -1,4 +1,4 @@
-"""The audit log, its chain of hashes and its delivery, and looks at what belongs to others."""
+"""The audit log, its chain of hashes and its delivery, and staff access to others' content."""
 
 from typing import ClassVar
 
@@ -10,9 +10,9 @@ from .people import User
 
 
 class AuditEntry(models.Model):
-    """An act of staff or of a command that concerns rights or others' content.
+    """An action of staff or of a command that concerns rights or others' content.
 
-    See chatsite.accounts.audit. Without foreign keys, because entries outlive their subjects; the database
+    See chatsite.accounts.audit. It has no foreign keys, because entries outlive their subjects. The database
     refuses changes, except to names and subjects when a person is erased.
     """
 
@@ -105,7 +105,7 @@ class AuditSeal(models.Model):
     """An entry's link in the hash chain; see audit.chain. The database refuses changes.
 
     `words` is the digest of the entry's names and subject with `salt`. When a person is erased, the salt is
-    removed: then old names cannot be guessed, and the chain remains valid.
+    removed, so that nobody can verify guesses of the old names; the chain remains valid.
     """
 
     position = models.BigIntegerField(primary_key=True, help_text="From 1, without a gap.")
@@ -138,10 +138,10 @@ class AuditDelivery(models.Model):
 
 
 class Look(models.Model):
-    """An access of staff to another person's content, with a reason.
+    """Access of staff to another person's content, with a reason.
 
-    It is disclosed to the person later. Without a conversation: a search with the person's rights, or an
-    export of all data.
+    It is disclosed to the person later. If no conversation is set, it was a search with the person's rights,
+    or an export of all data.
     """
 
     MAX_REASON: ClassVar = 500  # characters

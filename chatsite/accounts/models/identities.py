@@ -8,10 +8,7 @@ from .people import User
 
 
 class ExternalIdentity(models.Model):
-    """A person's identity at the sign-in provider.
-
-    It is never an e-mail address, which can be reassigned.
-    """
+    """A person's identity at the sign-in provider; never an e-mail address, which can be reassigned."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="identities")
     issuer = models.CharField(max_length=500)
@@ -56,7 +53,7 @@ class FormerIdentity(models.Model):
 
 
 class ManagedMembership(models.Model):
-    """A membership given by a token and removed by a later one; manual memberships have no row."""
+    """A group membership that came from a token; a later token can remove it. Manual ones have no row."""
 
     identity = models.ForeignKey(ExternalIdentity, on_delete=models.CASCADE, related_name="memberships")
     group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="+")

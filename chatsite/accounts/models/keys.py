@@ -31,7 +31,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         return self.filter(unexpired, revoked_at=None, user__is_active=True)
 
     def expiring(self) -> "ApiKeyQuerySet":
-        """Valid ones that expire soon, so that their owners are warned."""
+        """Valid keys that expire so soon that their owners are warned."""
         return self.usable().filter(expires_at__lt=timezone.now() + EXPIRY_WARNING)
 
     def owned_by_user(self, user_id: int) -> "ApiKeyQuerySet":
@@ -53,8 +53,8 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     ) -> tuple["ApiKey", str]:
         """Create a key; returns it and its text, which is not stored.
 
-        It is valid for `days` (default: the setting); 0 means no expiry. `scopes` limit its use, and
-        `addresses` are the networks from which it is valid (none: everywhere).
+        It is valid for `days` (by default, as configured); 0 means no expiry. `scopes` limit its use;
+        `addresses` are the networks from which it is valid (everywhere if empty).
         """
         secret = new_key()
         days = settings.API_KEY_DAYS if days is None else days
@@ -125,7 +125,7 @@ class ApiKey(models.Model):
 
     @property
     def dates(self) -> str:
-        """When it was created, last used, and expires or was revoked, for its owner."""
+        """A line for the owner: when the key was created, last used, and expires or was revoked."""
         parts = [gettext("Created %(day)s") % {"day": _date(self.created_at)}]
         if self.revoked_at:
             return ", ".join([*parts, gettext("revoked %(day)s") % {"day": _date(self.revoked_at)}])
@@ -147,7 +147,7 @@ class ApiKey(models.Model):
 
     @property
     def days_left(self) -> int | None:
-        """Whole days until it expires, if its owner is to be warned."""
+        """Whole days until the key expires, if its owner should be warned; otherwise None."""
         if self.expires_at is None or self.expires_at > timezone.now() + EXPIRY_WARNING:
             return None
         return max(0, (self.expires_at - timezone.now()).days)

@@ -1,4 +1,4 @@
-"""People, guests and service accounts; their devices, and counts against misuse."""
+"""People, guests and service accounts; their devices, and counters for rate limits."""
 
 from django.contrib.auth.hashers import verify_password
 from django.contrib.auth.models import AbstractUser
@@ -81,7 +81,7 @@ class User(AbstractUser):
     )
 
     def check_password(self, raw_password: str | None) -> bool:
-        """As Django's, one hash at a time; upgrades hashes with a lower cost."""
+        """Like Django's method, but computes one hash at a time; upgrades hashes with a lower cost."""
         correct, outdated = hashing.in_turn(verify_password, raw_password, self.password)
         if correct and outdated:
             self.set_password(raw_password)
@@ -101,7 +101,7 @@ class User(AbstractUser):
         return bool(self.service_for)
 
     def may_as_staff(self, permission: str) -> bool:
-        """Whether a member of staff has the permission; former staff may still have it without effect."""
+        """Whether the person is staff and has the permission; permissions of former staff have no effect."""
         return self.is_staff and self.has_perm(permission)
 
     def display_name(self) -> str:
@@ -141,7 +141,7 @@ class SignInAttempt(models.Model):
 
 
 class GuestRate(models.Model):
-    """What guests did in the last minute, from one address or in total (see guest_limits)."""
+    """Timestamps of guests' actions in the last minute, from one address or in total (see guest_limits)."""
 
     key = models.CharField(max_length=80, primary_key=True)
     moments = ArrayField(models.DateTimeField())

@@ -59,7 +59,7 @@ class WebhookEndpoint(models.Model):
     paused_until = models.DateTimeField(
         null=True, editable=False, help_text=gettext_lazy("It does not answer; until then none is tried.")
     )
-    # When the owner last sent tests and replays; these are limited.
+    # Times of the owner's recent tests and replays, whose number is limited.
     sent_by_hand = ArrayField(models.DateTimeField(), default=list, db_default=[], editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -74,12 +74,12 @@ class WebhookEndpoint(models.Model):
 
     @property
     def host(self) -> str:
-        """The part of the URL that others may see: the rest may contain secrets."""
+        """The host of the URL, which others may see; the rest may contain secrets."""
         return urlsplit(self.url).hostname or ""
 
 
 class WebhookDelivery(models.Model):
-    """An event for one endpoint, and its outcome. Its data are ids and states, never content."""
+    """An event for one endpoint, with the delivery's outcome. Its data are ids and states, never content."""
 
     class State(models.TextChoices):
         WAITING = "waiting", gettext_lazy("Waiting")

@@ -1,4 +1,4 @@
-"""Finds or creates the account for the claims of a token, and updates its groups."""
+"""Finds or creates the account for the claims of a token, and updates the account's groups."""
 
 import hashlib
 import re
@@ -32,9 +32,9 @@ class AccountDisabled(Exception):
 
 
 class OtherClaim(Exception):
-    """The person's account is linked by the claim `oid`, which is ignored.
+    """The person's account is linked by the claim `oid`, but the site uses another claim.
 
-    The claim only counts with OIDC_SUBJECT_CLAIM=oid.
+    `oid` only counts with OIDC_SUBJECT_CLAIM=oid.
     """
 
     def __init__(self) -> None:
@@ -47,8 +47,8 @@ class OtherClaim(Exception):
 def user_for(claims: Claims) -> User:
     """The account of the person in the claims, created at their first sign-in.
 
-    Raises AccountDisabled. Only the provider's subject identifies a person: an e-mail address or a name never
-    leads to an existing account. Raises OtherClaim if the account was linked by `oid` and another claim is
+    Raises AccountDisabled. Only the provider's subject identifies a person; an e-mail address or a name never
+    selects an existing account. Raises OtherClaim if the account was linked by `oid` and another claim is
     configured.
     """
     identity = _identity(claims) or _linked_by_sub(claims) or _made(claims)
@@ -59,7 +59,7 @@ def user_for(claims: Claims) -> User:
 
 
 def _identity(claims: Claims) -> ExternalIdentity | None:
-    """The identity by the configured claim; one without a stored claim gets that claim."""
+    """The identity with the configured claim; an identity that was stored without a claim gets it."""
     claim = settings.OIDC_SUBJECT_CLAIM
     found = ExternalIdentity.objects.filter(issuer=claims.issuer, subject=claims.subject)
     identity = found.filter(claim=claim).select_related("user").first()
@@ -69,11 +69,11 @@ def _identity(claims: Claims) -> ExternalIdentity | None:
 
 
 def _linked_by_sub(claims: Claims) -> ExternalIdentity | None:
-    """The identity linked by `sub`, if the site now uses `oid`; it becomes an identity by `oid`.
+    """The identity linked by `sub`, if the site now uses `oid`; it is relinked by `oid`.
 
-    The reverse is not possible: every provider vouches for `sub`, but at some of them people choose claims
-    such as `oid` themselves. So raises OtherClaim for an identity by `oid` if the site uses `sub`; no second
-    account is created.
+    The reverse is not possible: every provider vouches for `sub`, but some let people choose claims such as
+    `oid` themselves. If the site uses `sub` and the identity is linked by `oid`, this raises OtherClaim, so
+    that no second account is created.
     """
     if settings.OIDC_SUBJECT_CLAIM == "oid":
         by_sub = ExternalIdentity.objects.filter(issuer=claims.issuer, subject=claims.subjects["sub"])
@@ -88,10 +88,7 @@ def _linked_by_sub(claims: Claims) -> ExternalIdentity | None:
 
 
 def _made(claims: Claims) -> ExternalIdentity:
-    """Create the account; return its identity.
-
-    A concurrent second request gets the identity of the first.
-    """
+    """Create the account; returns its identity. A concurrent request gets the same identity."""
     for attempt in range(5):
         user = User(
             username=_username(claims, attempt),
@@ -117,10 +114,7 @@ def _made(claims: Claims) -> ExternalIdentity:
 
 
 def _newest_of_former(claims: Claims) -> int:
-    """When the newest token of the person's deleted identity was issued.
-
-    0 if they never had one.
-    """
+    """When the newest token of the person's deleted identity was issued; 0 if there was none."""
     digests = [
         UUID(hashlib.md5(f"{claims.issuer}\n{subject}".encode(), usedforsecurity=False).hexdigest())
         for subject in claims.subjects.values()
@@ -145,12 +139,12 @@ def _name(text: str) -> str:
 def _follow_groups(identity: ExternalIdentity, claims: Claims) -> None:
     """Add the token's memberships and remove those of earlier tokens; manual ones stay.
 
-    A token older than the newest one changes nothing: it could restore a withdrawn group.
+    A token older than the newest one changes nothing, because it could restore a withdrawn group.
     """
     issued_at = claims.issued_at
     if issued_at < identity.newest_token_at:
         return
-    # Groups by the mapping; with OIDC_GROUPS_BY_NAME, unmapped values mean the groups of that name.
+    # The mapped groups; with OIDC_GROUPS_BY_NAME, an unmapped value selects the group of that name.
     mapped = GroupMapping.objects.filter(issuer=claims.issuer, value__in=claims.groups)
     rows = list(mapped.values_list("value", "group"))
     wanted = {group for _, group in rows}
@@ -199,10 +193,11 @@ def _end(membership: ManagedMembership, reason: str) -> None:
 
 
 def drop_unmapped_memberships() -> int:
-    """Remove memberships that came from a token and have no mapping now; return their number.
+    """Remove memberships that came from a token and have no mapping now; returns their number.
 
-    They come from deleted mappings, or from groups of the same name, before OIDC_GROUPS_BY_NAME existed. They
-    do not stay until the person's next token, because nobody decided to keep them. Manual memberships stay.
+    The mapping was deleted, or the membership dates from before OIDC_GROUPS_BY_NAME, when groups of the same
+    name always counted. Such memberships are removed without waiting for the person's next token. Manual
+    memberships stay.
     """
     if settings.OIDC_GROUPS_BY_NAME:
         return 0

@@ -21,14 +21,14 @@ MAX_CHARACTERS = 16_384
 LEEWAY = 30  # seconds by which clocks may differ
 LATEST = 253_370_764_800  # 1 January 9999, the latest end that is shown; some providers send milliseconds
 RSA_BITS = 2_048
-# By kind of key. Only asymmetric ones: with HS256 everyone who knows the public key could sign.
+# Algorithms by type of key. Only asymmetric ones: with HS256, everyone who knows the public key could sign.
 ALGORITHMS = {
     "RSA": frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}),
     "EC": frozenset({"ES256", "ES384", "ES512"}),
     "OKP": frozenset({"EdDSA"}),
 }
 KNOWN_ALGORITHMS = frozenset().union(*ALGORITHMS.values())
-# Header members by which a token would select its own key, or change its interpretation.
+# Header members with which a token could choose its own key, or change how it is interpreted.
 REFUSED_MEMBERS = frozenset({"jku", "x5u", "jwk", "x5c", "crit", "b64", "zip", "enc"})
 SUBJECT_CLAIMS = ("sub", "oid")
 ACCESS_TOKEN = frozenset({"AT+JWT", "APPLICATION/AT+JWT"})  # types by RFC 9068
@@ -45,9 +45,9 @@ class InvalidToken(Exception):
 class Claims:
     """The claims of a token about a person.
 
-    `groups` is empty if the token has none, or too many to list. `subject` is the claim of
-    OIDC_SUBJECT_CLAIM. `subjects` has all claims that may identify a person, by name, for accounts linked by
-    another claim.
+    `groups` is empty if the token has none, or too many to list. `subject` is the value of the claim
+    OIDC_SUBJECT_CLAIM. `subjects` has the values of all claims that may identify a person, by claim, to find
+    accounts linked by another claim.
     """
 
     issuer: str
@@ -105,7 +105,7 @@ def _header(token: str) -> dict[str, Any]:
 def _decoded(
     token: str, key: Key, algorithm: str, issuer: str, audiences: list[str]
 ) -> dict[str, Any] | None:
-    """The claims, or None if it was signed with another key. Raises InvalidToken."""
+    """The claims of a token, or None if it was signed with another key. Raises InvalidToken."""
     try:
         public = public_key(key, algorithm)
         if isinstance(public.key, RSAPublicKey) and public.key.key_size < RSA_BITS:
@@ -146,7 +146,7 @@ def _checked(claims: dict[str, Any], nonce: str | None, resource: str) -> Claims
     }
     if "sub" not in subjects or settings.OIDC_SUBJECT_CLAIM not in subjects:
         raise InvalidToken(f"It names nobody by {settings.OIDC_SUBJECT_CLAIM}.")
-    # For people in too many groups providers only send a reference, which counts as no group.
+    # For a person in too many groups, providers send a reference instead; it counts as no groups.
     sent = claims.get(settings.OIDC_GROUPS_CLAIM)
     names = [sent] if isinstance(sent, str) else sent if isinstance(sent, list) else []
     groups = frozenset(name for name in names if isinstance(name, str) and 0 < len(name) <= 255)
@@ -166,7 +166,7 @@ def _checked(claims: dict[str, Any], nonce: str | None, resource: str) -> Claims
 
 
 def _is_storable(text: str) -> bool:
-    """Whether PostgreSQL can store the text: without NUL and lone surrogates."""
+    """Whether PostgreSQL can store the text: it has no NUL characters or lone surrogates."""
     return not UNSTORABLE.search(text)
 
 

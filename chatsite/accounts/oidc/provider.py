@@ -20,9 +20,9 @@ from django.conf import settings
 from chatsite.http.loopback import is_loopback
 
 CACHE_TTL = 3_600.0
-MIN_INTERVAL = 30.0  # least time between two requests for the provider's keys, whatever tokens arrive
-RETRY_SECONDS = 5.0  # the same interval, until the provider has responded once
-WAITING_SECONDS = 6.0  # how long a thread waits for the request of another
+MIN_INTERVAL = 30.0  # minimum time between two requests for the provider's keys
+RETRY_SECONDS = 5.0  # the same, until the provider has responded once
+WAITING_SECONDS = 6.0  # how long a thread waits for another thread's request
 TIMEOUT = 5.0  # seconds for a whole request
 MAX_BYTES = 1_000_000
 
@@ -37,10 +37,7 @@ class ProviderUnavailable(Exception):
 
 
 def is_safe(url: str) -> bool:
-    """Whether a URL is HTTPS or on this machine.
-
-    Any other response could be forged on the network.
-    """
+    """Whether a URL uses HTTPS or is on this machine; other responses could be forged on the network."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -106,7 +103,7 @@ class Key:
 
 
 class Cached(Generic[T]):
-    """A response of the provider for all threads, cached for an hour, longer during an outage."""
+    """A response of the provider, cached for all threads for an hour, or longer during an outage."""
 
     def __init__(self, read: Callable[[], T]) -> None:
         self._read = read
@@ -115,9 +112,9 @@ class Cached(Generic[T]):
         self._reading = threading.Lock()
 
     def get(self, *, again: bool = False) -> T:
-        """The value; with `again` a fresh one, unless that was tried in the last 30 seconds.
+        """The value; with `again`, a fresh one, unless that was tried within the last 30 seconds.
 
-        With an old value at hand, does not wait for another thread. Raises ProviderUnavailable.
+        Does not wait for another thread if there is an old value. Raises ProviderUnavailable.
         """
         value = self._value
         if value is not None and not again and time.monotonic() - self._read_at < CACHE_TTL:
@@ -150,7 +147,7 @@ class Cached(Generic[T]):
 
 
 class Provider:
-    """One provider, as the settings describe it."""
+    """One sign-in provider."""
 
     def __init__(self, issuer: str, discovery_url: str, keys_url: str) -> None:
         self.issuer = issuer
@@ -160,19 +157,19 @@ class Provider:
         self._keys = Cached(self._read_keys)
 
     def endpoint(self, name: str) -> str:
-        """An address from the discovery document. Raises ProviderUnavailable."""
+        """A URL from the discovery document. Raises ProviderUnavailable."""
         address = self._document.get().get(name)
         if not isinstance(address, str) or not is_safe(address):
             raise ProviderUnavailable(f"The provider names no usable {name}.")
         return address
 
     def supported(self, name: str) -> list[Any]:
-        """A list from the discovery document, empty where it has none. Raises ProviderUnavailable."""
+        """A list from the discovery document; empty if it is missing. Raises ProviderUnavailable."""
         value = self._document.get().get(name)
         return value if isinstance(value, list) else []
 
     def keys_for(self, identifier: str | None) -> list[Key]:
-        """Keys with that `kid`, or all if the token names none. Raises ProviderUnavailable."""
+        """The keys with that `kid`, or all keys if the token has no `kid`. Raises ProviderUnavailable."""
         found = _named(self._keys.get(), identifier)
         return found or _named(self._keys.get(again=True), identifier)
 
@@ -216,7 +213,7 @@ _providers: dict[tuple[str, str, str], Provider] = {}
 
 
 def provider() -> Provider | None:
-    """The provider of the settings, or None where there is none."""
+    """The configured provider, or None if there is none."""
     if not settings.OIDC_ISSUER:
         return None
     names = (settings.OIDC_ISSUER, settings.OIDC_DISCOVERY_URL, settings.OIDC_JWKS_URL)

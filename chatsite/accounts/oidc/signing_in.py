@@ -1,7 +1,7 @@
 """Signing in to the portal through the provider.
 
-This is the authorization code flow with PKCE, state and nonce. The session stores what belongs to one
-attempt, so that a response to somebody else's attempt is refused.
+This is the authorization code flow with PKCE, state and nonce. The session stores the values of each attempt,
+so that a response to somebody else's attempt is refused.
 """
 
 import base64
@@ -20,18 +20,18 @@ from .id_tokens import Claims, InvalidToken, verify
 from .provider import Provider, ProviderUnavailable, json_of, request
 
 IN_SESSION = "oidc_attempts"
-MAX_ATTEMPTS = 5  # in one session at the same time, because people open several tabs
+MAX_ATTEMPTS = 5  # at the same time in one session, because people open several tabs
 ATTEMPT_SECONDS = 600
 BY_PROVIDER = "oidc_signed_in"  # session key: the person signed in at the provider
 
 
 class SignInFailed(Exception):
-    """The provider's answer does not sign anybody in; the words are for the log."""
+    """The provider's response signs nobody in. The message is for the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt: the values that only this browser and the site know."""
+    """An attempt to sign in: values that only this browser and the site know."""
 
     nonce: str
     verifier: str
@@ -40,7 +40,7 @@ class Attempt:
 
 
 def begin(source: Provider, session: SessionBase, callback: str, destination: str) -> str:
-    """The provider's address to send the browser to. Raises ProviderUnavailable."""
+    """The provider's URL to which the browser is redirected. Raises ProviderUnavailable."""
     parts = urlsplit(source.endpoint("authorization_endpoint"))
     state = secrets.token_urlsafe(32)
     attempt = Attempt(secrets.token_urlsafe(32), secrets.token_urlsafe(48), destination, int(time.time()))
@@ -70,7 +70,7 @@ def taken_attempt(session: SessionBase, state: str) -> Attempt | None:
 
 
 def finish(source: Provider, attempt: Attempt | None, callback: str, answer: dict[str, str]) -> Claims:
-    """Who signed in at the provider. Raises SignInFailed or ProviderUnavailable."""
+    """The claims of the person who signed in at the provider. Raises SignInFailed or ProviderUnavailable."""
     if attempt is None:
         raise SignInFailed("The state is not one of this session.")
     if time.time() - attempt.begun_at > ATTEMPT_SECONDS:
@@ -87,10 +87,9 @@ def finish(source: Provider, attempt: Attempt | None, callback: str, answer: dic
 
 
 def sign_out_address(source: Provider) -> str:
-    """The address at which the person can end their session with the provider.
+    """The URL at which the person can end their session with the provider; empty if none.
 
-    Empty if there is none. It has no `post_logout_redirect_uri`, which providers refuse unless it has been
-    registered.
+    It has no `post_logout_redirect_uri`, which providers refuse unless it has been registered.
     """
     try:
         parts = urlsplit(source.endpoint("end_session_endpoint"))
@@ -101,7 +100,7 @@ def sign_out_address(source: Provider) -> str:
 
 
 def _exchanged(source: Provider, code: str, verifier: str, callback: str) -> str:
-    """The ID token for the code, straight from the provider."""
+    """Exchange the code for an ID token at the provider."""
     fields = {
         "grant_type": "authorization_code",
         "code": code,
@@ -113,7 +112,7 @@ def _exchanged(source: Provider, code: str, verifier: str, callback: str) -> str
     secret: str = settings.OIDC_CLIENT_SECRET
     methods = source.supported("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
     if secret and "client_secret_basic" in methods:
-        # Quoted first, as RFC 6749 (2.3.1) wants: either may hold a colon.
+        # Percent-encoded first, as RFC 6749 (2.3.1) requires, because either may contain a colon.
         arguments["auth"] = httpx2.BasicAuth(quote_plus(settings.OIDC_AUDIENCE), quote_plus(secret))
     elif secret:
         fields["client_secret"] = secret

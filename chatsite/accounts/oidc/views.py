@@ -1,4 +1,4 @@
-"""Views that send the browser to the sign-in provider, and receive it back."""
+"""Views that redirect the browser to the sign-in provider, and handle its return."""
 
 import logging
 from urllib.parse import urlencode
@@ -24,13 +24,13 @@ from .signing_in import SignInFailed
 
 logger = logging.getLogger(__name__)
 
-PASSWORD_BACKEND = "django.contrib.auth.backends.ModelBackend"  # whose get_user is for all accounts  # noqa: S105
+PASSWORD_BACKEND = "django.contrib.auth.backends.ModelBackend"  # its get_user finds all  # noqa: S105
 
 
 @never_cache
 @require_safe
 def start(request: HttpRequest) -> HttpResponse:
-    """Sends the browser to the provider."""
+    """Redirects the browser to the provider."""
     source = _provider()
     wanted = request.GET.get("next", "")
     own = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
@@ -45,7 +45,7 @@ def start(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def callback(request: HttpRequest) -> HttpResponse:
-    """Signs in the person whom the provider has sent back with a code."""
+    """Signs in a person who returns from the provider with a code."""
     source = _provider()
     attempt = signing_in.taken_attempt(request.session, request.GET.get("state", ""))
     destination = attempt.next if attempt else ""

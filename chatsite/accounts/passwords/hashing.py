@@ -1,8 +1,8 @@
 """Password hashing: one at a time in each process, at low CPU priority.
 
-A hash deliberately takes a third of a second of CPU. Anybody can cause one by signing in, and a dozen at once
-must not slow down others' answers and pages. Waiting holds no database connection, and no slot of the
-caller's address, which others may share.
+A hash deliberately takes a third of a second of CPU. Anybody can cause one by trying to sign in; a dozen at
+once must not slow down other people's answers and pages. A waiting attempt holds no database connection and
+no slot of the caller's address, which others may share.
 """
 
 import os

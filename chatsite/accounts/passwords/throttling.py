@@ -1,9 +1,9 @@
 """Limits on guessing passwords.
 
-There are limits for one name from one address, for one name, and for one address. The first few failures are
-free. Further attempts are delayed, not blocked: otherwise anyone could lock somebody else out by failing in
-their name. If a name is attacked from many addresses, each of them has fewer free attempts; a browser in
-which the person has signed in before is counted separately.
+There are limits for one name from one address, for one name, and for one address. The first few failures
+cause no delay. Further attempts are delayed, not blocked: otherwise anyone could lock other people out by
+failing in their name. If a name is attacked from many addresses, each of them has fewer undelayed attempts;
+browsers in which the person has signed in before are counted separately.
 
 Attempts are stored in the database, so that every process counts the same ones. Each is counted
 before its password is checked, under locks, so that simultaneous guesses gain nothing.
@@ -28,12 +28,12 @@ from chatsite.normal_form import normal_form
 WINDOW = timedelta(minutes=15)
 DEVICE_AGE = timedelta(days=180)
 DEVICE_SALT = "chatsite.accounts.device"
-MAX_UNATTACKED = 50  # failures for one name from all addresses from which it counts as attacked
+MAX_UNATTACKED = 50  # with more failures for one name from all addresses, the name counts as attacked
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The number of free failures in the window.
+    """The number of undelayed failures in the window.
 
     After these, one attempt is allowed every `spacing` seconds.
     """
@@ -50,8 +50,8 @@ ADDRESS = Limit(60, 5)
 class TooManyAttempts(Exception):
     """The attempt is refused without a check; the next one is allowed after `seconds`.
 
-    `first` says whether this is the first refusal in the window: for this name from this address or browser,
-    or, if the address has failed too often with any names, for the address.
+    `first` says whether this is the first refusal in the window for this name from this address or browser;
+    or for the address, if it has failed too often with different names.
     """
 
     def __init__(self, seconds: int, first: bool) -> None:
@@ -62,7 +62,7 @@ class TooManyAttempts(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An allowed attempt, with the rows that a success deletes."""
+    """An allowed attempt, with the database rows that are deleted if it succeeds."""
 
     rows: Sequence[int]
     pair: str
@@ -101,9 +101,9 @@ def admit(username: str, address: str, device: str = "") -> Attempt:
 
 
 def forget(attempt: Attempt) -> None:
-    """Delete the counts of a successful attempt: the person's earlier failures were typos.
+    """Delete the failures counted for a person who has now signed in:
 
-    Also removes old rows.
+    these were typos. Also removes old rows.
     """
     SignInAttempt.objects.filter(pk__in=attempt.rows).delete()
     SignInAttempt.objects.filter(digest=attempt.pair).delete()
@@ -125,7 +125,7 @@ def known_device(cookie: str, username: str) -> str:
 
 
 def _failures(digests: Sequence[str], now: datetime) -> dict[str, tuple[int, datetime]]:
-    """For each digest with failures in the window: their number, and the time of the last."""
+    """For each digest with failures in the window, their number and the time of the last one."""
     rows = SignInAttempt.objects.filter(digest__in=digests, created_at__gt=now - WINDOW)
     grouped = rows.order_by().values_list("digest").annotate(Count("pk"), Max("created_at"))
     return {digest: (count, last) for digest, count, last in grouped}

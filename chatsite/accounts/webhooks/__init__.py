@@ -1,8 +1,8 @@
 """Webhooks: send events to programs as Standard Webhooks (https://www.standardwebhooks.com).
 
-An event is stored in the transaction of what it reports, with the time at which it is due: none is lost, and
-none reports something that did not happen. It has ids; its data are looked up when a worker sends it
-(`dispatching`), with the endpoint owner's rights at that time.
+An event is stored in the same transaction as the change that it reports, with the time at which it is due, so
+that no event is lost and none reports a change that was rolled back. It contains ids; a worker looks up the
+data when it sends the event (`dispatching`), with the endpoint owner's rights at that time.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -21,7 +21,8 @@ TEST = "webhook.test"
 MAX_BY_HAND = 20  # tests and replays of one endpoint within BY_HAND_PERIOD; also how many may wait
 BY_HAND_PERIOD = timedelta(minutes=1)
 
-# By the first part of the event's name: returns current data for a person, or None if they may not see it.
+# Functions by the first part of the event's name; they return current data for a person, or None if that
+# person may not see the data.
 Lookup = Callable[[int, WebhookDelivery], Data | None]
 _lookups: dict[str, Lookup] = {}
 
@@ -39,10 +40,10 @@ def data_for(owner_id: int, delivery: WebhookDelivery) -> Data | None:
 
 
 def announce(event: Event, listeners: Callable[[Collection[int]], Mapping[int, Data]]) -> None:
-    """Store an event for the endpoints whose owners may see it; call it in its transaction.
+    """Store an event for the endpoints whose owners may see it; call in the event's transaction.
 
     `listeners` gets the ids of the owners of all subscribed endpoints, and returns the data for those who may
-    see it; it is not called without endpoints.
+    see the event; it is not called if there are no endpoints.
     """
     endpoints = list(WebhookEndpoint.objects.listening(event))
     if not endpoints:
@@ -64,7 +65,7 @@ def write_down(endpoint: WebhookEndpoint, event: str, data: Data) -> WebhookDeli
 
 
 class TooManyByHand(Exception):
-    """Too many tests and replays of an endpoint were asked for within a minute, or are waiting."""
+    """Too many tests and replays of an endpoint were requested within a minute, or are waiting."""
 
 
 @transaction.atomic
@@ -79,7 +80,7 @@ def write_test(endpoint: WebhookEndpoint) -> WebhookDelivery:
 def replay(deliveries: QuerySet[WebhookDelivery]) -> int:
     """Queue delivered or failed messages again; returns their number.
 
-    Each keeps its id, by which receivers can ignore repetitions.
+    Each keeps its id, so that receivers can ignore repetitions.
     """
     ended = deliveries.exclude(state=WebhookDelivery.State.WAITING)
     endpoints = WebhookEndpoint.objects.select_for_update(no_key=True).order_by("pk")
@@ -90,7 +91,7 @@ def replay(deliveries: QuerySet[WebhookDelivery]) -> int:
 
 @transaction.atomic
 def replay_one(delivery: WebhookDelivery) -> None:
-    """Queue one delivery again, for its owner, unless it is waiting. Raises TooManyByHand."""
+    """Queue one delivery again, at its owner's request, unless it is still waiting. Raises TooManyByHand."""
     if delivery.state != WebhookDelivery.State.WAITING:
         _check_by_hand(delivery.endpoint)
         replay(WebhookDelivery.objects.filter(pk=delivery.pk))
@@ -99,8 +100,8 @@ def replay_one(delivery: WebhookDelivery) -> None:
 def _check_by_hand(endpoint: WebhookEndpoint) -> None:
     """Count one more test or replay.
 
-    Locks the endpoint, so that concurrent requests are counted, too. Recent requests count even if their
-    messages were sent: none are waiting if a receiver answers at once.
+    Locks the endpoint, so that concurrent requests are counted too. Recent requests count even if their
+    messages were sent already; otherwise there would be no limit for receivers that respond at once.
     """
     locked = WebhookEndpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)
     now = timezone.now()

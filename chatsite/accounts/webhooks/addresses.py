@@ -1,7 +1,4 @@
-"""The addresses to which webhooks may be sent.
-
-These are public ones, and networks that the operator allows.
-"""
+"""Checks addresses of webhooks: only public ones and networks that the operator allows."""
 
 import asyncio
 import contextlib
@@ -16,8 +13,8 @@ from django.utils.translation import gettext
 Address = IPv4Address | IPv6Address
 MAX_URL_CHARACTERS = 2_000
 NAT64 = ip_network("64:ff9b::/96")
-# Not public, though older versions of Python call the first two global. The last one is a cloud's metadata
-# service.
+# Not public, although older versions of Python treat the first two as global. The last one is the metadata
+# service of cloud providers.
 DENIED = [ip_network(text) for text in ("192.0.0.0/24", "3fff::/20", "168.63.129.16/32")]
 RESOLVE_SECONDS = 3.0
 
@@ -50,7 +47,7 @@ def check_url(url: str) -> None:
 
 
 def check_address(address: Address, *, encrypted: bool) -> None:
-    """Refuse addresses of our own network, and unencrypted public ones. Raises Forbidden."""
+    """Refuse addresses in private networks, and public ones without encryption. Raises Forbidden."""
     meant = address
     if isinstance(address, IPv6Address):  # it may embed an IPv4 address
         if address in NAT64:
@@ -75,8 +72,8 @@ def check_address(address: Address, *, encrypted: bool) -> None:
 async def resolve(host: str, port: int, *, encrypted: bool) -> Address:
     """An address of the host.
 
-    Raises Forbidden if any of its addresses is not allowed, and OSError. The thread that looks up the name is
-    abandoned after the time limit.
+    Raises Forbidden if any of its addresses is not allowed, or OSError. After the time limit, the thread that
+    resolves the name is abandoned.
     """
     loop = asyncio.get_running_loop()
     looked_up: asyncio.Future[list[str]] = loop.create_future()

@@ -48,10 +48,7 @@ class DeliveryInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
 
 @admin.register(WebhookEndpoint)
 class WebhookAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
-    """Webhooks and their deliveries.
-
-    Owners configure them by the API; staff can disable them or send again.
-    """
+    """Webhooks and their deliveries. Owners configure them through the API; staff can disable or resend."""
 
     list_display = ["name", "owner", "host_name", "active", "failing_since", "created_at"]
     list_filter = ["active"]

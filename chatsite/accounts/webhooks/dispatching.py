@@ -1,7 +1,7 @@
 """Sends due messages while a worker runs.
 
-Many endpoints are served concurrently, the messages of one in order. A slow endpoint therefore delays only
-its owner's messages.
+Endpoints are served concurrently, but the messages of one endpoint in order, so that a slow endpoint delays
+only its owner's messages.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 SECONDS_BETWEEN_LOOKS = 1.0
 MAX_AT_ONCE = 32
 MAX_OF_ONE_OWNER = 3
-TURN_SECONDS = 20.0  # time after which an endpoint lets others go first
+TURN_SECONDS = 20.0  # time after which an endpoint's turn ends, so that others can be served
 
 
 async def send_while_running() -> None:
@@ -48,7 +48,7 @@ async def send_while_running() -> None:
 
 
 def _endpoints_due(busy: Mapping[UUID, int]) -> dict[UUID, int]:
-    """The endpoints that are next, with their owners, except those that are `busy`."""
+    """The next endpoints with due messages, with their owners, except the `busy` ones."""
     now = timezone.now()
     waiting = WebhookDelivery.objects.filter(state=WebhookDelivery.State.WAITING, next_at__lte=now)
     not_paused = Q(paused_until=None) | Q(paused_until__lte=now)

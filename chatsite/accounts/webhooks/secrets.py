@@ -41,10 +41,7 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
 
 
 def _box() -> MultiFernet:
-    """A cipher for this purpose, derived from the site's secret key.
-
-    Former keys can still decrypt.
-    """
+    """A cipher for webhook secrets, derived from the site's secret key. Former keys can still decrypt."""
     keys = [str(key) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
     return MultiFernet(
         [Fernet(base64.urlsafe_b64encode(hmac.digest(key.encode(), PURPOSE, hashlib.sha256))) for key in keys]

@@ -32,11 +32,11 @@ RETRY_DELAYS = tuple(
 JITTER = 0.2
 # Pause for an endpoint that does not respond.
 MIN_PAUSE, MAX_PAUSE = timedelta(seconds=30), timedelta(minutes=5)
-# After this time, a claimed delivery is due again, because its worker has died.
+# A claimed delivery is due again after this time: its worker has died.
 LEASE = timedelta(seconds=3 * SECONDS)
-OFF_AFTER = timedelta(days=3)  # time without a success after which an endpoint is switched off
+OFF_AFTER = timedelta(days=3)  # time without success after which an endpoint is disabled
 RETENTION = timedelta(days=30)
-MAX_WAITING = 50_000  # waiting deliveries of one endpoint; if there are more, the oldest are given up
+MAX_WAITING = 50_000  # waiting deliveries of one endpoint; beyond that, the oldest are given up
 State = WebhookDelivery.State
 
 
@@ -106,7 +106,7 @@ def give_up_oldest() -> None:
     counted = waiting.order_by().values("endpoint").annotate(number=Count("pk"))
     for row in counted.filter(number__gt=MAX_WAITING):
         newest_first = waiting.filter(endpoint=row["endpoint"]).order_by("-created_at", "-pk")
-        # In steps, so that an attempt whose result is stored at the same time waits for one step at most.
+        # In steps, so that storing another attempt's result waits for one step at most.
         while beyond := list(newest_first.values_list("pk", flat=True)[MAX_WAITING : MAX_WAITING + 1_000]):
             waiting.filter(pk__in=beyond).update(
                 state=State.FAILED,
@@ -213,7 +213,7 @@ def _is_of_certificate(error: BaseException | None) -> bool:
 def store(attempt: Attempt, result: Result) -> None:
     """Store the result of an attempt, unless the delivery was deleted meanwhile."""
     now = timezone.now()
-    # Locks the endpoint first, in the same order as changes of it.
+    # Lock the endpoint first, because changes of an endpoint lock in this order too.
     endpoints = WebhookEndpoint.objects.select_for_update(no_key=True)
     endpoint = endpoints.filter(pk=attempt.delivery.endpoint_id).first()
     waiting = WebhookDelivery.objects.select_for_update(no_key=True).filter(state=State.WAITING)
@@ -242,7 +242,7 @@ def store(attempt: Attempt, result: Result) -> None:
 
 
 def _put_off(delivery: WebhookDelivery, detail: str) -> None:
-    """Schedule the next attempt after a failure, if any is left."""
+    """Schedule the next attempt after a failure, if there are attempts left."""
     now = timezone.now()
     delivery.attempts += 1
     delivery.attempted_at, delivery.detail = now, detail[:200]

@@ -81,7 +81,7 @@ class EndpointFieldsSerializer(StrictSerializer):
 
 
 class EndpointChangesSerializer(EndpointFieldsSerializer):
-    """The same for changes; missing members are kept."""
+    """The settings of a webhook in a change; missing members keep their values."""
 
     url = EndpointAddressField(max_length=MAX_URL_CHARACTERS, required=False)
     events = BoundedListField(
@@ -146,7 +146,7 @@ class TooMany(exceptions.APIException):
 
 
 class TooManyWaiting(exceptions.APIException):
-    """The most tests and replays of a webhook are waiting already."""
+    """The maximum number of tests and replays of a webhook are already waiting."""
 
     status_code = status.HTTP_429_TOO_MANY_REQUESTS
 
@@ -173,7 +173,7 @@ class _View(ResourceView):
             raise Http404 from None
 
     def key_id(self) -> int | None:
-        """The id of the key in use: webhooks end with the key that created them."""
+        """The id of the key in use, because a webhook ends with the key that created it."""
         return int(self.principal.credential) if self.principal.method == "api_key" else None
 
     def note(self, what: str, endpoint: WebhookEndpoint) -> None:
@@ -286,7 +286,7 @@ class WebhookSecretView(_View):
 
 
 class WebhookTestView(_View):
-    """Sends an event without data."""
+    """Sends a test event without data."""
 
     @extend_schema(
         summary="Send an event of the type webhook.test, once",

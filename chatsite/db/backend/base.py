@@ -1,6 +1,6 @@
 """The database wrapper, which sets the reader in PostgreSQL before each statement.
 
-Pools hold sessions of chatsite.db.backend.database_sessions, which bound every wait.
+Pools hold sessions of the class in chatsite.db.backend.database_sessions, which limits every wait.
 
 The reader of a session is stored with the session itself, because a pool passes it from one thread to the
 next. `set_config` is part of the transaction: after anything that may have rolled it back, the reader counts
@@ -48,16 +48,16 @@ from .pooling import SETTING
 
 SET_READER = f"SELECT set_config('{SETTING}', %s, false)"
 SET_NAMED_READER = SET_READER.replace("%s", "%(chatsite_reader)s")
-# The reader of each psycopg session; unknown if a session is missing.
+# The reader that each psycopg session has set; a missing session's reader is unknown.
 _readers: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 _checked: WeakSet[Any] = WeakSet()  # sessions whose settings were verified
 _used: WeakKeyDictionary[Any, float] = WeakKeyDictionary()  # when each session was returned to the pool
-MOMENT = 1.0  # seconds within which a returned session needs no check
+MOMENT = 1.0  # a session that was returned within this many seconds needs no check
 # Statements that may share an implicit transaction with `set_config`; others, such as VACUUM, must run alone.
 TOGETHER = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
 LOCK_NOT_AVAILABLE = "55P03"  # SQLSTATE
 LOST = ("08", "57P")  # prefixes of SQLSTATE: the session ends with the error
-# settings.py gives this option to each session, to check whether options reach the server.
+# An option that settings.py gives to each session. It shows whether options reach the server.
 KEEPS_SETTINGS = "SELECT current_setting('chatsite.session', true) = 'own'"
 DROPPED = (
     "DATABASE_URL leads to a connection pooler that drops the settings of a session: set DATABASE_DIRECT_URL"
@@ -68,7 +68,7 @@ DROPPED = (
 class ReaderCursor(base.CursorMixin, ClientCursor[Any]):
     """Django's ordinary cursor; if `sets_reader`, its statements also set the reader.
 
-    Both travel in one message, because a round trip costs the process more than most statements here.
+    Both are sent in one message, because a round trip costs more time than most statements.
     """
 
     sets_reader = False
@@ -84,7 +84,7 @@ class ReaderCursor(base.CursorMixin, ClientCursor[Any]):
             query, params = f"{SET_NAMED_READER}; {query}", {**params, "chatsite_reader": name}
         elif params is not None:
             query, params = f"{SET_READER}; {query}", [name, *params]
-        else:  # a reader is digits, a word of this code, or nothing
+        else:  # safe to insert: a reader is digits, a constant, or empty
             query = f"{SET_READER.replace('%s', repr(name))}; {query}"
         super().execute(query, params, **options)
         self.nextset()  # skip the result of set_config
@@ -102,7 +102,7 @@ class ReaderCursor(base.CursorMixin, ClientCursor[Any]):
             yield copy
 
     def _lacks(self, name: str) -> bool:
-        # A failed transaction can read nothing; only its end is accepted.
+        # A failed transaction cannot read anything; PostgreSQL only accepts its end.
         failed = self.connection.pgconn.transaction_status == TransactionStatus.INERROR
         return self.sets_reader and _readers.get(self.connection) != name and not failed
 
@@ -142,10 +142,10 @@ def _check(session: Session) -> None:
 
 
 def _working_session(pool: Any, seconds: float) -> Any:
-    """A session of the pool that has passed the check. Raises PoolTimeout.
+    """A session of the pool that works. Raises PoolTimeout.
 
-    After a restart of the server, all sessions of the pool are dead. The pool's own check pauses for 1 s,
-    then 2 s, from the second failure on, so a request would use up its budget.
+    After a restart of the server, all sessions of the pool are dead. The pool's own check waits 1 s after the
+    second failure and then 2 s, which would use up a request's time budget.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -154,7 +154,7 @@ def _working_session(pool: Any, seconds: float) -> Any:
             _check(session)
         except Exception:
             session.close()
-            pool.putconn(session)  # it opens another session
+            pool.putconn(session)  # the pool then opens another session
         except BaseException:
             pool.putconn(session)
             raise
@@ -170,7 +170,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.execute_wrappers.append(self._for_reader)
-        # The view that uses this connection, and whether it ran into a lock (None: not known yet).
+        # The view that uses this connection, and whether it ran into a lock (None if not known yet).
         self._view = ""
         self._stuck: bool | None = False
         self._is_known = False  # whether this connection was opened before
@@ -200,14 +200,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def pool(self) -> Any:
         """Django's pool, which here tests a session before handing it out.
 
-        A session that was used a moment ago is only checked for being closed by the server: the usual test
-        is a statement, which takes as long as most others.
+        For a session that was used a moment ago, this only checks whether the server has closed it: the usual
+        test is a statement, which takes as long as most others.
         """
         pool = super().pool
         if pool is not None and pool.connection_class is not Session:
 
             def within_budget(timeout: float | None = None) -> Any:
-                """`getconn` of the pool, within the reader's time budget."""
+                """Replaces the pool's `getconn`: waits no longer than the reader's time budget."""
                 if timeout is None:
                     timeout = pool.timeout if default_reader() else connection_seconds()
                 return _working_session(pool, timeout)
@@ -218,10 +218,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return pool
 
     def connect(self) -> None:
-        """As Django's, but after the first time without checks whose results are known.
+        """Like Django's method, but runs Django's checks only once per thread.
 
-        This thread knows the results. Every short call takes a session from the pool, so the checks would be
-        repeated for a few statements each time.
+        Every short call takes a session from the pool, so the checks would be repeated for a few statements
+        each time.
         """
         if not self._is_known or self.pool is None:
             super().connect()
@@ -251,10 +251,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return session
 
     def _from_pool(self, conn_params: dict[str, Any]) -> Any:
-        """A session together with one of the view's places, which is released with it."""
+        """A session, together with one of the view's places, which is released at the same time."""
         seconds, view = connection_seconds(), current_view()
         with Waiting():
-            # the other half is for the connection and the statements
+            # the other half is left for the connection and the statements
             if not bulkheads.enter(view, seconds / 2):
                 raise OperationalError(LOCKED)
             try:
@@ -288,8 +288,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def create_cursor(self, name: str | None = None) -> Any:
         """A cursor with the current reader, also for COPY.
 
-        Behind a pooler, a server-side cursor ends with its transaction. Without a transaction, the cursor is
-        therefore an ordinary one, which fetches all rows at once.
+        Behind a pooler, a server-side cursor ends with its transaction. Outside of a transaction, an ordinary
+        cursor is used instead, which fetches all rows at once.
         """
         if name and self.is_pooled:
             if self.connection.autocommit:
@@ -306,10 +306,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @property
     def can_exchange(self) -> bool:
-        """Whether :meth:`exchange` may replace a cursor.
-
-        It may if no pooler is used and nothing logs or counts statements.
-        """
+        """Whether :meth:`exchange` may replace a cursor: no pooler, and nothing logs or counts statements."""
         return (
             len(self.execute_wrappers) == 1
             and not self.queries_logged
@@ -320,9 +317,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def exchange(self, text: str, *, commits: bool = False) -> list[PGresult]:
         """Send statements in one message, without the layers of a cursor.
 
-        Returns the result of each. The message also sets the reader and begins the transaction of an `atomic`
-        block. With `commits`, and if the block is the outermost one, it also ends the transaction; then
-        nothing more may be sent in the block.
+        Returns the result of each. The message also sets the reader, and begins the transaction of an
+        `atomic` block. With `commits`, it also ends the transaction of an outermost block, in which no
+        statement may follow.
         """
         self.validate_no_broken_transaction()
         session, name = self.connection, reader_name()
@@ -330,9 +327,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         before: list[str] = []
         if status == TransactionStatus.IDLE and not session.autocommit:
             before.append("BEGIN")
-        # A failed transaction can read nothing; only its end is accepted.
+        # A failed transaction cannot read anything; PostgreSQL only accepts its end.
         lacks_reader = status != TransactionStatus.INERROR and _readers.get(session) != name
-        if lacks_reader:  # a reader is digits, a word of this code, or nothing
+        if lacks_reader:  # safe to insert: a reader is digits, a constant, or empty
             before.append(SET_READER.replace("%s", repr(name)))
         after = ["COMMIT"] if commits and len(self.atomic_blocks) == 1 and not session.autocommit else []
         try:
@@ -378,7 +375,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if self.is_pooled:
             return  # each cursor sets the reader of its own transaction
         name = reader_name()
-        # A failed transaction can read nothing; only its end is accepted.
+        # A failed transaction cannot read anything; PostgreSQL only accepts its end.
         if self.connection is None or _readers.get(self.connection) == name or self._has_failed():
             return
         with self.wrap_database_errors, self.connection.cursor() as cursor:
@@ -386,9 +383,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         _readers[self.connection] = name
 
     def set_autocommit(self, autocommit: bool, *args: Any, **kwargs: Any) -> None:
-        """As Django's; after the session was lost, only note the end of the transaction.
+        """Like Django's method, but if the session was lost, only note the transaction's end.
 
-        Django would wait for another session to end it.
+        Django would wait for another session to end the transaction.
         """
         if autocommit and self.connection is None and not self.in_atomic_block:
             self.autocommit = True
@@ -407,10 +404,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             pooling.readers.pop(self.connection, None)
 
     def _commit(self) -> None:
-        """Commit; forget the reader if the transaction had failed.
-
-        PostgreSQL then rolls back silently.
-        """
+        """Commit; forget the reader if the transaction has failed, because PostgreSQL then rolls back."""
         undone = self.connection is not None and self._has_failed()
         try:
             super()._commit()  # type: ignore[misc]  # not in the stubs
@@ -434,10 +428,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._forget()
 
     def _close(self) -> None:
-        """Return the session.
-
-        If a transaction is open, its reader is forgotten, because the pool rolls back.
-        """
+        """Return the session to the pool. Forget its reader if a transaction is open: the pool rolls back."""
         if self.connection is not None:
             if self._transaction() != TransactionStatus.IDLE:
                 self._forget()

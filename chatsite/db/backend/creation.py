@@ -1,7 +1,4 @@
-"""Test databases that can be dropped while tests still have sessions.
-
-Threads or event loops of tests may have them.
-"""
+"""Test databases that can be dropped while threads or event loops of tests have sessions."""
 
 from django.db.backends.postgresql import creation
 

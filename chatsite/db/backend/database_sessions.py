@@ -29,16 +29,16 @@ from chatsite.db.threads import (
 from chatsite.dependency_internals import autocommit_messages, check_open
 
 T = TypeVar("T")
-RETURN_SECONDS = 0.5  # between attempts to reach an unavailable database
+RETURN_SECONDS = 0.5  # pause between attempts to reach an unavailable database
 CONNECT_SECONDS = 2
 _watched = threading.Lock()
 
 
 def report_missed() -> None:
-    """Report a time-out of the database and start a thread that detects its return.
+    """Report a time-out of the database, and start a thread that detects when it is back.
 
-    Without that thread, only requests would probe the database, one per second. If several requests arrive
-    together after its return, all but one would be refused.
+    Without the thread, only requests would probe the database, one per second, and if several arrive together
+    when it is back, all but one would be refused.
     """
 
     def watch_for_return() -> None:
@@ -69,10 +69,7 @@ class Session(psycopg.Connection[Any]):
 
     @contextmanager
     def waiting(self, seconds: float) -> Iterator[None]:
-        """Within the block, wait at most this long for each statement.
-
-        The reader's budget does not matter.
-        """
+        """Within the block, wait at most this long for each statement, whatever the reader's budget."""
         self._seconds = seconds
         try:
             yield
@@ -81,7 +78,7 @@ class Session(psycopg.Connection[Any]):
 
     @property
     def transformer(self) -> Transformer:
-        """The converter of this session's values; kept, so that it looks up each loader once."""
+        """The converter of this session's values; kept, so that each loader is looked up only once."""
         if self._transformer is None:
             self._transformer = adapt.Transformer.from_context(self)
         return self._transformer
@@ -105,7 +102,7 @@ class Session(psycopg.Connection[Any]):
         return results
 
     def set_autocommit(self, value: bool) -> None:
-        """As psycopg's, without its code for waiting: changing autocommit sends nothing."""
+        """Like psycopg's method, without its code for waiting: changing autocommit sends nothing."""
         with self.lock:
             for _ in autocommit_messages(self, value):
                 raise AssertionError("Changing autocommit sends nothing.")
@@ -123,11 +120,11 @@ class Session(psycopg.Connection[Any]):
             with Waiting():
                 return super().wait(gen, interval, timeout)
         except psycopg.OperationalError:
-            # The server has ended the statement with an error, so this is not a time-out.
+            # The server has responded with an error, so this is not a time-out.
             if self.pgconn.transaction_status != TransactionStatus.ACTIVE:
                 raise
             self.pgconn.finish()
-            # After a shorter wait for a lock, nothing is known about the server.
+            # A wait for a lock ends earlier, and says nothing about the server.
             if self._seconds or timeout > settings.LOCK_SECONDS:
                 report_missed()
             raise psycopg.OperationalError(f"The database did not answer within {timeout:.3g} s.") from None

@@ -1,9 +1,9 @@
 """Sessions behind a pooler in transaction mode, where no setting outlives a transaction.
 
-Such a pooler lends a server session to a client for one transaction at a time. Whatever a statement depends
-on (the reader of row-level security, time limits, planner settings) is therefore set within its own
-transaction, in the same message as its first statement: the statements of one simple query share an implicit
-transaction, so this costs no further round trip.
+Such a pooler lends a server session to a client for one transaction at a time. Everything that a statement
+depends on (the reader for row-level security, time limits, planner settings) is therefore set in the same
+transaction. It is sent in one message with the transaction's first statement, so it costs no further round
+trip: the statements of one message share an implicit transaction.
 """
 
 import re
@@ -30,9 +30,9 @@ readers: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 
 def transaction_cursor(options: str) -> type["TransactionCursor"]:
-    """A class of cursors whose transactions have the settings of libpq's `options`.
+    """A class of cursors that apply the settings in libpq's `options` in each transaction.
 
-    As parameters of a session, a pooler would refuse or drop them.
+    A pooler would refuse or drop them as parameters of the session.
     """
     settings = {name: re.sub(r"\\(.)", r"\1", value) for name, value in OPTION.findall(options)}
     constants = "".join(
@@ -42,10 +42,7 @@ def transaction_cursor(options: str) -> type["TransactionCursor"]:
 
 
 class TransactionCursor(CursorMixin, ClientCursor[Any]):
-    """Django's cursor.
-
-    A transaction sets the reader and the settings before its first statement.
-    """
+    """Django's cursor, which sets the reader and the settings at the start of each transaction."""
 
     constants = ""  # calls of set_config, each preceded by a comma
 
@@ -71,7 +68,7 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
     def set_reader(self) -> None:
         """Set the reader and the settings in the open transaction.
 
-        This is for a statement that cannot carry them.
+        This is for statements with which they cannot be sent in one message.
         """
         if self._lacks(reader_name()):
             with self.connection.cursor() as cursor:
@@ -95,7 +92,7 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
         return TransactionStatus(self.connection.pgconn.transaction_status)
 
     def _lacks(self, name: str) -> bool:
-        """Whether the transaction of the next statement has another reader, or none."""
+        """Whether the reader must be set in the transaction of the next statement."""
         status = self._status()
         if status == TransactionStatus.INERROR:
             return False  # a failed transaction accepts only its end
@@ -104,9 +101,9 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
         return readers.get(self.connection) != name
 
     def _with_settings(self, query: Any, params: Any, name: str) -> tuple[Any, Any]:
-        """The query with `set_config` before it, and its parameters.
+        """The query, preceded by `set_config`, and its parameters.
 
-        The reader is a parameter if the query has parameters: psycopg caches parsed query texts.
+        If the query has parameters, the reader is another one, because psycopg caches parsed query texts.
         """
         constants = "" if self.connection in readers else self.constants
         reader = _literal(name)

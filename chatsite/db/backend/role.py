@@ -6,7 +6,7 @@ UNLOCKED = "SELECT rolname FROM pg_roles WHERE rolname = current_user AND (rolsu
 
 
 def unlocked_role(connection: BaseDatabaseWrapper) -> str:
-    """The name of the site's role if row-level security does not apply to it; otherwise empty."""
+    """The name of the site's role if it bypasses row-level security; otherwise empty."""
     with connection.cursor() as cursor:
         cursor.execute(UNLOCKED)
         row = cursor.fetchone()

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Failures of one caller that count for the others. With more, somebody whose requests make the server fail
-# could open the breaker for everyone.
+# How many failures of one caller count for other callers. If all counted, somebody whose requests make the
+# server fail could open the breaker for everyone.
 OF_ANOTHER = 2
 
 
@@ -28,9 +28,9 @@ class CircuitBreaker:
     After `failures` failures within `window` seconds, no request is sent for `rest` seconds, or for longer if
     the server asks for it, up to `max_rest`. Then one request at a time probes whether the server is back.
 
-    A failure may be that of a caller's request. Then it counts for this caller, but for the others only up to
-    OF_ANOTHER of the same caller: the breaker may be open for one caller and closed for all others. Failures
-    without a caller count for everyone.
+    If a caller's request fails, the failure counts for this caller; for other callers, only OF_ANOTHER
+    failures of the same caller count. The breaker may therefore be open for one caller and closed for all
+    others. Failures without a caller count for everyone.
     """
 
     def __init__(self, *, failures: int, rest: float, max_rest: float, window: float = float("inf")) -> None:
@@ -39,13 +39,13 @@ class CircuitBreaker:
         self._max_rest = max_rest
         self._window = window
         self._lock = threading.Lock()
-        self._failures: list[tuple[float, str]] = []  # when, and of which caller
+        self._failures: list[tuple[float, str]] = []  # time and caller of each failure
         self._open_until = 0.0
         self._paused_until = 0.0
         self._probing = False
 
     def is_open(self, caller: str = "") -> bool:
-        """Whether there were too many failures for this caller; without one, for everyone.
+        """Whether there were too many failures for this caller (for everyone, if no caller is given).
 
         Still true when the next request may probe the server.
         """
@@ -56,7 +56,7 @@ class CircuitBreaker:
         return counted >= self._limit
 
     def is_probing(self, caller: str = "") -> bool:
-        """Whether a probe is under way, on whose result this caller's next request depends."""
+        """Whether a probe is running whose result decides about this caller's next request."""
         return self._probing and self.is_open(caller)
 
     @contextmanager
@@ -86,7 +86,7 @@ class CircuitBreaker:
     def record_failure(self, retry_after: float | None = None, caller: str = "") -> None:
         """Record that the server failed or was unreachable.
 
-        `retry_after` is the pause that it asked for. `caller` is whose request may be the reason.
+        `retry_after` is the pause that the server asked for. `caller` made the request that failed.
         """
         now = time.monotonic()
         with self._lock:
@@ -96,6 +96,6 @@ class CircuitBreaker:
             self._open_until = now + min(max(self._rest, retry_after or 0.0), self._max_rest)
 
     def pause(self, seconds: float) -> None:
-        """Send nothing for this long, because the server asked; `is_open` does not change."""
+        """Send nothing for this long, because the server asked for it; `is_open` does not change."""
         with self._lock:
             self._paused_until = time.monotonic() + min(seconds, self._max_rest)

@@ -18,8 +18,8 @@ from .retry_after import retry_after_seconds
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 PLACEHOLDER_KEY = "no-key"  # local servers need no key, but the client library requires one
 BODY_LIMIT = 1_000_000  # bytes of any response but an event stream
-MAX_CONNECTIONS = 10_000  # practically no limit, because the site limits its runs
-KEEP_ALIVE_SECONDS = 4.0  # many servers close idle connections after five
+MAX_CONNECTIONS = 10_000  # practically no limit, because the site limits the number of its runs
+KEEP_ALIVE_SECONDS = 4.0  # many servers close idle connections after five seconds
 TRANSPORT_ERRORS = (aiohttp.ClientError,)  # raised while a response is read
 
 
@@ -115,11 +115,11 @@ async def pieces(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None
 
 
 def _closed(response: aiohttp.ClientResponse) -> asyncio.Future[None] | None:
-    """A future of the connection's end, for a body that only this end delimits.
+    """A future that is done when the connection ends, if only that ends the body; otherwise None.
 
-    None for other bodies. aiohttp treats any end of the connection, even a reset, as the regular end of such
-    a body. (For a body with a length, or in chunks, it detects truncation itself.) Call this before the body
-    is read, because the response releases its connection with the last byte.
+    aiohttp treats any end of the connection, even a reset, as the regular end of such a body. (In a body with
+    a length or chunks, aiohttp detects truncation itself.) Call this before the body is read, because the
+    response releases its connection with the last byte.
     """
     if "content-length" in response.headers or "transfer-encoding" in response.headers:
         return None
@@ -128,13 +128,13 @@ def _closed(response: aiohttp.ClientResponse) -> asyncio.Future[None] | None:
         return None
     closed: asyncio.Future[None] | None = connection.protocol.closed
     if closed is not None:
-        # Retrieve the exception, so that asyncio does not log it as never retrieved.
+        # Retrieve the exception; otherwise asyncio logs that it was never retrieved.
         closed.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     return closed
 
 
 async def _status_error(response: aiohttp.ClientResponse) -> openai.APIStatusError:
-    """The library's error for the status of a response, with the details from its body."""
+    """The library's error for a response with an error status, with details from the body."""
     body: object = {}
     request = _request(str(response.url))
     try:
@@ -150,7 +150,7 @@ async def _status_error(response: aiohttp.ClientResponse) -> openai.APIStatusErr
 
 
 async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """The body up to `limit` bytes, however long it is. Releases the response."""
+    """The first `limit` bytes of the body. Releases the response."""
     data = bytearray()
     try:
         async with aclosing(pieces(response)) as received:
@@ -164,7 +164,7 @@ async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
 
 
 def retry_after_of(error: openai.APIStatusError) -> float | None:
-    """Seconds after which the server accepts requests again, by its Retry-After."""
+    """Seconds after which the server accepts requests again, from its Retry-After header."""
     return retry_after_seconds(error.response.headers.get("retry-after", ""))
 
 
@@ -172,7 +172,7 @@ _servers: PerEventLoop[dict[tuple[str, str, float], ModelServer]] = PerEventLoop
 
 
 def model_server(base_url: str, api_key: str, connect_seconds: float) -> ModelServer:
-    """The client of a server for the running event loop, which owns its connections."""
+    """The running event loop's client of a server; the connections belong to that loop."""
     servers = _servers()
     key = (base_url, api_key, connect_seconds)
     if key not in servers or servers[key].is_closed:

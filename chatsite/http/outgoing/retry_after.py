@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from django.http import HttpResponseBase
 
-# Seconds by status, if a retry may succeed after that status: too many requests, a busy site, a full disk.
+# Seconds by status, for errors after which a retry may succeed: too many requests, a busy site, a full disk.
 SECONDS: dict[int, int] = {
     HTTPStatus.TOO_MANY_REQUESTS: 10,
     HTTPStatus.SERVICE_UNAVAILABLE: 2,

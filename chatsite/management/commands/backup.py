@@ -20,7 +20,7 @@ from chatsite.server.backup.backup_bucket import BucketObject
 from chatsite.server.diagnosis import note_backup
 from chatsite.server.product_version import product_version
 
-# Files of documents, and queued replacements.
+# Files of documents, and of replacements that have not been read yet.
 FILES = """
     SELECT file, size, sha256 FROM ingestion_document WHERE file <> ''
     UNION
@@ -89,7 +89,8 @@ def _write(session: database.Session, target: backup_file.Archive) -> tuple[str,
         }
         target.add(backup_file.HEAD, json.dumps(head).encode())
         target.add(backup_file.SECRET, settings.SECRET_KEY.encode())
-        # List the files before the dump, which takes long: a document deleted meanwhile loses its file, too.
+        # List the files before the dump, which takes long: a document that is deleted meanwhile also loses
+        # its file.
         lost = _write_files(target, files) if settings.STORAGE == "FILESYSTEM" else []
         for number, part in enumerate(database.dumped(session, name)):
             target.add(f"{backup_file.DATABASE}{number:06d}", part)

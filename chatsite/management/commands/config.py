@@ -24,7 +24,7 @@ class Command(BaseCommand):
         parser.add_argument("--given", action="store_true", help="Only those that the environment sets.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        environment.text("HOST", "127.0.0.1")  # read by `up` and not by the settings
+        environment.text("HOST", "127.0.0.1")  # `up` reads these; the settings do not
         environment.whole("PORT", 8000)
         width = max(map(len, environment.asked))
         for name, default in sorted(environment.asked.items()):

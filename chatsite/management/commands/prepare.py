@@ -1,7 +1,4 @@
-"""`manage.py prepare`: migrates the database.
-
-It is run before a site with several machines starts or is upgraded.
-"""
+"""`manage.py prepare`: migrates the database, before several machines start or are upgraded."""
 
 import sys
 from typing import Any

@@ -77,10 +77,10 @@ class Command(BaseCommand):
 
 
 def _demand_known(head: Mapping[str, Any]) -> None:
-    """Raises CommandError for a backup of a newer version."""
+    """Raise CommandError for a backup of a newer version."""
     known = {f"{app}.{name}" for app, name in known_migrations()}
     labels = {name.partition(".")[0] for name in known}
-    # Other packages may have renamed their migrations.
+    # Ignore migrations of other packages, which may have renamed them.
     if any(name not in known and name.partition(".")[0] in labels for name in head["migrations"]):
         raise CommandError(
             f"The backup was made by version {head['version']}, which is newer than this one,"
@@ -106,7 +106,7 @@ def _restore(source: Source, passphrase: str, head: Mapping[str, Any]) -> None:
 
 @contextmanager
 def _placed_files(source: Source, passphrase: str, root: Path) -> Iterator[None]:
-    """Put all files of the backup in place; removes them if the block fails."""
+    """Put all files of the backup in place; remove them if the block fails."""
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     staged = root / f".restore-{secrets.token_hex(4)}"
     placed = False
@@ -121,7 +121,7 @@ def _placed_files(source: Source, passphrase: str, root: Path) -> Iterator[None]
                         shutil.copyfileobj(file, copy, COPY_BYTES)
         if staged.exists():
             if (root / FOLDER).is_dir():
-                (root / FOLDER).rmdir()  # it is empty
+                (root / FOLDER).rmdir()  # the folder is empty
             (staged / FOLDER).rename(root / FOLDER)
             placed = True
         yield
@@ -152,7 +152,7 @@ def _tables(head: Mapping[str, Any]) -> dict[str, database.Table]:
 
 
 def _advice(source: Source, passphrase: str, head: Mapping[str, Any]) -> Iterator[str]:
-    """Remaining steps for the operator."""
+    """The remaining steps, for the operator."""
     if head["storage"] != "FILESYSTEM":
         yield f"The backup lists {len(head['files'])} files without their contents: they are in its bucket."
     if (given := environment.text("CHATSITE_SECRET_KEY")) and given != _secret(source, passphrase):

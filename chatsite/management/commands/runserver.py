@@ -1,7 +1,7 @@
 """`manage.py runserver`: the development server.
 
-It has reloading, WebSockets and Django's debug page. It runs daphne, which only the developers' environment
-has. `manage.py up` is the server everywhere else.
+It supports reloading, WebSockets and Django's debug page. It uses daphne, which is only installed in the
+development environment. `manage.py up` is the server everywhere else.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class Command(runserver.Command):  # type: ignore[misc]  # daphne has no types
     help = "Start the development server and an ingestion worker; both restart when the code changes."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if os.environ.get(DJANGO_AUTORELOAD_ENV) != "true":  # once, and not at every reload
+        if os.environ.get(DJANGO_AUTORELOAD_ENV) != "true":  # once, not at every reload
             self._prepare_database()
         super().handle(*args, **options)
 
@@ -53,9 +53,9 @@ class Command(runserver.Command):  # type: ignore[misc]  # daphne has no types
             children.close()
 
     def get_application(self, options: dict[str, Any]) -> Application:
-        """The site with its lifespan.
+        """The ASGI application with its lifespan.
 
-        Static files come from ServeStatic's middleware, as in production.
+        ServeStatic's middleware serves static files, as in production.
         """
         return WithLifespan(runserver.get_default_application())
 

@@ -45,7 +45,8 @@ from ingestion.search.dictionary import prepare_dictionary
 
 logger = logging.getLogger(__name__)
 
-# One reads while the other waits for the database: together they use two cores, and 200 MB each.
+# Two workers: one reads while the other waits for the database. Together they use two cores, and 200 MB of
+# memory each.
 START_SECONDS = 2  # start time of a web server, for Retry-After
 WORKERS = min(2, os.cpu_count() or 1)
 
@@ -83,7 +84,7 @@ class Command(BaseCommand):
                     for _ in range(options["web_workers"])
                 ]
             )
-            # The socket is closed first, so that a proxy uses another machine while answers finish here.
+            # Close the socket first, so that a proxy uses other machines while answers finish here.
             with (
                 _data_directory_lock(),
                 (
@@ -96,7 +97,7 @@ class Command(BaseCommand):
             ):
                 database = DatabaseSupervisor(cluster)
                 _prepare()
-                os.close(opener)  # the web servers have loaded meanwhile and serve from now on
+                os.close(opener)  # the web servers have loaded by now, and serve from here on
                 wait_until_ready(children, *address.reachable(listener))
                 with contextlib.suppress(OSError):  # the output is closed, or its disk is full
                     self._announce(listener)
@@ -138,10 +139,7 @@ class Command(BaseCommand):
 
 @contextlib.contextmanager
 def _data_directory_lock() -> Iterator[None]:
-    """With the embedded database only one site may use a data directory.
-
-    The lock ends with the process.
-    """
+    """With the embedded database, only one site may use a data directory. The lock ends with the process."""
     with embedded_postgres.open_lock(settings.DATA_DIR / "up.lock") as lock:
         if settings.EMBEDDED_DATABASE:
             try:
@@ -154,11 +152,11 @@ def _data_directory_lock() -> Iterator[None]:
 
 
 def _prepare() -> None:
-    """Steps that only one start at a time may do."""
+    """Steps that only one starting process at a time may run."""
     with database_setup.start_lock(database_setup.parameters()):
         database_setup.migrate()
         if settings.EMBEDDED_DATABASE:
-            # No other start uses the embedded database, so the writers of unfinished answers are dead.
+            # Nobody else uses the embedded database, so the processes that wrote unfinished answers are dead.
             runs.expire_all()
             if settings.DEMO:
                 create_demo()
@@ -189,9 +187,9 @@ def _redis_answers() -> bool:
 
 
 def _check_folder(name: str, directory: Path, mode: int) -> None:
-    """Test by writing.
+    """Check that the folder is writable, by writing to it.
 
-    Permissions do not apply to root, and do not show a full or read-only disk.
+    Permissions do not apply to root, and do not reveal a full or read-only disk.
     """
     try:
         directory.mkdir(mode=mode, parents=True, exist_ok=True)

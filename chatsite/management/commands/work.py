@@ -21,7 +21,7 @@ from ingestion.search.dictionary import prepare_dictionary
 
 
 def processes(least: int) -> Callable[[str], int]:
-    """An argument type: a number of processes, at least `least`."""
+    """An argument type for a number of processes, at least `least`."""
 
     def number(text: str) -> int:
         if not text.isdecimal() or int(text) < least:
@@ -61,7 +61,7 @@ class Command(BaseCommand):
 
         try:
             if alive_file:
-                alive_file.touch()  # fails here, not later, if it is not writable
+                alive_file.touch()  # fails now, not later, if the file is not writable
             children.add(workers(options["workers"]))
             children.keep_running(check)
         except OSError as error:

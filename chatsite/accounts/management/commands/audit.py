@@ -1,7 +1,4 @@
-"""`manage.py audit`: verify, export or shorten the audit log.
-
-Verifying shows that it is unchanged; the export is for other programs.
-"""
+"""`manage.py audit`: verify, export or shorten the audit log."""
 
 import os
 import sys

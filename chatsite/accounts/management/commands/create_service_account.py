@@ -1,4 +1,4 @@
-"""`manage.py create_service_account NAME --for INTEGRATION`: an account of a program."""
+"""`manage.py create_service_account NAME --for INTEGRATION`: create an account for a program."""
 
 from argparse import ArgumentParser
 from typing import Any

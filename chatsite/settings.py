@@ -1,6 +1,6 @@
 """Settings.
 
-All that an operator may change is read from the environment; docs/configuration.md lists it.
+Everything that an operator may change is read from the environment; see docs/configuration.md.
 """
 
 from pathlib import Path
@@ -26,7 +26,7 @@ CSRF_TRUSTED_ORIGINS = environment.words("CHATSITE_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "chatsite.admin.admin_config.SiteAdminConfig",
-    "chatsite.accounts",  # before Django's, whose command `changepassword` it extends
+    "chatsite.accounts",  # before django.contrib.auth, whose command `changepassword` it overrides
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -93,14 +93,16 @@ STATEMENT_SECONDS = 20
 DATABASE_SECONDS = environment.number("CHATSITE_DATABASE_SECONDS", 2.5, least=1)
 # How long to wait for a lock; shorter, so that PostgreSQL reports it before the request gives up.
 LOCK_SECONDS = 5 if default_reader() else min(5, 0.8 * DATABASE_SECONDS)
-# Over TCP: a machine that vanishes without a word is noticed in half a minute, unless DATABASE_URL differs.
+# Over TCP, a machine that has vanished is noticed within half a minute, unless DATABASE_URL sets other
+# values.
 KEEP_ALIVE = {
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }
-# Settings of each session. The last one shows whether a session has them: some connection poolers drop them.
+# Settings of each session. The last one is only a marker that shows whether a connection pooler has dropped
+# the settings.
 SESSION = {
     "application_name": "chatsite",
     "connect_timeout": 5,
@@ -110,8 +112,9 @@ SESSION = {
 }
 _database = environment.database_url("DATABASE_URL") or embedded_postgres.connection_parameters(DATA_DIR)
 _direct = environment.database_url("DATABASE_DIRECT_URL")
-# With an address of its own for what needs a session, DATABASE_URL may lead to a pooler in transaction mode.
-# Only web processes use that: commands and workers hold few sessions, and keep locks in them.
+# If DATABASE_DIRECT_URL is set for everything that needs a session, DATABASE_URL may lead to a pooler in
+# transaction mode. Only web processes use the pooler: commands and workers have few sessions, and keep locks
+# in them.
 TRANSACTION_POOLING = _direct is not None and not default_reader()
 DATABASE_DIRECT = KEEP_ALIVE | (_direct or _database) | SESSION  # parameters of libpq
 DATABASES = {
@@ -119,13 +122,13 @@ DATABASES = {
         KEEP_ALIVE | (_database if TRANSACTION_POOLING else _direct or _database)
     )
     | {
-        "CONN_HEALTH_CHECKS": False,  # chatsite.db.backend checks sessions, without the pauses of the pool
+        "CONN_HEALTH_CHECKS": False,  # chatsite.db.backend checks sessions itself, without the pool's pauses
         "TEST": {"NAME": environment.text("CHATSITE_TEST_DATABASE", "test_chatsite")},
     }
 }
 DATABASES["default"]["OPTIONS"] |= {
-    # A lost connection is tried once more and then when it is wanted: left to itself, the pool would wait
-    # ever longer between its tries, and not notice for seconds that PostgreSQL is back.
+    # The pool replaces a lost connection with one attempt, and then only on demand. By default, it would wait
+    # ever longer between attempts, and not notice for seconds that PostgreSQL is back.
     "pool": {"min_size": 1, "max_size": DATABASE_THREADS + 12, "timeout": 3, "reconnect_timeout": 1},
     "transaction_pooling": TRANSACTION_POOLING,
     **SESSION,
@@ -172,7 +175,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 DEMO = environment.flag("CHATSITE_DEMO", True)
 
-# Browsers take a cookie with this prefix from this host alone: no subdomain can plant one.
+# Browsers accept a cookie with this prefix only from this host, so that no subdomain can set one.
 COOKIE_PREFIX = "__Host-" if HTTPS else ""
 SESSION_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid"
 CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}csrftoken"
@@ -255,8 +258,8 @@ STORAGES: dict[str, dict[str, Any]] = {
 }
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
-DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000  # bytes of a body without its files; the longest message has 400 KB
-BODY_LIMIT = 1_000_000  # bytes of a request's body on every URL except those of the next line
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000  # bytes of a body without files; the longest message has 400 KB
+BODY_LIMIT = 1_000_000  # bytes of a request body, except at the URLs below
 UPLOAD_BODY_LIMIT = environment.whole("CHATSITE_UPLOAD_BODY_LIMIT", 220_000_000, least=1_000_000)
 UPLOAD_PATHS = (
     r"^/documents/add/$",
@@ -264,7 +267,7 @@ UPLOAD_PATHS = (
     r"^/admin/ingestion/document/",
     r"^/api/documents/[^/]+/?$",
 )
-ATTACHMENT_BODY_LIMIT = 12_000_000  # bytes of a question with images
+ATTACHMENT_BODY_LIMIT = 12_000_000  # bytes of the body of a question with images
 ATTACHMENT_PATHS = (r"^/(chat|ask|api/chat)/?(/?stream/?)?$",)
 IMAGE_PATHS = (r"^/v1//?(chat/completions|responses)/?$",)  # URLs that accept images within JSON
 
@@ -294,7 +297,7 @@ QUESTION_WRITER = (
     if CHAT_MODEL and environment.flag("CHATSITE_DOCUMENT_QUESTIONS", True)
     else ""
 )
-# Citations of an answer that the model checks again because their words differ; 0: none.
+# How many citations of an answer, whose wording differs from the source, the model checks again; 0 for none.
 SECOND_LOOK: int = environment.whole("CHATSITE_SECOND_LOOK", 8, most=50)
 CHAT_MODEL_READS_IMAGES: bool = environment.flag("CHAT_MODEL_IMAGES", False) and bool(CHAT_MODEL)
 PRICE_PROMPT = environment.number("CHATSITE_PRICE_PROMPT", 0)  # price of a million tokens
@@ -302,7 +305,7 @@ PRICE_COMPLETION = environment.number("CHATSITE_PRICE_COMPLETION", 0)
 PRICE_CURRENCY = environment.text("CHATSITE_PRICE_CURRENCY", "EUR")
 RERANK_MODEL = environment.text("RERANK_MODEL")
 RERANK_BASE_URL = environment.text("RERANK_BASE_URL") or OPENAI_BASE_URL
-# A key is shown to the server that it belongs to, and to no other.
+# A key is only sent to the server that it belongs to.
 RERANK_API_KEY = environment.text("RERANK_API_KEY") or (
     OPENAI_API_KEY if RERANK_BASE_URL == OPENAI_BASE_URL else ""
 )
@@ -364,7 +367,7 @@ ERASED_LIST = environment.path("CHATSITE_ERASED_LIST", DATA_DIR / "erased.jsonl"
 METRICS_TOKEN = environment.text("CHATSITE_METRICS_TOKEN")
 METRICS_ADDRESSES = environment.words("CHATSITE_METRICS_ADDRESSES")
 METRICS = bool(METRICS_TOKEN or METRICS_ADDRESSES)
-TRACES_ENDPOINT = environment.text("OTEL_EXPORTER_OTLP_ENDPOINT")  # read by the exporter too
+TRACES_ENDPOINT = environment.text("OTEL_EXPORTER_OTLP_ENDPOINT")  # the exporter reads this variable too
 SENTRY_DSN = environment.text("SENTRY_DSN")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOGGING = {
@@ -387,9 +390,9 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": environment.one_of("CHATSITE_LOG_LEVEL", "INFO", LOG_LEVELS)},
     "loggers": {
         "django": {"level": "WARNING"},
-        "django.security.DisallowedHost": {"level": "CRITICAL"},  # scanners would fill the log
+        "django.security.DisallowedHost": {"level": "CRITICAL"},  # otherwise scanners would fill the log
         "uvicorn.access": {"level": "WARNING"},
-        "chatsite.access": {"level": "INFO"},  # a setting of its own switches it on
+        "chatsite.access": {"level": "INFO"},  # CHATSITE_ACCESS_LOG enables it
         "procrastinate": {"level": "WARNING"},
         # At lower levels these loggers write prompts, addresses and headers.
         **{name: {"level": "WARNING"} for name in ("botocore", "httpx2", "httpcore2", "openai")},

@@ -1,7 +1,4 @@
-"""Messages that are stored in English and shown in the reader's language.
-
-Their numbers and names are stored with them.
-"""
+"""Messages that are stored in English, with their numbers and names, and shown in any language."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,10 +11,10 @@ NUMBER = re.compile(r"\d{1,3}(,\d{3})+|\d+(\.\d+)?")
 
 
 class StoredMessages:
-    """The messages that a stored text may be made of, as `gettext_noop` has them.
+    """The messages from which a stored text can be made.
 
-    `shown` translates the text at a place. Without it, numbers are formatted for the language,
-    and other text is unchanged.
+    They are marked with `gettext_noop`. `shown` translates the value of a placeholder; without it, numbers
+    are formatted for the language, and other values are unchanged.
     """
 
     def __init__(
@@ -25,7 +22,7 @@ class StoredMessages:
     ) -> None:
         messages = tuple(messages)
         self._plain = frozenset(message for message in messages if not PLACE.search(message))
-        # For each message: alternating pieces of text and names of placeholders.
+        # Each message as alternating pieces of text and names of placeholders.
         self._pieces = [(PLACE.split(message), message) for message in messages if message not in self._plain]
         self._shown = shown or {}
 
@@ -42,9 +39,9 @@ class StoredMessages:
 
 
 def _values(pieces: Sequence[str], text: str) -> dict[str, str]:
-    """The values between `pieces` in this text, none of them empty; {} if it is another message.
+    """The non-empty values between `pieces` in this text; {} if it is another message.
 
-    In one pass, unlike an expression: the text may have a foreign file's name in it.
+    Takes linear time, unlike a regular expression, because the text may contain any file name.
     """
     begin, end = len(pieces[0]), len(text) - len(pieces[-1])
     if not (text.startswith(pieces[0]) and text.endswith(pieces[-1])):
@@ -61,7 +58,7 @@ def _values(pieces: Sequence[str], text: str) -> dict[str, str]:
 
 
 def localized(text: str) -> str:
-    """“1,204” as the language groups it; any other text as it is."""
+    """A number such as “1,204” with the language's separators; any other text unchanged."""
     if not NUMBER.fullmatch(text):
         return text
     plain = text.replace(",", "")

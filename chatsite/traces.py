@@ -1,7 +1,7 @@
-"""Traces for OpenTelemetry and faults for Sentry.
+"""Traces for OpenTelemetry and errors for Sentry.
 
-Their packages must be installed and configured. A trace has the request, its search, the answer (by the
-conventions for generative AI) and the reading of a document, and no content of users.
+Their packages must be installed and configured. Spans describe requests, searches, answers (with
+OpenTelemetry's conventions for generative AI) and the reading of documents. They contain no content of users.
 """
 
 import contextvars
@@ -58,7 +58,7 @@ def stop() -> None:
 def request(scope: Mapping[str, Any]) -> Iterator[dict[str, Value | None]]:
     """The span of a request or socket, a child of the caller's (`traceparent`).
 
-    The block fills in the yielded object: `name`, and attributes; those that are None are omitted.
+    The block sets `name` and other attributes of the yielded object; attributes that are None are omitted.
     """
     attributes: dict[str, Value | None] = {}
     if not settings.TRACES_ENDPOINT:
@@ -77,9 +77,9 @@ def request(scope: Mapping[str, Any]) -> Iterator[dict[str, Value | None]]:
 
 
 def record(name: str, seconds: float, **attributes: Value | None) -> None:
-    """Record a span of that many seconds that ends now, as a child of the request's.
+    """Record a span of this many seconds that ends now, as a child of the request's span.
 
-    `__` in a name becomes a dot.
+    `__` in the name of an attribute becomes a dot.
     """
     if not settings.TRACES_ENDPOINT:
         return
@@ -90,7 +90,7 @@ def record(name: str, seconds: float, **attributes: Value | None) -> None:
 
 
 def only_trace() -> contextvars.Context:
-    """A new context for a task with only the current trace."""
+    """A new context for a task, which contains only the current trace."""
     fresh = contextvars.Context()
     if settings.TRACES_ENDPOINT:
         fresh.run(context.attach, context.get_current())
@@ -106,7 +106,7 @@ def _describe(span: "trace.Span", attributes: Mapping[str, Value | None]) -> Non
 
 
 def without_words(event: Any, hint: Mapping[str, Any]) -> Any:
-    """An error report without users' content: URL, headers, body, account."""
+    """Remove users' content from an error report: URL, headers, body, account."""
     for member in ("request", "user", "breadcrumbs"):
         event.pop(member, None)
     return event

@@ -1,4 +1,1 @@
-"""Starting and stopping the site.
-
-This includes its address, its database, its static files, and its processes.
-"""
+"""Starts and stops the site: its address, database, static files and processes."""

@@ -28,8 +28,8 @@ def take(host: str, port: int) -> socket.socket:
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # The kernel drops a connection, with its buffers, if the client reads nothing for this long. The
-        # server could not do this itself: when it closes a connection, it waits until the buffer is sent.
+        # The kernel drops a connection and its buffers if the client reads nothing for this long. The server
+        # cannot do this itself, because closing a connection waits until the buffer has been sent.
         if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
             milliseconds = int(settings.READER_SECONDS * 1000)
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)

@@ -60,7 +60,7 @@ def start_lock(parameters: Mapping[str, Any]) -> Iterator[None]:
             try:
                 session.execute("CREATE EXTENSION IF NOT EXISTS vector")
             except psycopg.errors.UniqueViolation:
-                pass  # another start created it at the same time
+                pass  # another process created it at the same time
             except psycopg.Error:
                 raise StartRefused(
                     "pgvector is not enabled in this database, and its role may not enable it:"
@@ -75,7 +75,7 @@ def migrate() -> None:
     try:
         if unapplied_migrations():
             with connection.cursor() as cursor:
-                # The time limits of requests are too short to migrate a large table.
+                # No time limits: those of requests are too short for migrating a large table.
                 cursor.execute("SET statement_timeout = 0; SET lock_timeout = 0")
             call_command("migrate", interactive=False, verbosity=0)
     except (DatabaseError, psycopg.Error) as error:

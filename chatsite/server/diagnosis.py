@@ -1,4 +1,4 @@
-"""Finds problems of a site and says in plain words what to do about each. Read-only."""
+"""Finds problems of a site, and says in plain words what to do about each. Changes nothing."""
 
 import json
 import os
@@ -35,7 +35,7 @@ MIN_OPEN_FILES = 4_096
 MAX_CLOCK_SECONDS = 5.0
 OLD_JOB_SECONDS = 1_800
 OLD_BACKUP = timedelta(days=8)
-LOOKED_AT = 500  # newest documents whose files are checked
+LOOKED_AT = 500  # number of newest documents whose files are checked
 MODEL_SECONDS = 5.0
 OPENAI = "https://api.openai.com/v1"
 WORKERS = "SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat > now() - interval '1 minute'"
@@ -145,10 +145,7 @@ def _of_folders() -> Iterator[Finding]:
 
 
 def _of_model() -> Iterator[Finding]:
-    """Findings on the model's server.
-
-    It must respond and accept the key when its models are listed.
-    """
+    """Findings about the model's server, which must respond and accept the key when listing models."""
     if not settings.CHAT_MODEL:
         yield note(gettext("No language model is connected: answers are quotations (CHAT_MODEL)."))
         return
@@ -164,7 +161,7 @@ def _of_model() -> Iterator[Finding]:
         return
     try:
         known = [str(each["id"]) for each in answer.json()["data"]]
-    except (ValueError, LookupError, TypeError):  # the server's list of models has another form
+    except (ValueError, LookupError, TypeError):  # the server's list of models has an unknown format
         known = []
     if answer.status_code in {401, 403}:
         yield wrong(
@@ -186,10 +183,7 @@ def _of_model() -> Iterator[Finding]:
 
 
 def note_backup(made: datetime, place: object) -> None:
-    """Record a backup for the finding about the last backup.
-
-    Errors, such as a full disk, are ignored.
-    """
+    """Record a backup, for the finding about the last backup. Ignores errors, such as a full disk."""
     try:
         remembered = json.dumps({"made_at": made.isoformat(), "file": str(place)})
         (settings.DATA_DIR / "last_backup.json").write_text(remembered)

@@ -1,15 +1,15 @@
-"""Ctrl-C and SIGTERM, noticed from the first line of a command on.
+"""Handles Ctrl-C and SIGTERM from the first line of a command.
 
-While a command loads, the signals are only recorded; they are handled even if the shell started the command
-with SIGINT ignored. After `arm`, a signal raises KeyboardInterrupt, which ends a command through its
-`finally` blocks. During an import, Python would turn the exception into other errors, so it is raised after
-the import, or at a second signal. Long loops call `check` in case the exception was swallowed.
+While a command loads, signals are only recorded, even if the shell started the command with SIGINT ignored.
+After `arm`, a signal raises KeyboardInterrupt, which ends a command through its `finally` blocks. During an
+import, Python would turn the exception into other errors, so it is raised after the import, or at a second
+signal. Long loops call `check` in case the exception was swallowed.
 """
 
 import signal
 from types import FrameType
 
-AGAIN_SECONDS = 0.02  # between two checks whether the import has ended
+AGAIN_SECONDS = 0.02  # pause between two checks whether the import has ended
 
 
 class Interrupt:
@@ -23,17 +23,17 @@ class Interrupt:
             signal.signal(number, self._note)
 
     def arm(self) -> None:
-        """Raise KeyboardInterrupt at signals from now on, and at once if a signal has come before."""
+        """Raise KeyboardInterrupt for signals from now on, and at once if a signal was recorded."""
         self._armed = True
         self.check()
 
     def disarm(self) -> None:
-        """Only record signals again: after the command, a late alarm would kill the process."""
+        """Only record signals again, because a late timer signal after the command would kill the process."""
         self._armed = False
         signal.setitimer(signal.ITIMER_REAL, 0)
 
     def check(self) -> None:
-        """Raises KeyboardInterrupt if a signal has come."""
+        """Raise KeyboardInterrupt if a signal was recorded."""
         if self._seen:
             raise KeyboardInterrupt
 

@@ -1,7 +1,4 @@
-"""The web process's work besides requests.
-
-It does housekeeping while it runs, and shuts down in order.
-"""
+"""What a web process does besides serving requests: housekeeping, and an orderly shutdown."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -26,8 +23,8 @@ async def lifespan(
 ) -> None:
     """The ASGI lifespan protocol.
 
-    Puts the function `end` into the lifespan state, for a server that announces its shutdown. It lets answers
-    be written for some seconds, then stores unfinished ones as interrupted and sends that end to their
+    Puts the function `end` into the lifespan state, which the server calls before it shuts down. `end` gives
+    running answers some seconds, then stores unfinished ones as interrupted and reports this to their
     readers.
     """
 

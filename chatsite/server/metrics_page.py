@@ -22,7 +22,7 @@ from chatsite import metrics
 from chatsite.db.threads import in_database_within_budget
 from chatsite.http.loopback import is_proxied
 
-DATABASE_SECONDS = 2.0  # time after which the page omits the metrics of the database
+DATABASE_SECONDS = 2.0  # if the database takes longer, the page omits its metrics
 JOBS = """
     SELECT coalesce(sum((status = 'todo')::int), 0), coalesce(sum((status = 'doing')::int), 0),
            coalesce(sum((status = 'failed')::int), 0)
@@ -48,7 +48,7 @@ LEASES = """
 
 
 def start(kind: str) -> metrics.Recorder | None:
-    """Start writing this process's metrics; None if the settings let nobody read them."""
+    """Start writing this process's metrics; None if the settings allow nobody to read them."""
     if not settings.METRICS:
         return None
     recorder = metrics.Recorder(folder(), kind)
@@ -57,7 +57,7 @@ def start(kind: str) -> metrics.Recorder | None:
 
 
 def folder() -> Path:
-    """Where the processes of this machine write their metrics."""
+    """The folder in which the processes of this machine write their metrics."""
     path: Path = settings.DATA_DIR / "metrics"
     return path
 
@@ -66,7 +66,7 @@ def folder() -> Path:
 @require_safe
 @never_cache
 async def page(request: HttpRequest) -> HttpResponse:
-    """The metrics of all processes of this machine, and those of the database."""
+    """The metrics of all processes of this machine, and those from the database."""
     if not may_read(request):
         raise Http404
 
@@ -80,7 +80,7 @@ async def page(request: HttpRequest) -> HttpResponse:
 
 
 def may_read(request: HttpRequest) -> bool:
-    """Whether the caller has the token, or calls from one of the addresses without a proxy."""
+    """Whether the caller has the token, or has one of the addresses and uses no proxy."""
     scheme, _, presented = request.headers.get("Authorization", "").partition(" ")
     if settings.METRICS_TOKEN and scheme.lower() == "bearer":
         return hmac.compare_digest(presented.strip().encode(), settings.METRICS_TOKEN.encode())
@@ -94,7 +94,7 @@ def may_read(request: HttpRequest) -> bool:
 
 
 async def _stored() -> metrics.Snapshot:
-    """The metrics that the database provides; if it does not respond, a metric says so."""
+    """The metrics from the database; a metric reports if the database does not respond."""
     started = time.monotonic()
     try:
         found = await asyncio.wait_for(in_database_within_budget(stored_numbers), DATABASE_SECONDS)

@@ -1,8 +1,8 @@
 """Checks the database URLs.
 
 They must lead to PostgreSQL itself, or to a pooler that the site supports. PgBouncer in transaction mode runs
-each transaction in any of its server sessions. A client's settings, advisory locks and LISTEN then silently
-apply to another client. The site works behind such a pooler if DATABASE_DIRECT_URL leads past the pooler;
+each transaction in any of its server sessions. Settings, advisory locks and LISTEN of one client then
+silently apply to others. The site works with such a pooler if DATABASE_DIRECT_URL bypasses the pooler;
 otherwise the start is refused.
 """
 
@@ -37,7 +37,7 @@ class Probe(Session):
 
 
 def check_sessions() -> None:
-    """Raise StartRefused if a pooler would mix up settings, locks or notifications."""
+    """Raise StartRefused if a pooler would mix up settings, locks or notifications of clients."""
     usual, direct = environment.database_url(POOLED), environment.database_url(DIRECT)
     if usual and not direct:
         if problem := _fault_of_sessions(usual, POOLED):
@@ -71,12 +71,12 @@ def _fault_of_sessions(parameters: Mapping[str, Any], name: str) -> str:
 
 
 def _is_shared(first: Probe, second: Probe, token: str) -> bool:
-    """Whether two clients share one server session, or one client gets several."""
+    """Whether two clients share one server session, or one client gets several of them."""
     first.execute(SET_PROBE, [token])
     own = first.execute(GET_PROBE).fetchone()
     for _ in range(ROUNDS):
-        # A pooler gives a new transaction the session that was returned last: the second client's transaction
-        # gets that of the first client, which must then get another one.
+        # A pooler gives a new transaction the session that was returned last. The second client's transaction
+        # therefore gets the first client's session, and the first client must then get another one.
         second.execute("BEGIN")
         other = second.execute(GET_PROBE).fetchone()
         if other is None or other[1] == token or first.execute(GET_PROBE).fetchone() != own:
@@ -86,10 +86,7 @@ def _is_shared(first: Probe, second: Probe, token: str) -> bool:
 
 
 def _check_pooled(pooled: Mapping[str, Any], direct: Mapping[str, Any]) -> None:
-    """Raise StartRefused if DATABASE_URL is unsuitable.
-
-    It is if it leads to another database, or if transactions do not work there.
-    """
+    """Raise StartRefused if DATABASE_URL leads to another database, or if transactions fail there."""
     with _connect(pooled, POOLED) as session, _connect(direct, DIRECT) as own:
         try:
             with session.transaction():

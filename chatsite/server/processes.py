@@ -1,6 +1,6 @@
 """The processes of a running site.
 
-They are started together, restarted after a crash, and stopped together.
+This module starts them together, restarts them after a crash, and stops them together.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from chatsite.server.embedded_postgres import Cluster
 from .interrupt import interrupt
 from .refusal import StartRefused
 
-# Python threads run one at a time, so a heap for each of them would only fragment memory.
+# Two malloc arenas: Python threads run one at a time, so an arena for each would only fragment memory.
 ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
 STOP_SECONDS = 4  # in addition to the grace period of running answers
 STEADY_SECONDS = 30  # a process that crashes after living this long is restarted at once
@@ -42,8 +42,8 @@ def report(line: str) -> None:
 class Child:
     """One process of the site.
 
-    `module` is run with `--parent` and `arguments`. If it `serves`, it also gets `--serving`, a descriptor to
-    which it writes as soon as it accepts requests.
+    `module` is run with `--parent` and `arguments`. If it `serves`, it also gets `--serving` with a
+    descriptor, to which it writes as soon as it accepts requests.
     """
 
     title: str
@@ -78,7 +78,7 @@ class Child:
         self.started_at = time.monotonic()
 
     def ended(self) -> int | None:
-        """The exit status of a process that has ended since the last call."""
+        """The exit status of the process if it has ended since the last call."""
         status = self.process.poll() if self.process else None
         if status is not None:
             self.process = None
@@ -88,7 +88,7 @@ class Child:
         return status
 
     def listen(self) -> None:
-        """Read the descriptor `reports`, and note that the process accepts requests."""
+        """Read the descriptor `reports`, and note when the process accepts requests."""
         self.serving = bool(os.read(self.reports, 1))
         self._stop_listening()
 
@@ -118,7 +118,7 @@ class Children:
     def wait(self, seconds: float) -> list[tuple[Child, int]]:
         """Wait until a process ends or the time is over.
 
-        Returns ended processes with their exit status. Raises KeyboardInterrupt after a signal.
+        Returns the ended processes with their exit status. Raises KeyboardInterrupt after a signal.
         """
         interrupt.check()
         descriptors = [child.pidfd for child in self.children if child.process]
@@ -149,7 +149,7 @@ class Children:
                     child.start()
 
     def all_crash(self) -> bool:
-        """Whether no process serves, and each process that should serve has failed more than once."""
+        """Whether no process serves requests, and each one that should has crashed more than once."""
         servers = [child for child in self.children if child.serves]
         return bool(servers) and all(child.failures > 1 and not child.serving for child in servers)
 
@@ -216,7 +216,10 @@ class DatabaseSupervisor:
         self._seen_dead = False
 
     def check(self) -> None:
-        """Restart the server if two checks in a row find it dead: one may meet a deliberate restart."""
+        """Restart the server if two checks in a row find it dead:
+
+        a single one may coincide with a restart.
+        """
         if self._cluster is None or self._cluster.alive():
             self._seen_dead = False
         elif not self._seen_dead:

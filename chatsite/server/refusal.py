@@ -1,4 +1,4 @@
-"""The exception for a start that fails for a reason the operator can fix."""
+"""The exception for a failed start whose cause the operator can fix."""
 
 
 class StartRefused(Exception):

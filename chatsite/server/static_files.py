@@ -19,7 +19,7 @@ def collect() -> None:
     try:
         root.mkdir(parents=True, exist_ok=True)
         with (root / ".sources").open("a+") as mark:
-            os.fchmod(mark.fileno(), 0o600)  # no other account may hold the lock
+            os.fchmod(mark.fileno(), 0o600)  # other accounts must not be able to hold the lock
             fcntl.flock(mark, fcntl.LOCK_EX)
             mark.seek(0)
             if mark.read() == wanted:

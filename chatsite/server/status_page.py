@@ -1,7 +1,4 @@
-"""The status page of the admin.
-
-It shows the site's state without Prometheus or a terminal.
-"""
+"""The status page of the admin: the state of the site, without Prometheus or a terminal."""
 
 from collections.abc import Iterator
 
@@ -20,7 +17,7 @@ from .diagnosis import findings
 from .product_version import product_version
 
 Row = tuple[str, str]
-# Names of servers by their labels in the metrics; all other labels are names of language models.
+# Display names of servers by their labels in the metrics; all other labels are names of language models.
 SERVERS = {
     "database": pgettext_lazy("server", "database"),
     "embedding": pgettext_lazy("server", "embedding model"),
@@ -28,7 +25,7 @@ SERVERS = {
 
 
 def status(request: HttpRequest, context: dict[str, object]) -> TemplateResponse:
-    """Problems and current load of the site. Read-only, and without requests to other servers."""
+    """Problems and current load of the site. Changes nothing, and makes no requests to other servers."""
     if not (isinstance(request.user, User) and request.user.is_superuser):
         raise PermissionDenied
     found = [*findings(ask_model=False)]

@@ -23,7 +23,7 @@ TASKS = Path("/proc/self/task")  # on Linux: the threads of this process
 
 @contextmanager
 def watched(seconds: float) -> Iterator[None]:
-    """Log a warning with the stack if the running loop is blocked for longer. 0 turns this off."""
+    """Log a warning with the stack if the running loop is blocked for longer; 0 disables this."""
     if not seconds:
         yield
         return
@@ -44,7 +44,8 @@ class Watchdog:
         self._interval = seconds / 4
         self._thread = threading.get_ident()
         self._rounds = 0
-        self._waited: dict[str, int] = {}  # nanoseconds that each thread, even an ended one, waited for a CPU
+        # Nanoseconds that each thread, including ended ones, waited for a CPU.
+        self._waited: dict[str, int] = {}
         self._over = threading.Event()
 
     def start(self) -> None:
@@ -65,7 +66,7 @@ class Watchdog:
         worked = time.process_time()
         while not self._over.wait(self._interval):
             now = self._now()
-            # A call that holds the interpreter's lock delays this thread too, but that shows as CPU time.
+            # A call that holds the interpreter's lock also delays this thread, but uses CPU time meanwhile.
             delay = now - before - self._interval
             cpu_time = time.process_time() - worked - self._interval
             since += max(0.0, delay - max(0.0, cpu_time))
@@ -77,11 +78,11 @@ class Watchdog:
                 logger.warning(BLOCKED, now - since, self._stack())
 
     def _now(self) -> float:
-        """Monotonic seconds, less those in which a thread of the process waited for a CPU.
+        """Monotonic seconds, minus the time during which a thread of the process waited for a CPU.
 
-        Every thread counts, because a waiting one may hold the interpreter's lock.
+        Every thread counts, because the waiting one may hold the interpreter's lock.
         """
-        now = time.monotonic()  # first, so that the time of reading the files does not count
+        now = time.monotonic()  # taken first, so that reading the files does not count
         own = str(threading.get_native_id())
         for file in TASKS.glob("*/schedstat"):
             if file.parent.name == own:

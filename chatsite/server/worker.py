@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-gc.disable()  # until everything is loaded: collections would scan all loaded modules again and again
+gc.disable()  # off until everything is loaded: collections would scan all loaded modules again and again
 
 # isort: split
 
@@ -20,7 +20,8 @@ from chatsite.db.threads import (  # noqa: E402
 )
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
-read_everything_by_default()  # before the settings, which choose the database connection by it
+# Before the settings are loaded, which choose the database connection accordingly.
+read_everything_by_default()
 django.setup(set_prefix=False)
 
 from django.db import DatabaseError  # noqa: E402
@@ -41,7 +42,7 @@ from .lifeline import exit_with_parent  # noqa: E402
 QUEUES = (
     (fair_queue.QUEUE, 1),
     (side_jobs.QUEUE, 2),
-)  # queues, with the number of concurrent jobs of each
+)  # each queue with its number of concurrent jobs
 GRACE_SECONDS = 2  # at SIGTERM, time after which unfinished documents return to the queue
 
 
@@ -52,7 +53,7 @@ def main() -> None:
     parser.add_argument("--parent", type=int, required=True)
     exit_with_parent(parser.parse_args().parent)
     try:
-        recover_stalled_jobs()  # jobs of workers that were killed
+        recover_stalled_jobs()  # requeue jobs of workers that were killed
         release_connection()
         recorder = metrics_page.start("worker")
         traces.start("worker")
@@ -92,10 +93,10 @@ async def work() -> None:
             for task in beside:
                 task.cancel()
             for worker in workers:
-                worker.cancel()  # finishes its current jobs and takes no others
+                worker.cancel()  # it finishes its current jobs and takes no new ones
             _, unfinished = await asyncio.wait(workers, timeout=GRACE_SECONDS)
             if unfinished:
-                # A document is being read: PostgreSQL rolls back, and another worker takes the job.
+                # If a document is still being read, PostgreSQL rolls back, and another worker takes the job.
                 try:
                     await asyncio.wait_for(requeue_active_jobs(), GRACE_SECONDS)
                 finally:

@@ -1,4 +1,4 @@
-"""How many conversations cite a document."""
+"""A template tag for how many conversations cite a document."""
 
 from django import template
 from django.db.models import Func, JSONField
@@ -9,8 +9,8 @@ from ingestion.models import Document
 
 register = template.Library()
 
-MIN_COUNTED = 3  # a smaller number would tell the document's owner about individuals
-MAX_COUNTED = 1_000  # counting goes no further
+MIN_COUNTED = 3  # a smaller number would reveal something about individuals to the document's owner
+MAX_COUNTED = 1_000  # counting stops here
 
 
 @register.simple_tag

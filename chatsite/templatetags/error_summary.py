@@ -1,4 +1,4 @@
-"""The list of all errors at the top of a page of the admin, each with a link to its field."""
+"""A list of all errors for the top of an admin page, each with a link to its field."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Problem:
 
 @register.inclusion_tag("admin/error_summary.html", takes_context=True)
 def error_summary(context: template.Context) -> dict[str, list[Problem]]:
-    """The errors of every form that the page was given."""
+    """The errors of all forms in the page's context."""
     return {"problems": [problem for form in _forms(context) for problem in problems_of(form)]}
 
 
@@ -41,17 +41,14 @@ def problems_of(form: "BaseForm | BaseFormSet[Any]") -> list[Problem]:
         return []
     found = [Problem(str(text)) for text in form.non_field_errors()]
     for field in form:
-        # Groups of fields, such as a choice of buttons or a day and a time, have no id of their own.
+        # Groups of inputs, such as radio buttons or date and time, have no id.
         target = field.id_for_label or f"{field.auto_id}_0"
         found += [Problem(str(text), str(field.label).rstrip(":"), target) for text in field.errors]
     return found
 
 
 def _forms(context: template.Context) -> "Iterator[BaseForm | BaseFormSet[Any]]":
-    """The forms in the context.
-
-    They are found by the names that Django's admin and our views use.
-    """
+    """The forms in the context, by the names that Django's admin and our views use."""
     given = [context.get(name) for name in ("adminform", "form", "forms", "inline_admin_formsets")]
     given.append(getattr(context.get("cl"), "formset", None))
     seen = set()

@@ -1,4 +1,4 @@
-"""Text in pieces, some of them marked, as HTML without white space between them."""
+"""Renders pieces of text, some of them marked, as HTML without white space between them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol
@@ -27,7 +27,7 @@ def with_marks(pieces: Iterable[MarkedPiece]) -> SafeString:
 
 @register.filter(is_safe=True)
 def with_anchor(marked: SafeString) -> SafeString:
-    """HTML of `with_marks` with an id at the first mark, which links without JavaScript jump to."""
+    """HTML of `with_marks` with an id at the first mark, for links without JavaScript."""
     return mark_safe(marked.replace("<mark>", '<mark id="marked">', 1))  # noqa: S308
 
 
@@ -35,7 +35,7 @@ def with_anchor(marked: SafeString) -> SafeString:
 def with_hits(pieces: Sequence[tuple[str, bool, int]], current: int) -> SafeString:
     """The pieces of a passage with its hits (see ingestion.portal.finding.numbered).
 
-    The first piece of each hit has an anchor with the hit's number; `current` is the one that was jumped to.
+    The first piece of each hit has an anchor with the hit's number; `current` is the selected hit.
     """
     parts: list[str] = []
     anchored = None

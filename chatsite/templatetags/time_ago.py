@@ -1,4 +1,4 @@
-"""How long ago something was, in words."""
+"""A template filter for how long ago something was, in words."""
 
 from datetime import datetime, timedelta
 

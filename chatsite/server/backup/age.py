@@ -1,8 +1,9 @@
 """Encryption with a passphrase in the format of age.
 
-This is age-encryption.org/v1, which `age -d` reads, too. A header contains the file key, encrypted by scrypt.
-It is followed by chunks of 64 KB, each authenticated with its number and whether it is the last, so that
-changed, missing or truncated chunks are detected.
+The format is age-encryption.org/v1, so `age -d` can decrypt the file. A header contains the file key,
+encrypted with a key that scrypt derives from the passphrase. Chunks of 64 KB follow, each authenticated
+together with its number and a flag for the last one, so that changed, missing or truncated chunks are
+detected.
 """
 
 import base64
@@ -18,7 +19,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 MAGIC = b"age-encryption.org/v1\n"
-WORK_FACTOR = 18  # of scrypt, as a power of two; takes about a second and 256 MB
+WORK_FACTOR = 18  # scrypt's work factor, as a power of two; takes about a second and 256 MB
 MAX_WORK_FACTOR = 20
 PIECE_BYTES = 65_536
 TAG_BYTES = 16
@@ -57,7 +58,7 @@ class Writer:
 
     def write(self, data: bytes) -> int:
         self._held += data
-        while len(self._held) > PIECE_BYTES:  # a chunk is kept until more follows: it may be the last one
+        while len(self._held) > PIECE_BYTES:  # keep a chunk until more data follows: it may be the last one
             self._put(bytes(self._held[:PIECE_BYTES]), last=False)
             del self._held[:PIECE_BYTES]
         return len(data)

@@ -30,8 +30,8 @@ else:
     FAULTS = (BotoCoreError, ClientError)
 
 SCHEME = "s3://"
-PART_BYTES = 32_000_000  # of an upload, held in memory; all but the last part have the same size
-MAX_PARTS = 10_000  # of an upload, defined by the protocol
+PART_BYTES = 32_000_000  # size of a part, which is held in memory; all but the last part have the same size
+MAX_PARTS = 10_000  # parts of an upload, limited by the protocol
 BUFFER_BYTES = 1_000_000
 MISSING = frozenset({"404", "NoSuchKey", "NotFound"})
 REASONS = {
@@ -70,7 +70,7 @@ class BucketObject:
         return self._address
 
     def exists(self) -> bool:
-        """Whether the object exists; False if the credentials allow only writing."""
+        """Whether the object exists; False if the credentials only allow writing."""
         try:
             self._head()
         except FileNotFoundError:

@@ -40,7 +40,7 @@ class BadBackup(Exception):
 
 
 class Source(Protocol):
-    """The place from which an archive is read: a path, or an object in a bucket."""
+    """The location of an archive to read: a path, or an object in a bucket."""
 
     def open(self, mode: Literal["rb"], /) -> IO[bytes]: ...
 
@@ -94,7 +94,7 @@ def written(target: Path | BucketObject, passphrase: str) -> Iterator[Archive]:
 
 
 def place(words: str) -> Path | BucketObject:
-    """The path or the object in a bucket that `words` name.
+    """The location for `words`: a path, or an object in a bucket.
 
     Raises CommandError for a bucket without a key.
     """
@@ -102,7 +102,7 @@ def place(words: str) -> Path | BucketObject:
 
 
 def read_passphrase(path: Path | None) -> str:
-    """The first line of the file; empty without a file. Raises CommandError.
+    """The first line of the file, or an empty text if no file is given. Raises CommandError.
 
     The passphrase comes from a file, because other users can often see arguments and environment variables.
     """
@@ -140,7 +140,7 @@ def is_encrypted(source: Source) -> bool:
 
 @contextmanager
 def members(source: Source, passphrase: str) -> Iterator[Iterator[tuple[str, IO[bytes]]]]:
-    """The members of an archive in order; read each before taking the next. Raises BadBackup."""
+    """The members of an archive in order. Read each one before requesting the next. Raises BadBackup."""
     with source.open("rb") as file:
         try:
             plain: Any = age.Reader(file, passphrase) if passphrase else file
@@ -163,7 +163,7 @@ def _named(tar: tarfile.TarFile) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def checked(source: Source, passphrase: str) -> dict[str, Any]:
-    """The archive's description, after all checksums were verified. Raises BadBackup."""
+    """Verify all checksums; returns the archive's description. Raises BadBackup."""
     found: dict[str, str] = {}
     head: dict[str, Any] | None = None
     expected: dict[str, str] | None = None

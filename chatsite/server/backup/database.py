@@ -27,9 +27,9 @@ from chatsite.db.dropping import drop_database
 from chatsite.server import database_setup
 
 Program = Literal["pg_dump", "pg_restore", "psql"]
-PART_BYTES = 16_000_000  # of the dump in each member of the archive
-# Settings of every session here. The last ones determine the text form of a row, the first one which rows are
-# visible.
+PART_BYTES = 16_000_000  # bytes of the dump in each member of the archive
+# Settings of every session in this module. The first one makes all rows visible; the last ones determine the
+# text form of a row.
 SETTINGS = {
     "chatsite.reader": "everything",
     "row_security": "on",
@@ -64,7 +64,8 @@ IS_EMPTY = """
           AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = class.oid AND deptype = 'e')
     )
 """
-# A column may have the name of a variable, such as FOUND, which exists in every block: the column is meant.
+# A column may have the same name as a variable, such as FOUND, which exists in every block; the name then
+# means the column.
 CHECK = """
 DO $chatsite$
 #variable_conflict use_column
@@ -86,7 +87,7 @@ ABANDONED = """
       AND NOT EXISTS (SELECT FROM pg_stat_activity AS session WHERE session.datid = pg_database.oid)
 """
 FAULT = re.compile(r"(?:ERROR|FATAL|error|fatal): +(.*)")
-# A command in scripts of newer programs that older servers do not know.
+# A command that newer programs write into scripts and older servers do not know.
 UNKNOWN_BEFORE_17 = re.compile(rb"^SET transaction_timeout = \w+;\n", re.MULTILINE)
 
 Session = psycopg.Connection[tuple[Any, ...]]
@@ -122,10 +123,7 @@ def connect(database: str = "") -> Session:
 
 @contextmanager
 def snapshot(session: Session) -> Iterator[str]:
-    """Let the session see one state of the database within the block.
-
-    Yields the name of this snapshot.
-    """
+    """Let the session see one snapshot of the database within the block; yields its name."""
     session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     try:
         row = session.execute("SELECT pg_export_snapshot()").fetchone()
@@ -136,7 +134,7 @@ def snapshot(session: Session) -> Iterator[str]:
 
 
 def tables(session: Session) -> dict[str, Table]:
-    """All tables by name, with row counts and checksums that do not depend on the rows' order."""
+    """All tables by name, with row counts and checksums that are independent of the order of rows."""
     found = {}
     for name, columns in session.execute(COLUMNS).fetchall():
         row = session.execute(_sum(name, columns)).fetchone()
@@ -235,10 +233,7 @@ def restore(parts: Iterable[bytes], expected: Mapping[str, Table], database: str
 
 
 class _Feeder(threading.Thread):
-    """A thread that writes the parts of a dump into a pipe.
-
-    Another thread reads the output.
-    """
+    """A thread that writes the parts of a dump into a pipe, while another thread reads the output."""
 
     def __init__(self, target: IO[bytes], parts: Iterable[bytes]) -> None:
         super().__init__(daemon=True)
@@ -247,7 +242,7 @@ class _Feeder(threading.Thread):
 
     def run(self) -> None:
         try:
-            with contextlib.suppress(BrokenPipeError):  # the reader of the pipe reports the reason
+            with contextlib.suppress(BrokenPipeError):  # the program at the other end reports the reason
                 for part in self._parts:
                     self._target.write(part)
         except BaseException as error:
@@ -265,9 +260,9 @@ class _Feeder(threading.Thread):
 class _Program:
     """A running PostgreSQL program, as a context manager.
 
-    It is terminated if the block fails, else awaited. If the program failed, raises CommandError with `words`
-    and the program's reason. The password is passed in the environment, because all users of the machine can
-    see arguments.
+    It is terminated if the block fails, else awaited. Raises CommandError with `words` and the program's
+    message if the program failed. The password is passed in the environment, because all users of the machine
+    can see arguments.
     """
 
     def __init__(
@@ -303,7 +298,8 @@ class _Program:
             if kind is None:
                 self.demand_success()
         finally:
-            self._process.kill()  # before its input is closed: an incomplete script must not be committed
+            # Kill it before its input is closed: an incomplete script must not be committed.
+            self._process.kill()
             self._process.wait()
             self._listener.join()
             for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):

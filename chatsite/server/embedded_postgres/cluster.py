@@ -42,7 +42,8 @@ timezone = 'UTC'
 """
 
 
-# Password authentication over the socket only: nothing listens on TCP, and no rule would admit anybody there.
+# Allow only password authentication over the socket. The server does not listen on TCP, and no rule here
+# would admit anybody there.
 ACCESS = """
 local all all scram-sha-256
 host all all all reject
@@ -81,7 +82,7 @@ class Cluster:
         self._prepare_directory()
         try:
             with self._exclusively():
-                # Set before anything else, so that `stop` ends the server if the rest is interrupted.
+                # Set this first, so that `stop` ends the server if the rest is interrupted.
                 self._membership = paths.open_lock(self.data / "postgres.users")
                 fcntl.flock(self._membership, fcntl.LOCK_SH)
                 if not (self.directory / "PG_VERSION").exists():
@@ -116,7 +117,7 @@ class Cluster:
                     self._control("stop", "-m", "fast")
 
     def alive(self) -> bool:
-        """Whether the server's main process lives; cheap enough to call every second."""
+        """Whether the server's main process is running; cheap enough to call every second."""
         process = self._process_id()
         with contextlib.suppress(OSError):
             status = Path(f"/proc/{process}/stat").read_text()
@@ -124,18 +125,19 @@ class Cluster:
         return False
 
     def restart(self) -> bool:
-        """Start the server again after a crash. Returns whether it lives now."""
+        """Start the server again after a crash. Returns whether it is running now."""
         with self._exclusively():
             with contextlib.suppress(ChildProcessError):
-                os.waitpid(self._process_id(), os.WNOHANG)  # in a container this process may be its parent
-            # A failure is ignored and the caller tries again: old server processes may still be ending.
+                # In a container, this process may have become its parent.
+                os.waitpid(self._process_id(), os.WNOHANG)
+            # Ignore a failure, because the caller tries again: old server processes may still be ending.
             with contextlib.suppress(OSError, subprocess.CalledProcessError, EmbeddedDatabaseError):
                 if not self._running():
                     self._control("start", "-l", str(self.log), "-t", str(START_SECONDS))
         return self.alive()
 
     def _process_id(self) -> int:
-        """The id of the server's main process; an id that no process can have if it is unknown."""
+        """The id of the server's main process; if unknown, an id that no process can have."""
         try:
             return int((self.directory / "postmaster.pid").read_text().partition("\n")[0])
         except (OSError, ValueError):
@@ -155,7 +157,7 @@ class Cluster:
     def _check_way(self, account: pwd.struct_passwd) -> None:
         """Check that the server's account can enter its folders.
 
-        Only the mode of the data directory is changed.
+        Changes only the mode of the data directory.
         """
         mode = self.data.stat().st_mode
         if not mode & 0o001:
@@ -246,8 +248,8 @@ class Cluster:
                         sql.Identifier(paths.ROLE), sql.Literal(self._passwords()[paths.ROLE])
                     )
                 )
-            # The extension also goes into the template database, because the site's role may not create
-            # extensions, but creates test databases.
+            # Also create the extension in the template database: the site's role creates test databases, but
+            # may not create extensions.
             with psycopg.connect(**{**parameters, "dbname": "template1"}, autocommit=True) as template:  # type: ignore[arg-type]
                 template.execute("CREATE EXTENSION IF NOT EXISTS vector")
             connection.execute(
@@ -269,7 +271,8 @@ class Cluster:
                     sql.Identifier(paths.ROLE), sql.Literal(passwords[paths.ROLE])
                 )
             )
-        self._write_passwords(passwords)  # last: if this is interrupted, the next start repeats all steps
+        # Done last, so that the next start repeats all steps after an interruption.
+        self._write_passwords(passwords)
 
     def _passwords(self) -> dict[str, str]:
         lines = paths.password_file(self.data).read_text().splitlines()
@@ -300,7 +303,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def _password_on_descriptor(password: str) -> Iterator[int]:
-    """An unnamed open file with the password, so that it is never visible on disk."""
+    """An unnamed open file that contains the password, so that the password has no path on disk."""
     descriptor = os.memfd_create("password", 0)
     try:
         os.write(descriptor, password.encode() + b"\n")

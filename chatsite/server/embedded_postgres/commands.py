@@ -18,7 +18,7 @@ from .cluster import (
 DATABASE_FREE = frozenset(
     {"help", "--help", "-h", "version", "--version", "check", "collectstatic", "findstatic", "diffsettings",
      "makemessages", "compilemessages", "startapp", "startproject", "spectacular",
-     "config", "up"}  # `up` starts the database itself, after it has its port
+     "config", "up"}  # `up` starts the database itself, after binding its port
 )  # fmt: skip
 
 
@@ -36,8 +36,8 @@ def data_directory() -> Path:
 def running(data: Path) -> Iterator[Cluster]:
     """Run the embedded PostgreSQL of a data directory within the block.
 
-    Raises EmbeddedDatabaseError. When the block ends, even by an interrupt during the start, the server is
-    stopped unless another process uses it.
+    Raises EmbeddedDatabaseError. At the end of the block, even after an interrupt during the start, the
+    server is stopped unless another process uses it.
     """
     cluster = Cluster(data)
     try:
@@ -64,9 +64,9 @@ def database_for(arguments: Sequence[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Ignore Ctrl-C and SIGTERM here and in child processes.
+    """Ignore Ctrl-C and SIGTERM here and in child processes:
 
-    A second one would leave the server running.
+    a second signal would leave the server running.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,6 +1,7 @@
 """Paths of the embedded database and its secrets in the data directory.
 
-Paths are computed without access to the disk, so that settings can name the socket before the server runs.
+Paths are computed without reading the disk, so that the settings can contain the socket's path before the
+server runs.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ from typing import IO
 SERVER_ACCOUNT = "nobody"  # runs PostgreSQL if the site is started by root
 DATABASE = ROLE = "chatsite"
 PORT = 5432  # only part of the socket's name; nothing listens on TCP
-SOCKET_PATH_LIMIT = 100  # bytes; the kernel takes 107
+SOCKET_PATH_LIMIT = 100  # bytes; the kernel accepts 107
 
 
 def cluster_directory(data: Path) -> Path:
@@ -30,7 +31,7 @@ def password_file(data: Path) -> Path:
 
 
 def socket_directory(data: Path) -> Path:
-    """The directory of the socket: the cluster's own, or a short one if that path is too long."""
+    """The directory of the socket: inside the cluster, or a short path if that one is too long."""
     directory = cluster_directory(data)
     if len(os.fsencode(directory / f".s.PGSQL.{PORT}")) <= SOCKET_PATH_LIMIT:
         return directory
@@ -39,10 +40,7 @@ def socket_directory(data: Path) -> Path:
 
 
 def open_lock(path: Path) -> IO[bytes]:
-    """Open a lock file that no other account may open.
-
-    Another account could keep it locked.
-    """
+    """Open a lock file that other accounts cannot open: they could keep it locked."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     if os.fstat(descriptor).st_mode & 0o077:
         os.fchmod(descriptor, 0o600)
@@ -50,19 +48,13 @@ def open_lock(path: Path) -> IO[bytes]:
 
 
 def is_private(folder: Path, accounts: Collection[int]) -> bool:
-    """Whether this is a folder of one of the accounts, closed to others.
-
-    A link does not count.
-    """
+    """Whether this is a folder that belongs to one of the accounts and is closed to others; not a link."""
     status = folder.lstat()
     return stat.S_ISDIR(status.st_mode) and status.st_uid in accounts and not status.st_mode & 0o077
 
 
 def server_account_name() -> str:
-    """The account that PostgreSQL runs as, since it refuses to run as root.
-
-    Empty if it has no name.
-    """
+    """The name of the account that PostgreSQL runs as, since it refuses root; empty without a name."""
     try:
         return SERVER_ACCOUNT if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
@@ -70,7 +62,7 @@ def server_account_name() -> str:
 
 
 def connection_parameters(data: Path, role: str = ROLE, database: str = DATABASE) -> dict[str, str | int]:
-    """libpq parameters of the embedded database, whether it runs or not."""
+    """libpq parameters of the embedded database, whether or not it is running."""
     # Do not connect, or send a password, to another account's process on the socket's path.
     peer: dict[str, str | int] = {"requirepeer": name} if (name := server_account_name()) else {}
     return peer | {
@@ -80,7 +72,7 @@ def connection_parameters(data: Path, role: str = ROLE, database: str = DATABASE
         "host": str(socket_directory(data)),
         "port": PORT,
         "passfile": str(password_file(data)),
-        "password": "",  # set, because the variable PGPASSWORD would take precedence over the password file
+        "password": "",  # empty, because the variable PGPASSWORD would take precedence over the password file
     }
 
 
@@ -96,10 +88,10 @@ def write_secret(path: Path, text: str) -> None:
 
 
 def secret_key(data: Path) -> str:
-    """The site's signing key, made once and kept in the data directory.
+    """The site's signing key, created once and stored in the data directory.
 
-    If the directory is not writable the key lasts as long as the process: commands that need no data
-    (`check`, `makemigrations`) still work, and `up` reports such a directory.
+    If the directory is not writable, the key only lasts as long as the process, so that commands without data
+    (`check`, `makemigrations`) still work; `up` reports such a directory.
     """
     path = data / "secret_key"
     with contextlib.suppress(OSError):

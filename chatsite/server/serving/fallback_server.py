@@ -12,13 +12,13 @@ from chatsite.http import error_pages
 from chatsite.server.address import BACKLOG
 
 WORDS = "The site is starting again. Try again in a few seconds."
-READ_SECONDS = 2.0  # for a request's head; a client that sends none gets the response after this time
+READ_SECONDS = 2.0  # time to read a request's head; after that, the response is sent anyway
 MAX_HEAD_BYTES = 65_536
-MAX_CALLERS = 500  # callers whose requests are read at the same time; others get the response at once
+MAX_CALLERS = 500  # how many requests are read at the same time; other callers get the response at once
 
 
 class FallbackServer:
-    """Accepts connections from the site's socket, in a thread of the supervising process."""
+    """Accepts connections on the site's socket, in a thread of the supervising process."""
 
     def __init__(self, listener: socket.socket, retry_after: Callable[[], int]) -> None:
         self._listener = listener
@@ -52,8 +52,8 @@ class FallbackServer:
     async def _serve(self, over: asyncio.Event) -> None:
         """Accept connections until `over`, then finish those that were accepted.
 
-        `asyncio.start_server` is not used: if it accepts a connection just before the server is closed, the
-        connection stays open without a response.
+        `asyncio.start_server` is not used, because a connection that it accepts just before the server is
+        closed stays open without a response.
         """
         loop = asyncio.get_running_loop()
         with self._listener.dup() as listener:

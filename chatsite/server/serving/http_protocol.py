@@ -1,7 +1,7 @@
 """uvicorn's HTTP protocol, with limits on connections, heads and bodies.
 
-Like uvicorn_server, this module depends on undocumented parts of uvicorn and httptools. The test
-test_uvicorn_server names each of them, and fails when one changes.
+Like uvicorn_server, this module depends on undocumented parts of uvicorn and httptools. test_uvicorn_server
+fails if one of these changes.
 """
 
 import asyncio
@@ -21,27 +21,27 @@ from chatsite import metrics
 from chatsite.http.address_limit import GONE_KEY
 
 MAX_HEAD_BYTES = 65_536  # request line and headers
-# Headers that Django parses on the event loop, some of them in more than linear time.
+# Limits for headers that Django parses on the event loop, some of them in more than linear time.
 MAX_HEADER_BYTES = {b"cookie": 16_384, b"content-type": 1_024, b"accept": 4_096, b"accept-language": 4_096}
-MAX_UPGRADE_LINE_BYTES = 8_000  # the parser of WebSocket handshakes gives up at longer lines
+MAX_UPGRADE_LINE_BYTES = 8_000  # the parser of WebSocket handshakes fails at longer lines
 BODY_PIECE_BYTES = 4_096  # the parser gets a body in pieces of this size
 HEAD_SECONDS = 10.0  # from the first to the last byte of a head
 SILENT_SECONDS = 30.0  # from the connection to the first byte of a request
-BODY_BYTES_PER_SECOND = 500  # slowest pace of a body, on average over any BODY_SECONDS
+BODY_BYTES_PER_SECOND = 500  # slowest accepted rate of a body, averaged over any BODY_SECONDS
 BODY_SECONDS = 30.0
-PACE_SECONDS = 10.0  # between two checks of a body's pace
+PACE_SECONDS = 10.0  # pause between two checks of a body's rate
 # A chunked body may have this many bytes of framing (sizes, extensions, trailers), plus FRAMING_RATIO bytes
 # for each byte of the body, which is enough for chunks of six bytes on average.
 MAX_FRAMING_BYTES = 65_536
 FRAMING_RATIO = 1
-# A piece of a body with more chunks than this is followed by a wait, because each chunk costs a call of the
+# After a piece of a body with more chunks than this, parsing pauses, because each chunk costs a call of the
 # parser.
 MAX_CHUNKS = 40
-CHUNKS_PER_SECOND = 100_000  # in such pieces, for all connections together
-TURN_SECONDS = 10.0  # longest wait after such a piece; a connection that would wait longer is closed
+CHUNKS_PER_SECOND = 100_000  # limit for chunks in such pieces, for all connections together
+TURN_SECONDS = 10.0  # longest pause after such a piece; a connection that would have to wait longer is closed
 # Time for which a refused caller's data is still read, because an immediate reset would discard the response.
 LINGER_SECONDS = 1.0
-SPARE_FILES = 128  # descriptors kept for other purposes than callers: database, files, listeners
+SPARE_FILES = 128  # descriptors reserved for everything but client connections: database, files, listeners
 HALF_CLOSED_PROBE_SECONDS = 15
 
 REFUSALS = {
@@ -81,13 +81,13 @@ class LimitedProtocol(HttpToolsProtocol):
     """HTTP on one connection, with limits on the time and size of each part.
 
     One timer limits the time in each state of the connection: waiting for a request, reading a head, reading
-    a body, closing. Received data does not extend that time. A second timer drops clients that read too
+    a body, closing. Received data does not restart that timer. A second timer drops clients that read too
     slowly.
     """
 
     flow: "PausedFlowControl"
     silent: dict["LimitedProtocol", None] = {}  # connections without any request so far, oldest first
-    next_turn = 0.0  # when the next connection may go on after a piece with many chunks
+    next_turn = 0.0  # when the next connection may continue after a piece with many chunks
     accept_more: Callable[[], object] | None = None  # called after a connection was accepted
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -98,15 +98,15 @@ class LimitedProtocol(HttpToolsProtocol):
         self._malformed = False  # whether the parser failed, and would fail again with further data
         self._heads = 0  # heads that began in the current piece
         self._head_bytes = self._fields_bytes = 0
-        self._header_bytes: Counter[bytes] = Counter()  # of the headers in MAX_HEADER_BYTES
+        self._header_bytes: Counter[bytes] = Counter()  # sizes of the headers in MAX_HEADER_BYTES
         self._longest_line = 0
         self._wire_bytes = self._body_bytes = 0  # bytes of the body: as received, and without framing
-        self._body_credit = 0.0  # bytes by which the body may fall behind the required pace
+        self._body_credit = 0.0  # bytes by which the body may fall behind the required rate
         self._body_seen = 0
         self._body_looked = 0.0
         self._cycles: list[Any] = []  # requests that are running, or waiting for an earlier one
-        # Bytes received while a request waits for an earlier one or for its turn, and the offset of the first
-        # byte that is not parsed yet: with an offset, the bytes need not be copied for each request.
+        # Bytes that were received while a request waits for an earlier one or for its turn, and the offset of
+        # the first unparsed byte. With an offset, the bytes need not be copied for each request.
         self._unread, self._unread_from = b"", 0
         self._chunks = 0  # chunks of the body in the current piece
         self._turn: asyncio.TimerHandle | None = None
@@ -144,11 +144,11 @@ class LimitedProtocol(HttpToolsProtocol):
         """Keep a half-closed connection open until all complete requests are answered.
 
         A caller that has closed both directions looks the same at first; a failed write or TCP keep-alive
-        shows the difference.
+        reveals the difference.
         """
         if self._refused or self._in_body or self.cycle is None or self.cycle.response_complete:
             return False
-        self.cycle.keep_alive = False  # concerns the newest request: those before it are answered first
+        self.cycle.keep_alive = False  # applies to the newest request; earlier ones are answered first
         caller = self.transport.get_extra_info("socket")
         if caller is not None and caller.family in (socket.AF_INET, socket.AF_INET6):
             caller.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -179,8 +179,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def _parse(self, data: bytes, start: int) -> None:
         """Feed the parser piece by piece.
 
-        The rest stays unread while one request waits behind another. Pieces make sure that an oversized head
-        is refused early, and that one connection cannot queue thousands of pipelined requests.
+        The rest stays unparsed while one request waits behind another. Because of the pieces, an oversized
+        head is refused early, and one connection cannot queue thousands of pipelined requests.
         """
         while start < len(data) and not self.pipeline and self._turn is None:
             end = self._piece_end(data, start)
@@ -190,7 +190,7 @@ class LimitedProtocol(HttpToolsProtocol):
             start = end
             if self._upgraded or self._refused:
                 return
-            if self.transport.is_closing():  # it was not HTTP
+            if self.transport.is_closing():  # the data was not HTTP
                 self._limit(settings.READER_SECONDS, self.transport.abort)
                 return
             self._count(len(piece), in_head, in_body)
@@ -202,7 +202,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.flow.pause_reading()
 
     def _await_turn(self) -> None:
-        """Stop parsing for a while, so that all connections together keep to CHUNKS_PER_SECOND."""
+        """Pause parsing, so that all connections together do not exceed CHUNKS_PER_SECOND."""
         now = self.loop.time()
         if self.next_turn - now > TURN_SECONDS:
             self._end()
@@ -227,7 +227,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def _piece_end(self, data: bytes, start: int) -> int:
         """The end of the next piece.
 
-        A piece is a head, or a part of a body that is too short to contain many requests.
+        A piece is a head, or a part of a body that is short enough not to contain many requests.
         """
         if self._in_body:
             return min(start + BODY_PIECE_BYTES, len(data))
@@ -249,7 +249,7 @@ class LimitedProtocol(HttpToolsProtocol):
                 self._end()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse a request that the parser could not read, in the form of all refusals."""
+        """Refuse a request that could not be parsed, with the same response as other refusals."""
         self._malformed = True
         if self._refused:
             return
@@ -271,7 +271,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._stalled = None
 
     def end_slow_body(self) -> None:
-        """Refuse the request whose body is still arriving, because the process ends."""
+        """Refuse a request whose body is still arriving, because the process is ending."""
         cycle = self.cycle
         if not self._in_body or self._refused or self._upgraded or cycle is None or cycle.response_started:
             return
@@ -301,7 +301,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head:  # otherwise a trailer, which must not become a header of the running request
+        if self._in_head:  # otherwise it is a trailer, which must not become a header of the running request
             self._fields_bytes += len(name) + len(value) + 4
             self._longest_line = max(self._longest_line, len(name) + len(value) + 4)
             if (known := name.lower()) in MAX_HEADER_BYTES:
@@ -317,7 +317,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(431)
             return
         encodings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]
-        if encodings not in ([], [b"chunked"]):  # the parser takes “gzip, chunked” for “chunked”
+        if encodings not in ([], [b"chunked"]):  # the parser treats “gzip, chunked” like “chunked”
             self._refuse(501)
             return
         self._body_credit = BODY_BYTES_PER_SECOND * BODY_SECONDS
@@ -352,9 +352,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             self._limit(settings.READER_SECONDS, self.transport.abort)
         elif self.cycle.response_complete and not self._in_head:
-            self._limit(
-                self.timeout_keep_alive, self._end
-            )  # even while a body is still arriving that nobody reads
+            self._limit(self.timeout_keep_alive, self._end)  # even while an unread body is still arriving
 
     # --- limits ---
 
@@ -378,10 +376,10 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refuse(408)
 
     def _body_is_due(self) -> None:
-        """Keep reading while the body arrives fast enough, or the site itself has paused reading.
+        """Continue if the body arrives fast enough, or if the site itself has paused reading.
 
-        A fast beginning counts for at most BODY_SECONDS; otherwise the rest of a long body could arrive very
-        slowly for days.
+        A fast beginning earns credit for at most BODY_SECONDS; otherwise the rest of a long body could arrive
+        very slowly for days.
         """
         now, arrived = self.loop.time(), self._body_bytes - self._body_seen
         if not self.flow.read_paused:
@@ -398,7 +396,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refused = True
         metrics.CONNECTIONS_ENDED.add(str(status))
         if self.cycle is not None and not self.cycle.response_complete:
-            self._end()  # an answer to an earlier request is being sent
+            self._end()  # a response to an earlier request is being sent
             return
         self._write_refusal(status, REFUSALS[status][1])
         self._limit(LINGER_SECONDS, self._end)
@@ -413,7 +411,7 @@ class LimitedProtocol(HttpToolsProtocol):
         )
 
     def _end(self) -> None:
-        """Close the connection; abort it if the client does not read what is still to be sent."""
+        """Close the connection; abort it if the client does not read the remaining data."""
         self.silent.pop(self, None)
         self._limit(settings.READER_SECONDS, self.transport.abort)
         self.transport.close()

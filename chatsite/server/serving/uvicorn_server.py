@@ -1,7 +1,7 @@
-"""uvicorn's server, with an end in two steps.
+"""uvicorn's server, with a shutdown in two steps.
 
 Only this module, http_protocol and websocket_protocol depend on undocumented parts of uvicorn and httptools.
-The test test_uvicorn_server names each of them, and fails when one changes.
+test_uvicorn_server fails if one of these changes.
 """
 
 import asyncio
@@ -16,17 +16,19 @@ from django.conf import settings
 
 from .http_protocol import LimitedProtocol
 
-# Connections accepted together. More would leave too few to other processes that share the listeners.
+# How many connections are accepted together. More would leave too few to other processes that share the
+# listeners.
 ACCEPTED_AT_ONCE = 32
-LAST_REQUEST_SECONDS = 0.5  # at shutdown: how long idle connections stay open for a request on its way
+# At shutdown, how long idle connections stay open for a request that is on its way.
+LAST_REQUEST_SECONDS = 0.5
 BODIES_SECONDS = 3.0  # at shutdown, how long bodies may take to arrive completely
 READERS_SECONDS = 2.0  # at shutdown, how long readers may take to receive the end of an interrupted answer
 
 
 class Server(uvicorn.Server):
-    """Shuts down in two steps.
+    """Shuts down in two steps:
 
-    It first ends the answers, so that readers get their ends, and then the connections.
+    it ends the answers, so that readers are notified, and then the connections.
     """
 
     def __init__(self, config: uvicorn.Config, started: Callable[[], object]) -> None:
@@ -64,7 +66,7 @@ class Server(uvicorn.Server):
     def _at_work(self) -> bool:
         """Whether anything is still running.
 
-        A closing socket does not count, because its page may be suspended.
+        A closing WebSocket does not count: its page may be suspended.
         """
         connections = self.server_state.connections
         return bool(self.server_state.tasks) or not all(
@@ -72,7 +74,7 @@ class Server(uvicorn.Server):
         )
 
     async def _stop_accepting(self, sockets: Sequence[socket.socket]) -> None:
-        """Accept the waiting connections before closing the listeners: the kernel would reset them."""
+        """Accept waiting connections before closing the listeners: the kernel would reset them."""
         self._listening = ()
         waiting = []  # connections that the kernel has established but nobody has accepted
         for listening in sockets:
@@ -91,8 +93,8 @@ class Server(uvicorn.Server):
     def _accept(self) -> None:
         """Accept up to ACCEPTED_AT_ONCE of the connections that wait.
 
-        uvloop accepts only one connection in each round of the event loop. Under load a round takes a tenth
-        of a second, and the last of 300 callers waited half a minute before their request was read.
+        uvloop accepts only one connection in each iteration of the event loop. Under load, an iteration takes
+        a tenth of a second, and the last of 300 callers waited half a minute until the request was read.
         """
         self._accepting = None
         loop = asyncio.get_running_loop()

@@ -17,13 +17,14 @@ from .uvicorn_server import Server
 from .websocket_protocol import LimitedWebSocketProtocol
 
 WEBSOCKET_MESSAGE_BYTES = 1_000_000
-# Thresholds of the garbage collector; Python's defaults are 700, 10 and 10. If the first threshold is 10,000,
-# those of the older generations must be lower: with 10 and 10, a million objects of garbage could accumulate.
+# Thresholds of the garbage collector; Python's defaults are 700, 10 and 10. With a first threshold of 10,000,
+# the other two must be lower than 10: otherwise a million garbage objects could accumulate.
 GARBAGE_THRESHOLDS = (10_000, 5, 2)
-# A computing thread hands the interpreter to a waiting thread after this time; Python's default is 0.005. At
-# each of its dozens of queries, a request waits this long for each thread that renders a long conversation.
+# After this time, a computing thread yields the interpreter to a waiting thread; Python's default is 0.005.
+# At each of its dozens of queries, a request waits this long for each thread that renders a long
+# conversation.
 SWITCH_SECONDS = 0.0005
-CUT_SECONDS = 1  # after the grace period, time for clients that read nothing
+CUT_SECONDS = 1  # after the grace period, how long to wait for clients that read nothing
 
 
 def main() -> None:
@@ -36,11 +37,11 @@ def main() -> None:
     )
     options = parser.parse_args()
     exit_with_parent(options.parent)
-    gc.disable()  # while modules are loaded: collections would take a fourth of that time
+    gc.disable()  # off while modules are loaded: collections would take a fourth of that time
     raise_file_limit()
     sys.setswitchinterval(SWITCH_SECONDS)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
-    # Numerical libraries use one thread: a question is little work, and more threads would cost more time.
+    # Let numerical libraries use one thread: a question is little work, and more threads would slow it down.
     for name in ("OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     config = uvicorn.Config(
@@ -60,14 +61,16 @@ def main() -> None:
         forwarded_allow_ips=settings.TRUSTED_PROXIES,
         timeout_graceful_shutdown=CUT_SECONDS,
     )
-    # Loaded while the parent still starts the database, which halves the time to the first answer.
+    # Loaded while the parent is still starting the database, which halves the time to the first response.
     config.load()
-    # Exempt everything loaded so far from collection: scanning it takes 5 % of the time of an answer.
+    # Exempt everything loaded so far from garbage collection: scanning it would take 5 % of the time of an
+    # answer.
     gc.freeze()
     gc.set_threshold(*GARBAGE_THRESHOLDS)
     gc.enable()
     os.read(options.gate, 1)
-    # uvicorn's `fd` option would take the descriptor for a Unix socket, and so leave Nagle's delay on.
+    # uvicorn's `fd` option would treat the descriptor as a Unix socket, and therefore not turn off Nagle's
+    # algorithm.
     server = Server(config, started=lambda: os.write(options.serving, b"1"))
     server.run(sockets=[socket.socket(fileno=options.socket)])
 

@@ -1,8 +1,8 @@
 """uvicorn's WebSocket protocol, with a limit on the frames of each connection.
 
-Messages are counted by their consumers, but pings, pongs and parts of messages never reach a consumer: one
-connection could send so many of them that the event loop did nothing else. Like uvicorn_server, this module
-depends on undocumented parts of uvicorn and websockets, which test_uvicorn_server names.
+Consumers count messages, but pings, pongs and fragments never reach a consumer: one connection could keep the
+event loop busy with them. Like uvicorn_server, this module depends on undocumented parts of uvicorn and
+websockets; test_uvicorn_server fails if one of these changes.
 """
 
 import logging
@@ -13,7 +13,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 logger = logging.getLogger(__name__)
 
-# Within PERIOD a page sends a few messages, and a browser may send a long one in dozens of frames.
+# A page sends a few messages within PERIOD; a browser may split a long one into dozens of frames.
 MAX_FRAMES = 300
 PERIOD = 10.0  # seconds
 PIECE_BYTES = 4_096  # the parser gets data in pieces of this size, which have at most 682 frames
@@ -32,7 +32,8 @@ class LimitedWebSocketProtocol(WebSocketsSansIOProtocol):
     async def send(self, message: Mapping[str, Any]) -> None:
         """Send a message; a refusal (`websocket.http.response.…`) also ends the handshake.
 
-        Otherwise uvicorn would treat the handshake as unfinished, log an error, and also send a 500.
+        Without the latter, uvicorn would treat the handshake as unfinished, log an error, and send another
+        response, a 500.
         """
         await super().send(message)  # type: ignore[arg-type]
         if message["type"] == "websocket.http.response.body" and not message.get("more_body"):

@@ -81,12 +81,17 @@ def drawn(*streams, meaning="", bookmarks=(), producer=""):
     return _with_references(objects, "/Root 1 0 R/Info 7 0 R")
 
 
-def tagged(*pages, lefts=(50, 200, 350)):
-    """A PDF with one tagged table over several pages.
+def tagged(*pages, lefts=(50, 200, 350), split=False):
+    """A PDF with one tagged table over several pages, or with a table on each page if `split`.
 
     A page has {row: [(tag, column, text)]}, and a row may be on several pages. The tag is "TH" or "TD", or ""
     for text outside of the table; the lines of a text are below each other.
     """
+    if split:
+        pages = [
+            {1000 * index + number: cells for number, cells in rows.items()}
+            for index, rows in enumerate(pages)
+        ]
     objects = {
         1: b"<</Type/Catalog/Pages 2 0 R/MarkInfo<</Marked true>>/StructTreeRoot 5 0 R>>",
         3: b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>",
@@ -125,16 +130,21 @@ def tagged(*pages, lefts=(50, 200, 350)):
     for key, (tag, contents) in kids.items():
         body = f"<</Type/StructElem/S/{tag}/P {row_object[key[0]]} 0 R/K[{' '.join(contents)}]>>"
         objects[cell_object[key]] = body.encode()
+    rows_of = {}  # by the object of the table
     for number in numbers:
+        index = number // 1000 if split else 0
+        table = max(cell_object.values()) + index if index else 6
+        rows_of.setdefault(table, []).append(f"{row_object[number]} 0 R")
         cells = " ".join(f"{cell_object[key]} 0 R" for key in sorted(kids) if key[0] == number)
-        objects[row_object[number]] = f"<</Type/StructElem/S/TR/P 6 0 R/K[{cells}]>>".encode()
-    rows = " ".join(f"{row_object[number]} 0 R" for number in numbers)
-    objects[6] = f"<</Type/StructElem/S/Table/P 5 0 R/K[{rows}]>>".encode()
+        objects[row_object[number]] = f"<</Type/StructElem/S/TR/P {table} 0 R/K[{cells}]>>".encode()
+    for table, rows in rows_of.items():
+        objects[table] = f"<</Type/StructElem/S/Table/P 5 0 R/K[{' '.join(rows)}]>>".encode()
     marked = (
         f"{index} [{' '.join(f'{cell_object[key]} 0 R' for key in keys)}]"
         for index, keys in enumerate(parents)
     )
-    objects[5] = f"<</Type/StructTreeRoot/K 6 0 R/ParentTree<</Nums[{' '.join(marked)}]>>>>".encode()
+    roots = " ".join(f"{table} 0 R" for table in rows_of)
+    objects[5] = f"<</Type/StructTreeRoot/K[{roots}]/ParentTree<</Nums[{' '.join(marked)}]>>>>".encode()
     pages_of = " ".join(f"{10 + 2 * index} 0 R" for index in range(len(pages)))
     objects[2] = f"<</Type/Pages/Kids[{pages_of}]/Count {len(pages)}>>".encode()
     return _with_references(objects, "/Root 1 0 R")

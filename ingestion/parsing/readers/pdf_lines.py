@@ -40,6 +40,8 @@ EDGE_LINES = 2  # lines at the top and at the bottom that may be running titles 
 BREAK = "\U000f00ad"
 BROKEN_LINE = re.compile(r"[\x02\ufffe\xad](?=\s*\Z)|(?<=\w)[\x02\ufffe](?=\w)")
 BROKEN_WORD = re.compile(rf"\b(\w++){BREAK}(?=(\w++))")
+MARKER = re.compile(r"(?:[•◦▪‣●○■]|\(?\d{1,2}[.)]|[a-z][.)])\Z")  # of a list item
+MARKER_DISTANCE = 5  # greatest distance of a marker from its text, in em
 COMPOUND = re.compile(r"\b\w++-\w++")
 
 
@@ -49,7 +51,7 @@ class Line:
 
     `whole` is a row of a table or recognised text: never a heading, never joined with its neighbours. `level`
     is that of the bookmark that points to the line; the size is 0 for a line that only the bookmark provides.
-    `left` is its left edge, in points.
+    `left` is its left edge, and `baseline` the height of its baseline, in points.
     """
 
     text: str
@@ -58,6 +60,7 @@ class Line:
     whole: bool = False
     level: int | None = None
     left: float | None = None
+    baseline: float | None = None
 
     def outranks(self, other: "Line") -> bool:
         """Whether this heading ranks above another: bookmarks above lines that look like headings."""
@@ -106,14 +109,19 @@ def lines_of(page: pypdfium2.PdfPage, above: Table | None = None) -> PageLines:
             with_tables.append(line)
         if table is not None and id(table) not in read:
             is_first = not read and (table.numbers or len(with_tables) <= EDGE_LINES)
+            if above and len(with_tables) > EDGE_LINES:
+                above = replace(above, ends_page=False)  # text is between them
             last = above.continued_by(table) if above and is_first else table
             if above and is_first and (parts := above.completed_by(last)):
                 completed, last = parts
             read[id(table)] = last
             with_tables += [Line(row, line.size, whole=True) for _, row in last.numbered_lines()]
+    with_tables = _with_markers(with_tables)
     ends_with_it = (
         last and last.cells and (last.numbers or any(line.whole for line in with_tables[-EDGE_LINES - 1 :]))
     )
+    if last and any(line.whole for line in with_tables[-EDGE_LINES - 1 :]):
+        last = replace(last, ends_page=True)
     return PageLines(with_tables, last if ends_with_it else None, completed)
 
 
@@ -217,7 +225,8 @@ def _lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, Li
             matrix = pdfium.FS_MATRIX()
             if pdfium.FPDFText_GetMatrix(textpage.raw, first, matrix):
                 size *= math.hypot(matrix.c, matrix.d)
-            yield start, Line(line, round(size, 1), bold, left=_left(textpage, first))
+            left, baseline = _left(textpage, first), _baseline(textpage, first)
+            yield start, Line(line, round(size, 1), bold, left=left, baseline=baseline)
 
 
 def _character(textpage: pypdfium2.PdfTextPage, place: int) -> int:
@@ -233,6 +242,38 @@ def _left(textpage: pypdfium2.PdfTextPage, position: int) -> float | None:
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     found = pdfium.FPDFText_GetCharBox(textpage.raw, position, left, right, bottom, top)
     return left.value if found else None
+
+
+def _baseline(textpage: pypdfium2.PdfTextPage, position: int) -> float | None:
+    across, up = ctypes.c_double(), ctypes.c_double()
+    return up.value if pdfium.FPDFText_GetCharOrigin(textpage.raw, position, across, up) else None
+
+
+def _with_markers(lines: list[Line]) -> list[Line]:
+    """The lines, with markers of list items that are lines of their own before their items.
+
+    Some programs draw the markers of a page after its text.
+    """
+    markers = {place for place, line in enumerate(lines) if not line.whole and MARKER.match(line.text)}
+    if not markers:
+        return lines
+    at_height: dict[int, list[tuple[float, int]]] = {}  # left edges and places of other lines
+    for place, line in enumerate(lines):
+        if line.left is not None and line.baseline is not None and not line.whole:
+            at_height.setdefault(round(line.baseline), []).append((line.left, place))
+    marked: dict[int, Line] = {}
+    joined = set()
+    for place in sorted(markers):
+        left, baseline = lines[place].left, lines[place].baseline
+        if left is None or baseline is None:
+            continue
+        near = range(round(baseline) - 1, round(baseline) + 2)
+        beside = [each for height in near for each in at_height.get(height, ()) if each[0] > left]
+        start, item = min(beside, default=(0.0, place))
+        if item not in marked and item not in markers and start - left < MARKER_DISTANCE * lines[item].size:
+            marked[item] = replace(lines[item], text=f"{lines[place].text} {lines[item].text}", left=left)
+            joined.add(place)
+    return [marked.get(place, line) for place, line in enumerate(lines) if place not in joined]
 
 
 def _gap(textpage: pypdfium2.PdfTextPage, lines: list[tuple[int, Line]]) -> Iterator[bool]:
@@ -315,7 +356,7 @@ SHORT_LINE = 40  # characters; a shorter line is never joined with the next
 HYPHENATED_SHARE = 0.03  # of the lines, if words are broken: fewer end with a hyphen of their own
 MAX_MARKS = 100  # bookmarks on a page
 MARKED_LINES = 3  # lines in the title of a bookmark
-BULLET = re.compile(r"^(?:[•◦▪‣–*-]|\(?\d{1,2}[.)]|[a-z]\))\s")
+BULLET = re.compile(r"^(?:[•◦▪‣●○■–*-]|\(?\d{1,2}[.)]|[a-z]\))\s")
 ITEM_NUMBER = re.compile(r"^\(?(\d{1,2})[.)]\s")
 SENTENCE_ENDS = ".!?:;"
 INDENT = 3.0  # points: the lines of a list item begin farther to the right than its marker

@@ -75,6 +75,7 @@ class Table:
     are the numbers of the lines of text in the table, `gutters` the white space between columns. `above` has
     the header rows of the table that this one continues, if any. A table known by its tags has the `numbers`
     of its rows, and the `count` of all on any page; it has the `extents` of its columns instead of gutters.
+    `has_names` says whether tags name columns or rows, `ends_page` whether no text follows on the page.
     """
 
     cells: list[list[list[Word]]]
@@ -85,6 +86,8 @@ class Table:
     numbers: Sequence[int] = ()
     count: int = 0
     extents: Mapping[int, Span] = field(default_factory=dict)
+    has_names: bool = False
+    ends_page: bool = False
 
     @property
     def rows(self) -> list[list[str]]:
@@ -108,7 +111,8 @@ class Table:
         """
         header, rows = self.header, other.rows
         if other.numbers:
-            return replace(other, named=True, above=header) if self.goes_on_in(other) and header else other
+            goes_on = self.goes_on_in(other) or self.is_split_before(other)
+            return replace(other, named=True, above=header) if goes_on and header else other
         if not header or list(header) == rows[: len(header)] or len(self.gutters) != len(other.gutters):
             return other
         if not all(
@@ -136,12 +140,33 @@ class Table:
         """Whether the other part of the same tagged table begins after its header."""
         return self.is_same(other) and other.numbers[0] >= self.numbers[-1] > 0
 
+    def is_split_before(self, other: "Table") -> bool:
+        """Whether the other is the rest of this table, although its tags call it a table of its own.
+
+        Some programs begin a new table on each page, without names. `other` begins its page.
+        """
+        if not (self.ends_page and self.has_names and other.numbers) or other.has_names or other.numbers[0]:
+            return False
+        both = self.extents.keys() & other.extents.keys()
+        if len(self.cells[0]) != len(other.cells[0]) or not both:
+            return False
+        return all(
+            self.extents[column][0] < other.extents[column][1]
+            and other.extents[column][0] < self.extents[column][1]
+            for column in both
+        )
+
     def completed_by(self, other: "Table") -> "tuple[Table, Table] | None":
         """Both tables, the last row of this one completed by the first of `other`.
 
         None if `other` does not begin with the rest of that row. The second table may then have no rows.
         """
-        if not self.is_same(other):
+        if other.above and self.is_split_before(other):
+            # A row without its first cell is the rest of the last one.
+            if other.cells[0][0]:
+                return None
+            other = replace(other, numbers=[self.numbers[-1], *other.numbers[1:]])
+        elif not self.is_same(other):
             return None
         number = self.numbers[-1]
         place = next((place for place, other_number in enumerate(other.numbers) if other_number == number), 0)

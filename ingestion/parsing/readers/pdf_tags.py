@@ -240,7 +240,16 @@ def _table(tagged: TaggedTable, words: dict[int, list[Word]]) -> Table | None:
     else:
         named = not numbers[0] and is_named(cells[first:])
     lines = frozenset(word.line for row in cells for cell in row for word in cell)
-    return Table(cells, named, lines, [], numbers=tuple(numbers), count=tagged.count, extents=tagged.extents)
+    return Table(
+        cells,
+        named,
+        lines,
+        [],
+        numbers=tuple(numbers),
+        count=tagged.count,
+        extents=tagged.extents,
+        has_names=named_columns,
+    )
 
 
 class _TagReader:

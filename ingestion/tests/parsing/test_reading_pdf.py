@@ -49,6 +49,13 @@ class PdfTests(SimpleTestCase):
             self.sections(lines(*[("F1", 11, item) for item in items])), [("", "\n".join(items))]
         )
 
+    def test_markers_that_are_drawn_after_the_text_are_before_their_items(self):
+        placed = [(50, 780, "Bring these:"), (70, 760, "A towel"), (70, 740, "A tent"), (50, 720, "Thanks.")]
+        placed += [(55, 760, "1."), (55, 740, "2."), (500, 720, "3.")]
+        page = "".join(f"BT /F1 11 Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET\n" for x, y, text in placed)
+        text = self.sections(page)[0][1]
+        self.assertEqual(text.split("\n")[:4], ["Bring these:", "1. A towel", "2. A tent", "Thanks."])
+
     def test_the_paragraph_after_a_list_is_not_part_of_its_last_item(self):
         def page(left):
             placed = [

@@ -58,6 +58,18 @@ class TaggedTablesTests(SimpleTestCase):
         found = self.pages({0: NAMES, 1: ROWS[1]}, alike | {2: ROWS[2]})
         self.assertEqual(found[1], ["Situation What follows", LINES[1]])
 
+    def test_a_table_of_its_own_on_the_next_page_may_be_the_rest(self):
+        rest = {0: [("TD", 1, "See Section 3.")], 1: ROWS[2]}
+        whole = f"{LINES[0]} See Section 3."
+        for after, lines in (({}, [LINES[1]]), ({2: [("TD", 0, "Loss"), ("TD", 1, "None")]}, None)):
+            pages = self.pages({0: NAMES, 1: ROWS[1]}, rest | after, split=True)
+            self.assertEqual(pages[0], [whole])
+            self.assertEqual(pages[1], lines or [LINES[1], "Situation: Loss; What happens: None"])
+        between = {2: [("", 0, f"{place}. Further text") for place in range(1)], 3: [("", 0, "and more")]}
+        between |= {4: [("", 0, "and this.")], 5: ROWS[2]}
+        text = " ".join(self.pages({0: NAMES, 1: ROWS[1]}, between, split=True)[1])
+        self.assertNotIn("Situation:", text)
+
     def test_a_cell_is_below_its_name_although_empty_cells_have_no_tags(self):
         names = [("TH", 0, "Rule"), ("TH", 1, "Level 1"), ("TH", 2, "Level 2")]
         page = {0: names, 1: [("TD", 0, "Log in"), ("TD", 2, "yes")], 2: [("TD", 1, "yes"), ("TD", 2, "no")]}

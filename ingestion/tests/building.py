@@ -81,8 +81,10 @@ def drawn(*streams, meaning="", bookmarks=(), producer=""):
     return _with_references(objects, "/Root 1 0 R/Info 7 0 R")
 
 
-def tagged(*pages, lefts=(50, 200, 350), split=False):
+def tagged(*pages, lefts=(50, 200, 350), split=False, background=False):
     """A PDF with one tagged table over several pages, or with a table on each page if `split`.
+
+    With `background`, the table and its first row have contents of their own, as browsers write them.
 
     A page has {row: [(tag, column, text)]}, and a row may be on several pages. The tag is "TH" or "TD", or ""
     for text outside of the table; the lines of a text are below each other.
@@ -118,6 +120,10 @@ def tagged(*pages, lefts=(50, 200, 350), split=False):
                 contents = kids.setdefault((number, column), (tag, []))[1]
                 contents.append(f"<</Type/MCR/Pg {10 + 2 * index} 0 R/MCID {mark}>>")
             y -= height + 6
+        if background and not index:
+            for owner, top in (("table", 700), ("row", 750)):
+                stream += f"/P <</MCID {len(cells_of_marks)}>> BDC\n40 {top} 400 20 re f\nEMC\n"
+                cells_of_marks.append(owner)
         parents.append(cells_of_marks)
         objects[10 + 2 * index] = (
             b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents %d 0 R/StructParents %d"
@@ -136,7 +142,12 @@ def tagged(*pages, lefts=(50, 200, 350), split=False):
         table = max(cell_object.values()) + index if index else 6
         rows_of.setdefault(table, []).append(f"{row_object[number]} 0 R")
         cells = " ".join(f"{cell_object[key]} 0 R" for key in sorted(kids) if key[0] == number)
+        if background and number == numbers[0]:
+            cells = f"<</Type/MCR/Pg 10 0 R/MCID {parents[0].index('row')}>> {cells}"
         objects[row_object[number]] = f"<</Type/StructElem/S/TR/P {table} 0 R/K[{cells}]>>".encode()
+    if background:
+        rows_of[6].insert(0, f"<</Type/MCR/Pg 10 0 R/MCID {parents[0].index('table')}>>")
+        cell_object |= {"table": 6, "row": row_object[numbers[0]]}
     for table, rows in rows_of.items():
         objects[table] = f"<</Type/StructElem/S/Table/P 5 0 R/K[{' '.join(rows)}]>>".encode()
     marked = (

@@ -138,7 +138,11 @@ class Table:
 
     def goes_on_in(self, other: "Table") -> bool:
         """Whether the other part of the same tagged table begins after its header."""
-        return self.is_same(other) and other.numbers[0] >= self.numbers[-1] > 0
+        return self.is_same(other) and self.goes_on_at(other.numbers[0])
+
+    def goes_on_at(self, number: int) -> bool:
+        """Whether a row of this number is after the header and not before the last row."""
+        return number > self.numbers[-1] or number == self.numbers[-1] > 0
 
     def is_split_before(self, other: "Table") -> bool:
         """Whether the other is the rest of this table, although its tags call it a table of its own.

@@ -4,6 +4,7 @@ Browsers and word processors write these tags for screen readers. They are exact
 tell which lines are one cell, need no lines between rows, and number a row that goes on on the next page.
 """
 
+import bisect
 import ctypes
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,6 +44,7 @@ class TaggedTable:
     rows: dict[int, list[TaggedCell]] = field(default_factory=dict)
     columns: int = 0
     count: int = 0  # of the rows of the whole table
+    start: int = 0  # the number of its first row
     extents: dict[int, Span] = field(default_factory=dict)  # of the columns' words
 
 
@@ -179,7 +181,7 @@ def _align(tagged: TaggedTable, words: Mapping[int, list[Word]], above: Table | 
     the table that this one continues.
     """
     extents: dict[int, Span] = {}
-    if above and tagged.rows and above.numbers and min(tagged.rows) >= above.numbers[-1] > 0:
+    if above and tagged.rows and above.numbers and above.goes_on_at(min(tagged.rows)):
         extents = dict(above.extents)
         tagged.columns = max(tagged.columns, len(above.cells[0]))
     for row in tagged.rows.values():
@@ -225,7 +227,7 @@ def _table(tagged: TaggedTable, words: dict[int, list[Word]]) -> Table | None:
     numbers = sorted(placed)
     cells = [[placed[number].get(column, []) for column in range(tagged.columns)] for number in numbers]
     first = next((place for place, row in enumerate(cells) if sum(map(bool, row)) > 1), None)
-    if not cells or (first is None and not numbers[0]):
+    if not cells or (first is None and numbers[0] == tagged.start):
         return None
     first = first or 0
     named_columns = any(cell.is_name for row in tagged.rows.values() for cell in row)
@@ -235,10 +237,12 @@ def _table(tagged: TaggedTable, words: dict[int, list[Word]]) -> Table | None:
     if named_columns:
         names = tagged.rows[numbers[first]]
         named = all(cell.is_name for cell in names if cell.column and words[id(cell)])
-        # Names of rows alone name no column.
-        named = named and any(not cell.is_name for row in tagged.rows.values() for cell in row)
+        # Names of rows alone name no column. The header may be alone on its page.
+        is_header = numbers == [tagged.start] and len(numbers) < tagged.count - tagged.start
+        has_values = any(not cell.is_name for row in tagged.rows.values() for cell in row)
+        named = named and (has_values or is_header)
     else:
-        named = not numbers[0] and is_named(cells[first:])
+        named = numbers[0] == tagged.start and is_named(cells[first:])
     lines = frozenset(word.line for row in cells for cell in row for word in cell)
     return Table(
         cells,
@@ -290,7 +294,8 @@ class _TagReader:
         for number, row in self._rows(element, table, depth):
             cells = []
             column = next_place = 0
-            for place, child in self._children(row, depth + 2):
+            children, count = self._cells(row, depth + 2)
+            for place, child in children:
                 column += place - next_place  # cells without text on the page
                 next_place = place + 1
                 while spanned.get(column, 0) > number:
@@ -302,15 +307,30 @@ class _TagReader:
                 cells.append(cell)
                 spanned |= dict.fromkeys(range(column, column + across), number + down)
                 column += across
-            width = column + pdfium.FPDF_StructElement_CountChildren(row) - next_place
+            width = column + count - next_place
             table.columns = max(table.columns, min(width, MAX_COLUMNS))
             table.rows[number] = cells
         if len(self.tables) == before:  # no table in one of its cells
             self.tables.append(table)
 
+    def _cells(self, row: Any, depth: int) -> tuple[list[tuple[int, Any]], int]:
+        """The cells of a row with text on the page, with their places, and the number of all cells.
+
+        Contents of the row itself, such as its background, are no cells.
+        """
+        cells = list(self._children(row, depth))
+        elements = {place for place, _ in cells}
+        count = min(pdfium.FPDF_StructElement_CountChildren(row), MAX_COLUMNS)
+        marked = pdfium.FPDF_StructElement_GetChildMarkedContentID
+        marks = [place for place in range(count) if place not in elements and marked(row, place) >= 0]
+        return [(place - bisect.bisect(marks, place), cell) for place, cell in cells], count - len(marks)
+
     def _rows(self, element: Any, table: TaggedTable, depth: int) -> Iterator[tuple[int, Any]]:
         """The rows with their numbers, also those in groups of rows; all are counted."""
         first = 0
+        marked = pdfium.FPDF_StructElement_GetChildMarkedContentID
+        while table.start < MAX_COLUMNS and marked(element, table.start) >= 0:
+            table.start += 1  # the background of the table
         table.count = pdfium.FPDF_StructElement_CountChildren(element)
         for place, child in self._children(element, depth):
             kind = self._kind(child)

@@ -70,6 +70,14 @@ class TaggedTablesTests(SimpleTestCase):
         text = " ".join(self.pages({0: NAMES, 1: ROWS[1]}, between, split=True)[1])
         self.assertNotIn("Situation:", text)
 
+    def test_names_alone_on_their_page_name_the_columns_of_the_next(self):
+        self.assertEqual(self.pages({0: NAMES}, {1: ROWS[1], 2: ROWS[2]})[1], LINES)
+
+    def test_backgrounds_of_tables_and_rows_are_no_cells(self):
+        plain = {0: [("TD", 0, "Port"), ("TD", 1, "Fare")], 1: [("TD", 0, "Ellery"), ("TD", 1, "45")]}
+        self.assertEqual(self.pages(plain, background=True), [["Port: Ellery; Fare: 45"]])
+        self.assertEqual(self.pages({0: NAMES, 1: ROWS[1]}, {2: ROWS[2]}, background=True)[1], [LINES[1]])
+
     def test_a_cell_is_below_its_name_although_empty_cells_have_no_tags(self):
         names = [("TH", 0, "Rule"), ("TH", 1, "Level 1"), ("TH", 2, "Level 2")]
         page = {0: names, 1: [("TD", 0, "Log in"), ("TD", 2, "yes")], 2: [("TD", 1, "yes"), ("TD", 2, "no")]}

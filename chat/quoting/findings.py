@@ -23,6 +23,7 @@ NOT_FAR = 0.6  # share of the best passage's search score that each of these nee
 LOOKED_AT = 12  # number of sentences considered, some of them in the same place
 AGREES = 0.95  # share of the best search score from which a passage counts as preferred by the search
 PREFERRED = 0.85  # share of the best sentence's score from which one of a preferred passage comes first
+NEARLY_BEST = 0.9  # the same for one that answers, if the best does not
 RATHER_CERTAIN = 0.7  # confidence that such a sentence needs
 CERTAIN = 0.9  # confidence that a quotation needs for NEARLY_AGREES
 NEARLY_AGREES = 0.7  # instead of AGREES, if the quotation has the amount asked for, and everything else
@@ -71,8 +72,8 @@ class Findings:
     def quotations(self) -> Sequence[Quotation]:
         """The quotations, best first; if an amount is asked for, those with an amount come first.
 
-        If the best is not from a passage that the search prefers, a nearly equal one that is, and that has
-        everything asked for, takes its place.
+        If the best is not from a passage that the search prefers, or has only the words and not the type of
+        answer asked for, a nearly equal one that is, and that has everything asked for, takes its place.
         """
         ordered = sorted(self._in_order, key=lambda each: not each.has_amount)
         if ordered and not self._is_preferred(ordered[0]):
@@ -81,6 +82,12 @@ class Findings:
             )
             if preferred:
                 ordered.sort(key=lambda each: each is not preferred)
+        if ordered and self._is_of_another_type(ordered[0]):
+            other = next(
+                (each for each in ordered if each.share >= NEARLY_BEST and self._has_all(each)), None
+            )
+            if other:
+                ordered.sort(key=lambda each: each is not other)
         return ordered
 
     @property
@@ -226,6 +233,11 @@ class Findings:
         return place < self.questions or self.sources[place].score >= AGREES * max(
             source.score for source in self.sources
         )
+
+    def _is_of_another_type(self, quotation: Quotation) -> bool:
+        """Whether it has all named words, but not the type of answer asked for."""
+        named = self.question.named
+        return not quotation.answers and quotation.held.known(named) == len(named)
 
     def _has_all(self, quotation: Quotation) -> bool:
         return (

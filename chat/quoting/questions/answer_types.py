@@ -47,6 +47,40 @@ _PERMITS = re.compile(
     r"\b(?:allowed|permitted|forbidden|prohibited|banned|erlaubt|gestattet|verboten|untersagt)\b",
     re.IGNORECASE,
 )
+# What says that something may be done, must be done, or is usual: a mere mention is no permission.
+_RULE = re.compile(
+    r"\b(?:can|could|may|might|must|shall|should|will|would|need(?:s|ed)?|have to|has to|only|please"
+    r"|free|welcome|encouraged|ask|required?|requires?|refused?|accepted|available|provided|entitled|possible"
+    r"|eligible|expected|supposed|agree[ds]?|approv\w{1,4}|permi\w{2,8}|allow\w{0,5}|prohibit\w{0,4}"
+    r"|forbid\w{0,5}|bann?\w{0,4}|restrict\w{0,4}|limit\w{0,4}|right|never|always|no|not|cannot|unless"
+    r"|illegal|against|up to|at least|at most|offers?|covers?|pays?|reimburs\w{1,6})\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_ASKS_END = re.compile(
+    r"\b(?:when|what time|how late)\b[^?]*\b(?:ends?|finish(?:es)?|stops?|close[sd]?|clos(?:es|ing)|over)\b"
+    r"|\bwann\b[^?]*\b(?:ende[nt]?|aufhör\w{0,3}|schließ\w{0,2}|zu|vorbei)\b\s*\??\s*\Z",
+    re.IGNORECASE,
+)
+_END = re.compile(
+    r"\b(?:end(?:s|ed|ing)?|finish\w{0,3}|stop\w{0,4}|clos\w{1,4}|until|till?|last|latest|over|shut\w{0,4}"
+    r"|finally|expir\w{1,4}|cut-?off|thro?ugh?|end\w{0,6}|schlie(?:ß|ss)\w{0,6}|geschlossen\w{0,2}|bis"
+    r"|letzt\w{1,2}|spätestens|\w{0,12}schluss|to)\b|\d ?(?:[ap]\.?m\.?|Uhr)? ?[-–—] ?\d",
+    re.IGNORECASE,
+)
+_WITHIN = r"(?:in|im|during|while|on|over|am|an|während|zu|über)"
+_OUTSIDE = r"(?:before|after|until|till|prior to|ahead of|vor|nach|bis)"
+_NAMES_TIME = re.compile(
+    rf"\b{_WITHIN} (?:(?:the|my|our|de[nmr]|die|das) )?(?:[a-zäöüß]{{2,12}} )?([^\W\d]\w{{3,}})",
+    re.IGNORECASE,
+)
+_IS_OUTSIDE = re.compile(
+    rf"\b{_OUTSIDE} (?:(?:the|my|our|your|de[nmr]|die|das) )?(?:\w{{2,12}} )?\Z", re.IGNORECASE
+)
+NEAR_TIME = 40  # characters before a word in which “before” or “after” is looked for
+_OF = frozenset(map(stem, ("of", "for", "in", "on", "to", "while", "during")))
+NEXT_TO = 4  # largest distance, in words, of two words that name one thing
+_WHAT_IS = re.compile(r"\s*what(?:(?: is|['’]?s| are) (?:the|our|my) )", re.IGNORECASE)
+_WORD = re.compile(r"\w+")
 _NUMBER_COLUMN = re.compile(r"(?<=; )([^:;]{1,60}): (?=\d)")
 _CELL = re.compile(r"; [^:;]{1,60}: ")
 _NEGATIVE = re.compile(
@@ -318,6 +352,49 @@ def _has_extreme(quoted: QuotedText) -> bool:
     return any(not stems(column[1]).isdisjoint(named) for column in _NUMBER_COLUMN.finditer(text))
 
 
+def _gives_rule(quoted: QuotedText) -> bool:
+    """Whether a sentence about the deed, or the lead-in of its list, says that it may or must not be done.
+
+    “Tell us if you find someone sleeping here” does not say whether one may sleep here.
+    """
+    return bool(_RULE.search(quoted.texts[0]) or _PERMITS.search(" ".join(quoted.texts)))
+
+
+def _keeps_time(quoted: QuotedText) -> bool:
+    """Whether the text is not only about the time before or after what the question names.
+
+    “Two months before the holidays” does not say what happens in the holidays.
+    """
+    text = quoted.texts[0]
+    for match in _NAMES_TIME.finditer(quoted.question.own):
+        named = stem(match[1].lower())
+        if named not in quoted.question.named:
+            continue
+        places = [each.start() for each in _WORD.finditer(text) if stem(each[0].lower()) == named]
+        if places and all(_IS_OUTSIDE.search(text[max(0, place - NEAR_TIME) : place]) for place in places):
+            return False
+    return True
+
+
+def _is_one_thing(quoted: QuotedText) -> bool:
+    """Whether the two words of “What is the sick pay?” name one thing: “sick pay”, “the pay of the sick”."""
+    order = quoted.order
+    for first, second in quoted.question.pairs:
+        places = [[at for at, each in enumerate(order) if word in each] for word in (first, second)]
+        if all(places) and not any(
+            0 < later - place <= NEXT_TO
+            or (0 < place - later <= NEXT_TO and any(_OF & each for each in order[later:place]))
+            for place in places[0]
+            for later in places[1]
+        ):
+            return False
+    return True
+
+
+def _asks_one_thing(question: Question) -> bool:
+    return bool(_WHAT_IS.match(question.own)) and len(question.pairs) == 1 and len(question.named) == 2
+
+
 ANSWER_TYPES = (
     AnswerType("statement", lambda question: not question.asks_amount, _says_something),
     AnswerType("amount", lambda question: question.amount, _has_amount),
@@ -373,6 +450,14 @@ ANSWER_TYPES = (
             and bool(quoted.known(quoted.question.permitted)) >= bool(quoted.question.permitted)
         ),
     ),
+    AnswerType("rule", lambda question: question.permission, _gives_rule),
+    AnswerType(
+        "end",
+        lambda question: question.asks_amount and _ASKS_END.search(question.own),
+        lambda quoted: _END.search(quoted.texts[0]),
+    ),
+    AnswerType("time", lambda question: question.asks_amount, _keeps_time),
+    AnswerType("one thing", _asks_one_thing, _is_one_thing),
     AnswerType(
         "first noun",
         lambda question: question.head,

@@ -454,7 +454,7 @@ ANSWER_TYPES = (
     AnswerType(
         "end",
         lambda question: question.asks_amount and _ASKS_END.search(question.own),
-        lambda quoted: _END.search(quoted.texts[0]),
+        lambda quoted: bool(_END.search(quoted.texts[0])),
     ),
     AnswerType("time", lambda question: question.asks_amount, _keeps_time),
     AnswerType("one thing", _asks_one_thing, _is_one_thing),

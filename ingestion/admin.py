@@ -55,12 +55,12 @@ MARKS = {Document.Status.READY: "✓", Document.Status.FAILED: "✗"}
 
 
 def _unless_private(field: str) -> Case:
-    """An expression to sort by a column, in which values that are not shown count as empty."""
+    """An expression to sort by a column in which hidden values count as empty."""
     return Case(When(of_named_people=True, then=Value("")), default=F(field), output_field=CharField())
 
 
 class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Who may read a document, and where it is listed."""
+    """The form for a document: who may read it, and where it is listed."""
 
     everyone = forms.BooleanField(required=False, label=gettext_lazy("Everyone who signs in may read it"))
     guests = forms.BooleanField(
@@ -110,7 +110,7 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class NewDocumentForm(DocumentForm):
-    """The same with the file."""
+    """The form for a new document, with its file."""
 
     upload = forms.FileField(label=gettext_lazy("File"), allow_empty_file=True)
 
@@ -123,7 +123,7 @@ class NewDocumentForm(DocumentForm):
 
 
 class CategoryFilter(TypedValueFilter):
-    """Filters by category, or by having none; never finds documents whose name is not shown."""
+    """Filters by category or by a missing category; never finds documents with hidden names."""
 
     def rows(self, request: HttpRequest, model: Any) -> QuerySet[Document]:
         return Document.objects.without_private(request.user.pk or 0)
@@ -190,7 +190,8 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         return found, may_repeat
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        # Filtering by category shows no document whose name is hidden; other lookups on it would reveal them.
+        # The category filter leaves out documents with hidden names; other lookups by category would reveal
+        # them.
         others = lookup.startswith("category__") and lookup != "category__isnull"
         return not others and super().lookup_allowed(lookup, value, request)
 
@@ -260,9 +261,9 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         obj.refresh_from_db()
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
-        """The page of a document, which shows its text.
+        """The page of a document.
 
-        Views of documents that the viewer may not read in the portal are therefore audited.
+        It shows the text, so it is audited if the viewer may not read the document in the portal.
         """
         reader = request.user
         if isinstance(reader, User) and self.has_view_permission(request):
@@ -297,7 +298,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         return actions
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        # Without the thousands of passages, which are part of the document.
+        # Leave out the document's passages, of which there may be thousands.
         missing = set() if self.has_delete_permission(request) else {"document"}
         held = [
             f"{document}: {gettext(DOCUMENT_ON_HOLD)}" for document in objs if is_on_hold(document.owner_id)

@@ -1,7 +1,4 @@
-"""The folder of files that people attach to questions.
-
-Its name is stored in English and shown in the reader's language.
-"""
+"""The folder of files that people attach to questions, stored in English and shown translated."""
 
 import re
 from datetime import date
@@ -10,7 +7,7 @@ from django.db.models import Q
 from django.utils.translation import gettext, gettext_noop
 
 NAME = gettext_noop("Attachments")
-# Expressions of PostgreSQL, for the folders of attached files, and of the files in them.
+# PostgreSQL regular expressions: for folders of attached files, and for the paths of files in them.
 ATTACHED = rf"^{NAME}(/\d{{4}}-\d\d-\d\d)?$"
 INSIDE = rf"^{NAME}/\d{{4}}-\d\d-\d\d/"
 _FOLDER = re.compile(rf"{NAME}(?=\Z|/\d{{4}}-\d\d-\d\d\Z)")
@@ -27,10 +24,10 @@ def attached() -> Q:
 
 
 def origin(folder: str) -> str:
-    """The origin of a source as shown to readers: its folder, unless the site chose the folder."""
+    """The origin of a source as shown to readers: its folder, but not one that the site chose."""
     return gettext("Attached to a question") if _FOLDER.match(folder) else folder
 
 
 def as_shown(folder: str) -> str:
-    """The path of any folder in the reader's language."""
+    """The path of a folder, as shown in the reader's language."""
     return gettext(NAME) + folder[len(NAME) :] if _FOLDER.match(folder) else folder

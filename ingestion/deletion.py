@@ -17,18 +17,15 @@ DELETE_BATCH = 100  # documents per transaction; more would lock their rows for 
 
 
 def delete_document(document: Document) -> None:
-    """Delete rows, vectors, the file and the images of its pages, and all of its parts.
-
-    Raises OnHold.
-    """
+    """Delete a document with its parts, vectors, file and page images. Raises OnHold."""
     delete_documents([document])
 
 
 def delete_documents(documents: Iterable[Document]) -> None:
-    """Delete documents as `delete_document` does.
+    """Delete documents like `delete_document`.
 
-    One with parts is deleted in its own transaction, others in batches. Raises OnHold, and deletes none, if
-    the owner of one is under a legal hold.
+    Documents with parts are deleted in separate transactions, others in batches. Raises OnHold and deletes
+    none if any owner is under a legal hold.
     """
     chosen = list(documents)
     identifiers = [document.pk for document in chosen]
@@ -43,9 +40,9 @@ def delete_documents(documents: Iterable[Document]) -> None:
 
 
 def delete_rows(documents: DocumentQuerySet, *, announced: bool = True) -> None:
-    """Delete documents and their parts in the caller's transaction; files go on commit."""
+    """Delete documents and their parts in the caller's transaction; files are deleted on commit."""
     allow_long_statements()
-    # Locked in the same order as everywhere: a document before its parts.
+    # Lock in the same order as everywhere: a document before its parts.
     locked = list(documents.with_parts().select_for_update(of=("self",)).order_by("pk"))
     if announced and has_listeners(Event.DOCUMENT_DELETED):
         for each in locked:

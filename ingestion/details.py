@@ -1,4 +1,4 @@
-"""A document's metadata set by people and programs: title, labels, source, and last day."""
+"""Metadata of a document that people and programs set: title, labels, source, and last day."""
 
 from collections.abc import Iterable
 from datetime import date
@@ -19,7 +19,7 @@ is_web_address = URLValidator(
 
 
 class Details(TypedDict, total=False):
-    """The given details; a missing key is not changed, an empty value is removed."""
+    """The given details. A missing key leaves the value unchanged; an empty value clears it."""
 
     title: str
     labels: list[str]
@@ -28,7 +28,7 @@ class Details(TypedDict, total=False):
 
 
 def columns(details: Details) -> dict[str, Any]:
-    """The document's columns for these details."""
+    """The columns of the document for these details."""
     values: dict[str, Any] = dict(details)
     if "title" in values:
         values["given_title"] = _line(values.pop("title"))[:TITLE_CHARACTERS]

@@ -23,10 +23,7 @@ READERS = """
 
 
 def announce(event: webhooks.Event, document: Document, *lists: int) -> None:
-    """Notify everyone on the document's access list, or on one of `lists`.
-
-    Call it in the transaction.
-    """
+    """Notify everyone on the document's access list (or on `lists`). Call in the event's transaction."""
 
     def readers(candidates: Collection[int]) -> Mapping[int, webhooks.Data]:
         with connection.cursor() as cursor:
@@ -43,15 +40,15 @@ def announce(event: webhooks.Event, document: Document, *lists: int) -> None:
 
 
 def announce_access(document: Document, *lists: int) -> None:
-    """Notify the former and the present readers of a document and its parts of the change."""
+    """Notify the former and the current readers of a document and its parts about the change."""
     if webhooks.has_listeners(Event.ACCESS_CHANGED):
         for each in Document.objects.filter(pk=document.pk).with_parts():
             announce(Event.ACCESS_CHANGED, each, *lists)
 
 
 def _document_now(owner_id: int, delivery: WebhookDelivery) -> webhooks.Data | None:
-    """The document's current data; None if the webhook's owner may not read it (any more)."""
-    if delivery.event == Event.DOCUMENT_DELETED:  # its readers were looked up at the deletion
+    """The document's current data; None if the webhook's owner may not read it now."""
+    if delivery.event == Event.DOCUMENT_DELETED:  # its readers were looked up when it was deleted
         return dict(delivery.data)
     document = _readable(owner_id, delivery.data)
     if document is None:

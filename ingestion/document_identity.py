@@ -1,4 +1,4 @@
-"""Finds the document to which an upload belongs, and decides what happens to it."""
+"""Finds the document to which an upload belongs, and decides whether to insert, replace or keep it."""
 
 import hashlib
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from .storage import files
 
 @dataclass(frozen=True, slots=True)
 class Upserted:
-    """The outcome of an upload: its document, and the `replacement` for `read_document`."""
+    """The outcome of an upload: the document, and the `replacement` for `read_document`."""
 
     document: Document
     outcome: Literal["added", "replaced", "unchanged"]
@@ -30,25 +30,22 @@ class Upserted:
 def origin_of(owner: User | None) -> str:
     """Return the namespace in which folder and name identify an uploaded document.
 
-    A document keeps it after its owner's account is deleted, so that equally named documents of two deleted
-    accounts stay apart.
+    A document keeps its origin after its owner's account is deleted, so that documents of two deleted
+    accounts may have the same name.
     """
     return f"user:{owner.pk}" if owner else "shared"
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file to store.
-
-    It has the row that a new document would get, its external id, and the given details.
-    """
+    """A file to store, with the row for a new document, its external id, and the given details."""
 
     document: Document
     external_id: str
     details: Mapping[str, Any]
 
     def existing(self) -> DocumentQuerySet:
-        """The document that an upload replaces: of the same identity, and still of the same owner."""
+        """The document that an upload replaces: it has the same identity and still the same owner."""
         mine = Document.objects.filter(owner=self.document.owner)
         if self.external_id:
             named = ExternalId.objects.filter(owner=self.document.owner, external_id=self.external_id)
@@ -56,10 +53,10 @@ class Upload:
         return mine.filter(origin=self.document.origin, folder=self.document.folder, name=self.document.name)
 
     def unchanged(self, file: "File[bytes]") -> Upserted | None:
-        """Apply audience, place, category and details to a document that has the same file.
+        """Apply audience, place, category and details to a document that already has this file.
 
-        Returns None if it has another file, or if there is no document. A document whose reading failed is
-        read again.
+        Returns None if there is no document or it has another file. If reading the document failed before, it
+        is read again.
         """
         with reading_everything():  # the identity includes the owner, regardless of the access list
             existing = self.existing()
@@ -71,13 +68,13 @@ class Upload:
                 return self.keep(known, sha256) if known else None
 
     def keep(self, known: Document, sha256: str) -> Upserted | None:
-        """As :meth:`unchanged`, for a locked document and the digest of the uploaded file.
+        """Like :meth:`unchanged`, for a locked document and the uploaded file's digest.
 
-        If a newer file is queued for the document, that one is compared.
+        If a newer file is queued for the document, the queued file is compared.
         """
         if known.media_type != self.document.media_type:
-            return None  # the file is renamed, which changes the format
-        pending = last_queued_file(known.pk)  # the file that is last in the queue, if any
+            return None  # the new name has another extension, and therefore another format
+        pending = last_queued_file(known.pk)  # the newest queued file, if any
         if pending is None:
             if known.sha256 != sha256:
                 return None
@@ -97,8 +94,8 @@ class Upload:
     def replace(self, known: Document, stored: files.Stored) -> Upserted:
         """Queue the stored file as the next version of `known`, whose row is locked."""
         replacement: dict[str, str | int] = asdict(stored)
-        # Readers who may only see the new file must not see the earlier contents. They become readers when
-        # the new file replaces the old one, unless the audience changes again before.
+        # Readers who may only see the new file must not see the earlier contents. They are added when the new
+        # file replaces the old one, unless the audience is changed again before.
         wanted = audience_of(self.document)
         change_rights(self.document.owner, known, narrowed(audience_of(known), wanted))
         rows = Document.objects.filter(pk=known.pk)
@@ -111,10 +108,7 @@ class Upload:
         return Upserted(known, "replaced", replacement)
 
     def _move(self, known: Document) -> set[str]:
-        """Set place, details, and the category if there is one, on `known`.
-
-        Returns the changed columns.
-        """
+        """Set place, details, and the category (if given) on `known`. Returns the changed columns."""
         wanted = {name: getattr(self.document, name) for name in ("folder", "name", "media_type")}
         wanted |= {"category": self.document.category or known.category, **self.details}
         changed = {name: value for name, value in wanted.items() if getattr(known, name) != value}
@@ -129,7 +123,7 @@ class Upload:
         document = self.document
         try:
             with transaction.atomic():
-                # Earlier versions left the identity with a document that was handed over to another owner.
+                # Earlier versions of the software left the identity with a document that got another owner.
                 if self.external_id:
                     ids = ExternalId.objects.filter(owner=document.owner, external_id=self.external_id)
                     ids.exclude(document__owner=document.owner).delete()
@@ -150,7 +144,7 @@ class Upload:
 
 
 def sha256_of(upload: "File[bytes]") -> str:
-    """The SHA-256 of a file, which is then rewound."""
+    """The SHA-256 of a file; rewinds the file."""
     digest = hashlib.sha256()
     for chunk in upload.chunks():
         digest.update(chunk)

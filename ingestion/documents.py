@@ -1,7 +1,7 @@
 """The life of a document: stored file, reading, passages, vectors, deletion.
 
-A document and the job that reads it commit together. Reading happens outside of transactions; one transaction
-then replaces the former passages.
+A document and the job that reads it are committed together. Reading happens outside of a transaction; one
+transaction then replaces the former passages.
 """
 
 import contextlib
@@ -92,9 +92,9 @@ DELAYED = "Reading is delayed by a fault on the server and is tried again by its
 
 
 class TemporaryFailure(Exception):
-    """A temporary fault outside of the document: reading it later may succeed.
+    """A temporary failure that is not the document's fault: reading it later may succeed.
 
-    The text is the reason for people; `retry_after` is the number of seconds that a server has asked for.
+    The text is the reason to show; `retry_after` is the number of seconds that a server has asked for.
     """
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
@@ -103,11 +103,11 @@ class TemporaryFailure(Exception):
 
 
 class Exists(Exception):
-    """The document exists, but only a new one was to be added."""
+    """The document already exists, but may not be replaced."""
 
 
 class Yielded(Exception):
-    """The document yielded to that of another person; its job has a new `priority`."""
+    """The document yields to one of another owner; its job has a new `priority`."""
 
     def __init__(self, priority: int) -> None:
         super().__init__(priority)
@@ -130,15 +130,13 @@ def upsert(
 ) -> Upserted:
     """Store a file as a new document, or as the next version of an existing document.
 
-    An uploaded document is identified by its owner, folder and name, under a unique constraint: however many
-    callers send one file at once, it becomes one document. The audience is that of the last call. Added
-    readers see the document when the new file has been read; removed readers lose access now. A document with
-    an `external_id` is identified by its owner and that id, so that its folder and name may change. A
-    `mirrored` document is identified by its SourceFile, and is always added here. Members that `details`
-    lacks stay as they are.
-
-    Raises UploadRefused; with `within_quota` also if the file exceeds the owner's quota. Without
-    `may_replace` raises Exists if there is such a document, and keeps nothing of the file.
+    An uploaded document is identified by its owner, folder and name, with a unique constraint, so that a file
+    becomes one document even if several callers send it at once. The last call sets the audience. Added
+    readers see the document after the new file has been read; removed readers lose access at once. A document
+    with an `external_id` is identified by its owner and that id, so that its folder and name may change. A
+    `mirrored` document is identified by its SourceFile, and this function always adds it. Members missing
+    from `details` keep their values. Raises UploadRefused; with `within_quota`, also if the file exceeds the
+    owner's quota. Without `may_replace`, raises Exists if there is such a document, and stores nothing.
     """
     name, folder = file_name(name), folder_name(folder)
     kind = format_of(name)
@@ -170,9 +168,9 @@ def upsert(
 def _stored_or_kept(
     upload: Upload, stored: files.Stored, *, may_exist: bool, may_replace: bool, within_quota: bool
 ) -> Upserted | None:
-    """Insert or replace the document, or keep the one that has this file already.
+    """Insert or replace the document, or keep it if it has this file already.
 
-    None if another caller has inserted it since it was looked for. Raises Exists and UploadRefused.
+    None if another caller has inserted the document meanwhile. Raises Exists and UploadRefused.
     """
     owner = upload.document.owner if within_quota else None
     if owner:
@@ -194,7 +192,7 @@ def _stored_or_kept(
 
 
 def replace_file(document: Document, upload: "File[bytes]") -> dict[str, str | int]:
-    """Queue another file for the document, which stays as it is until that file has been read.
+    """Queue another file for the document, which does not change until that file has been read.
 
     Returns the `replacement` for `read_document`. Raises UploadRefused.
     """
@@ -211,7 +209,7 @@ def replace_file(document: Document, upload: "File[bytes]") -> dict[str, str | i
 def change_details(document: Document, details: Details) -> dict[str, Any]:
     """Change a document's details, and return the changed columns.
 
-    With a new title the document is read again, because search indexes the title.
+    If the title changes, the document is read again, because the search index contains the title.
     """
     with transaction.atomic():
         known = Document.objects.select_for_update(no_key=True).get(pk=document.pk)
@@ -224,18 +222,18 @@ def change_details(document: Document, details: Details) -> dict[str, Any]:
 
 
 def transfer_ownership(document: Document, to: User) -> None:
-    """Make `to` the owner, and remove the former owner's own right to read.
+    """Make `to` the owner, and remove the former owner from the readers.
 
-    The document also leaves the names by which the former owner's uploads find it: folder and name, and the
-    ids of their programs. They become those of `to`, unless another document of `to` has them already.
-    Raises OnHold.
+    The former owner's uploads no longer find the document by its folder and name or by an external id. These
+    now identify it among the documents of `to`, unless another document of `to` has them already. Raises
+    OnHold.
     """
     if is_on_hold(document.owner_id):
         raise OnHold(DOCUMENT_ON_HOLD)
     with transaction.atomic():
         known = Document.objects.select_for_update(no_key=True).filter(pk=document.pk).first()
         if known is None or known.part_of_id:
-            return  # a part has the readers of what it is part of
+            return  # a part has the readers of the enclosing document
         rows = Document.objects.filter(pk=known.pk)
         before = audience_of(known)
         audience = Audience(before.everyone, before.user_ids - {to.pk}, before.group_ids, before.guests)
@@ -256,16 +254,16 @@ def transfer_ownership(document: Document, to: User) -> None:
 
 
 def retry(document: Document) -> None:
-    """Queue the document to be read again; its present passages remain until then."""
+    """Queue the document to be read again; its current passages remain until then."""
     with transaction.atomic():
         requeue(document, None)
 
 
 def take_turn(document_id: int, shares: Shares) -> int | None:
-    """Return the owner of the document (0 if there is none) if it is the owner's turn.
+    """Return the document's owner (0 if it has none) if it is that owner's turn.
 
-    None if the document was deleted. Raises Yielded if the next document of another owner comes first, and
-    TemporaryFailure without a database.
+    None if the document was deleted. Raises Yielded if another owner's document comes first, and
+    TemporaryFailure if the database is unavailable.
     """
     try:
         row = Document.objects.filter(pk=document_id).values_list("owner_id").first()
@@ -288,9 +286,9 @@ def read_document(
 ) -> None:
     """The job: read the file and replace the document's passages.
 
-    `replacement` (the fields of `files.Stored`) is a file that is to replace the document's own. An
-    unreadable file ends as `failed` with a reason. Waits for other readers of the document and does not
-    repeat what they finished. Raises TemporaryFailure, and Yielded after an interruption.
+    `replacement` (the fields of `files.Stored`) is a file that will replace the document's file. For an
+    unreadable file, the status becomes `failed`, with a reason. Waits for other jobs that read the same
+    document, and does not repeat finished work. Raises TemporaryFailure, and Yielded after an interruption.
     """
     stored = stored_file(replacement)
     try:
@@ -304,7 +302,7 @@ def read_document(
                     )
                 _read(document, stored, audience, interruption)
     except (OperationalError, InterfaceError, OSError) as error:
-        # If the outcome could not be stored, the next attempt finds out what is left to do.
+        # If the outcome could not be stored, the next attempt checks what is left to do.
         raise TemporaryFailure(BROKEN) from error
 
 
@@ -314,7 +312,7 @@ def _read(
     audience: reading.NewAudience | None,
     interruption: Interruption | None,
 ) -> None:
-    """Read the document and record how that ended."""
+    """Read the document and record the outcome."""
     try:
         reading.read(document, stored, audience, interruption)
     except Interrupted:
@@ -346,10 +344,11 @@ def _read(
 
 
 def remove_jobs(document: Document, replacement: dict[str, str | int] | None) -> None:
-    """Remove the jobs of a document that was read here; jobs for later requests remain."""
+    """Remove the jobs of a document that this process has read; jobs for later requests remain."""
     lock, arguments = lock_name(document.pk), job_arguments(document, replacement)
     jobs = ProcrastinateJob.objects.filter(lock=lock, status="todo", args=arguments)
-    with transaction.atomic():  # a request to read the document again changes its row first, and waits
+    # A later request to read the document changes the row first, so it waits for this lock.
+    with transaction.atomic():
         current = Document.objects.select_for_update().filter(pk=document.pk).first()
         if replacement is None and current and current.status in Document.UNFINISHED:
             return
@@ -358,7 +357,7 @@ def remove_jobs(document: Document, replacement: dict[str, str | int] | None) ->
 
 
 def give_up(document_id: int, replacement: dict[str, str | int] | None = None, reason: str = BROKEN) -> None:
-    """Stop trying to read a document after repeated external faults."""
+    """Stop trying to read a document after repeated external failures."""
     _fail(document_id, reason, stored_file(replacement))
 
 
@@ -377,7 +376,7 @@ def _to_read(document_id: int, stored: files.Stored | None) -> Document | None:
             files.remove(stored.name)
         return None
     if stored:
-        # The file is in place or was refused already, if a worker died before it could end its job.
+        # If a worker died before it could end its job, the file may already be in place or refused.
         refused = document.status == Document.Status.FAILED and not files.exists(stored.name)
         return None if refused or document.file.name == stored.name else document
     return document if document.status in Document.UNFINISHED else None
@@ -385,7 +384,7 @@ def _to_read(document_id: int, stored: files.Stored | None) -> Document | None:
 
 def _store(upload: "File[bytes]") -> files.Stored:
     limit = settings.DOCUMENT_MAX_BYTES
-    release_connection()  # accessing the storage may take long
+    release_connection()  # access to the storage may take long
     try:
         return files.store(upload, limit)
     except files.StorageFault as fault:
@@ -406,7 +405,7 @@ def _removed_on_error(stored: files.Stored) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        with contextlib.suppress(OSError):  # the nightly job removes what is left
+        with contextlib.suppress(OSError):  # the nightly job removes remaining files
             files.remove(stored.name)
         raise
 
@@ -432,10 +431,7 @@ def _reading_lock(document_id: int) -> Iterator[None]:
 
 
 def _was_deleted(document_id: int, stored: files.Stored | None) -> bool:
-    """Whether the document was deleted while it was read.
-
-    This is no fault; its new file is removed.
-    """
+    """Whether the document was deleted while it was read: no error; removes its new file."""
     try:
         if Document.objects.filter(pk=document_id).exists():
             return False
@@ -452,7 +448,7 @@ def _fail(document_id: int, reason: str, stored: files.Stored | None) -> None:
     unfinished = documents.filter(status__in=Document.UNFINISHED)
     if stored:
         reason = f"The new file was not taken, the former stays. {reason}"
-        # if the file is in place, the swap succeeded and only its acknowledgement was lost
+        # if the file is in place, the swap was committed, and only its acknowledgement was lost
         unfinished = documents.exclude(file=stored.name)
     with transaction.atomic():
         failed = unfinished.update(
@@ -466,6 +462,6 @@ def _fail(document_id: int, reason: str, stored: files.Stored | None) -> None:
 
 
 def _delay(document_id: int, reason: str) -> None:
-    with contextlib.suppress(DatabaseError, InterfaceError):  # the database itself may be the fault
+    with contextlib.suppress(DatabaseError, InterfaceError):  # the database itself may be the cause
         documents = Document.objects.filter(pk=document_id, status__in=Document.UNFINISHED)
         documents.update(status=Document.Status.WAITING, reason=reason[:300])

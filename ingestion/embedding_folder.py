@@ -1,8 +1,8 @@
 """A folder with a sentence-embedding model (EMBEDDING_MODEL_DIR): its name and architecture.
 
-The format is that of sentence-transformers, as in all-MiniLM-L6-v2: `config.json`, `tokenizer.json` and
-`model.safetensors`, and optionally `1_Pooling/config.json` and `sentence_bert_config.json`; or that of
-model2vec, whose `model.safetensors` has a table of token vectors (`embeddings`) in place of an encoder.
+The folder has the format of sentence-transformers, such as all-MiniLM-L6-v2 (`config.json`, `tokenizer.json`,
+`model.safetensors`, and optionally `1_Pooling/config.json` and `sentence_bert_config.json`), or that of
+model2vec, in which `model.safetensors` has a table of token vectors (`embeddings`) instead of an encoder.
 """
 
 import functools
@@ -41,7 +41,7 @@ class Architecture:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """An array of a safetensors file: type name, shape, and first byte in the file."""
+    """An array in a safetensors file: type name, shape, and offset of the first byte."""
 
     kind: str
     shape: tuple[int, ...]

@@ -10,16 +10,16 @@ from ingestion.parsing.sections import clean
 NAME_CHARACTERS = 200
 CATEGORY_CHARACTERS = 100
 FOLDER_CHARACTERS = 500
-# Digits that look like ASCII ones and are sent to one published client: a file with such a name could be
-# mistaken for one with ASCII digits.
+# Digits that look like ASCII digits and that the site sends to one published client: a file with such a name
+# could be mistaken for one with ASCII digits.
 ASCII_DIGITS = {0x1D7E2 + number: str(number) for number in range(10)}
 
-# Characters that nobody sees: two names that differ by them alone could not be told apart.
+# Invisible characters: nobody could tell apart two names that differ only by these.
 UNSEEN = re.compile(
     "[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2060-\u2064\u206a-\u206f\u3164\uffa0"
     "\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff]"
 )
-# Joiners and variation selectors, which scripts from Arabic on and emoji are written with.
+# Joiners and variation selectors, which emoji and some scripts, such as Arabic, need.
 _JOINER = "[\u180b-\u180d\u180f\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 MISPLACED_JOINERS = re.compile(
     f"(?<![\u0600-\U0010ffff]){_JOINER}+|(?<!{_JOINER})[\u200c\u200d]++(?![\u0600-\U0010ffff])"
@@ -42,10 +42,7 @@ def decode_sent_name(name: str) -> str:
 
 
 def file_name(name: str) -> str:
-    """A file name without path, control and unseen characters, of limited length.
-
-    Raises UploadRefused.
-    """
+    """A file name without path, control or invisible characters, of limited length. Raises UploadRefused."""
     name = MISPLACED_JOINERS.sub("", UNSEEN.sub("", clean(name)))
     name = OTHER_SPACES.sub(" ", normal_form("NFC", name)).replace("\\", "/").rpartition("/")[2].strip()
     name = name.translate(ASCII_DIGITS)
@@ -56,7 +53,7 @@ def file_name(name: str) -> str:
 
 
 def folder_name(folder: str) -> str:
-    """A folder's path without empty, upward and absolute steps. Raises UploadRefused."""
+    """A folder's relative path without empty steps and “..”. Raises UploadRefused."""
     steps = [step.strip() for step in clean(folder).replace("\n", " ").replace("\\", "/").split("/")]
     path = "/".join(step for step in steps if step.strip(". "))
     if len(path) > FOLDER_CHARACTERS:
@@ -72,9 +69,10 @@ def category_name(category: str) -> str:
 
 
 def title_of(name: str) -> str:
-    """A title for documents without one: the file's name without its ending.
+    """A title for a document without one: the file's name without its extension.
 
-    One word is kept as its uploader wrote it; several get spaces and a capital. Dates keep their hyphens.
+    A single word is not changed; several words are separated by spaces, and the first one is capitalised.
+    Dates keep their hyphens.
     """
     words = re.sub(r"(?:_|\s|(?<!\d)-|-(?!\d))+", " ", PurePosixPath(name).stem).strip()
     return (words[:1].upper() + words[1:] if " " in words else words) or name

@@ -1,7 +1,7 @@
 """Documents, their readers, and the passages and vectors made from them.
 
-A document's rights are only in its access list. Lists are shared: documents with equal rights refer to the
-same row, so changing a document's rights writes one row and no passage.
+The rights of a document are only stored in its access list. Documents with the same readers share one list,
+so that changing a document's rights writes one row and no passages.
 """
 
 import uuid
@@ -31,7 +31,7 @@ from .details import is_web_address
 from .glossary.models import HouseWord  # noqa: F401 (a table of this app)
 
 EXPIRY_REMINDER = timedelta(days=30)
-MAX_WORDS = 10  # of a search by name; the rest is ignored
+MAX_WORDS = 10  # words of a search by name; the rest is ignored
 WITH_PARTS = """
     WITH RECURSIVE found (id) AS (
         SELECT unnest(%s::bigint[])
@@ -48,11 +48,11 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         return self.filter(access_list__in=AccessEntry.lists_of(principal.user_id))
 
     def with_privacy(self, reader_id: int) -> "DocumentQuerySet":
-        """Annotated with `is_private`.
+        """Annotates `is_private`: whether it is another person's document for named readers only.
 
-        It is whether the document is somebody else's and only named people may read it. The name of such a
-        document may be private, like that of a file attached to a question. Staff only see it if they may
-        read the document, or on the document's page, which is recorded in the audit log.
+        The name of such a document may be private, like that of a file attached to a question. Staff only see
+        the name if they may read the document, or on the document's page, whose views are recorded in the
+        audit log.
         """
         entries = AccessEntry.objects.filter(access_list=OuterRef("access_list"))
         of_others = Q(owner__isnull=False) & ~Q(owner=reader_id)
@@ -62,16 +62,16 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         return self.annotate(of_named_people=private)
 
     def without_private(self, reader_id: int) -> "DocumentQuerySet":
-        """The documents that `with_privacy` does not mark."""
+        """The documents that `with_privacy` does not mark as private."""
         return self.with_privacy(reader_id).filter(Q(of_named_people=False))
 
     def with_public_id(self, public_id: uuid.UUID) -> "DocumentQuerySet":
-        """The document with this id, or the one into which a duplicate with this id was merged."""
+        """The document with this public id, or the one into which such a duplicate was merged."""
         merged = FormerId.objects.filter(public_id=public_id).values("document")
         return self.filter(Q(public_id=public_id) | Q(pk__in=merged))
 
     def public_ids_among(self, public_ids: Collection[uuid.UUID]) -> set[uuid.UUID]:
-        """Return those ids, present or former, that belong to one of these documents."""
+        """Those of the ids, including former ones, that belong to one of these documents."""
         former = FormerId.objects.filter(public_id__in=public_ids, document__in=self)
         present = self.filter(public_id__in=public_ids).values_list("public_id", flat=True)
         return {*present, *former.values_list("public_id", flat=True)}
@@ -102,7 +102,7 @@ class DocumentQuerySet(models.QuerySet["Document"]):
 
 
 class Document(models.Model):
-    """A file that a person added, and its reading state."""
+    """A file that a person or program added, and the state of its reading."""
 
     class Status(models.TextChoices):
         WAITING = "waiting", gettext_lazy("Waiting")
@@ -131,7 +131,7 @@ class Document(models.Model):
         editable=False,
         on_delete=models.CASCADE,
         related_name="parts",
-        db_index=False,  # the unique constraint has one
+        db_index=False,  # the unique constraint has an index
         help_text=gettext_lazy(
             "The archive or message that it is in; a trigger keeps its owner, readers, category, labels and"
             " last day the same."
@@ -160,7 +160,7 @@ class Document(models.Model):
         max_length=500, blank=True, help_text=gettext_lazy("Path of the folder, without slashes at the ends.")
     )
     name = models.CharField(max_length=255, help_text=gettext_lazy("File name as its author gave it."))
-    # A column, because row-level security prevents the use of an index on an expression.
+    # Stored as a column, because row-level security prevents the use of an index on an expression.
     folded_name = models.GeneratedField(
         expression=Lower("name"),
         output_field=models.TextField(),
@@ -248,7 +248,7 @@ class Document(models.Model):
     class Meta:
         ordering = ["-created_at", "-pk"]
         constraints = [
-            # Digests, because long names may exceed the size of an index row.
+            # Of digests, because long names may exceed the size of an index row.
             models.UniqueConstraint(F("origin"), MD5("folder"), MD5("name"), name="document_identity"),
             models.UniqueConstraint(
                 F("part_of"), MD5("part_path"), name="document_part", condition=Q(part_of__isnull=False)
@@ -273,17 +273,17 @@ class Document(models.Model):
 
     @property
     def is_private(self) -> bool:
-        """Whether its name must not be shown; known only for rows of `with_privacy`."""
+        """Whether the name must not be shown; only known for rows from `with_privacy`."""
         return bool(self.__dict__.get("of_named_people"))
 
     @property
     def shown_folder(self) -> str:
-        """Its folder in the reader's language."""
+        """The folder, as shown in the reader's language."""
         return as_shown(self.folder)
 
     @property
     def shown_origin(self) -> str:
-        """Its folder, or that it was attached to a question."""
+        """The folder, or a text for a file that was attached to a question."""
         return origin(self.folder)
 
     @property
@@ -292,12 +292,12 @@ class Document(models.Model):
 
     @property
     def is_expiring(self) -> bool:
-        """Whether its last day is past or near, so that its owner is reminded."""
+        """Whether the last day is past or near, so that the owner should be reminded."""
         return self.valid_until is not None and self.valid_until <= timezone.localdate() + EXPIRY_REMINDER
 
 
 class FormerId(models.Model):
-    """The public id of a duplicate that was merged into another document: its URLs remain valid."""
+    """The public id of a duplicate that was merged into another document, so that its URLs still work."""
 
     public_id = models.UUIDField(primary_key=True)
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="former_ids")
@@ -325,16 +325,16 @@ class ExternalId(models.Model):
 class FormerVersion(models.Model):
     """The text of a document before its file was replaced.
 
-    It is kept for a while to show what changed. It has row-level security of its own: it is visible to people
-    who may read the document now, and who are in the access list that the document had when the text was
-    replaced.
+    It is kept for a while to show what changed. Its own row-level security makes it visible to people who may
+    read the document now and are in the access list that the document had when the text was replaced.
     """
 
     document = models.ForeignKey(
         Document,
         on_delete=models.CASCADE,
         related_name="former_versions",
-        # The migration adds a constraint that also deletes, for versions that do not know this table.
+        # The migration adds a constraint with ON DELETE CASCADE, for versions of the software that do not
+        # know this table.
         db_constraint=False,
         db_index=False,
     )
@@ -378,13 +378,13 @@ class SourceFile(models.Model):
 class CitedName(models.Model):
     """A name under which a document was cited to a reader.
 
-    For this reader, the name always means that document from then on. It is not a foreign key, so that after
-    a deletion the name leads nowhere, and not to another document with that name.
+    For this reader, the name always means that document from then on. It is not a foreign key: after the
+    document is deleted, the name finds nothing, rather than another document with that name.
     """
 
     reader = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
-    )  # index of the constraint
+    )  # the constraint has an index
     name = models.UUIDField(help_text="MD5 of the name: it does not outlive its document as text.")
     document = models.UUIDField(help_text="Its public id.")
 
@@ -436,7 +436,7 @@ class PassageWords(models.Model):
     class Meta:
         indexes = [
             GinIndex(fields=["search"], name="passage_words_search"),
-            # A sample in which a survey counts how frequent words are (sql/survey.sql).
+            # A sample of the rows, in which sql/survey.sql counts how frequent words are.
             GinIndex(
                 fields=["search"], name="passage_words_sample", condition=Q(Exact(F("passage_id") % 17, 0))
             ),
@@ -468,13 +468,13 @@ class EmbeddingSpace(models.Model):
 class Vector(models.Model):
     """The embedding of one piece (about 250 characters) of a passage.
 
-    The row is narrow, so that scans stay cheap.
+    Rows are small, so that scans are cheap.
     """
 
     space = models.ForeignKey(EmbeddingSpace, on_delete=models.CASCADE, related_name="+", db_index=False)
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+", db_index=False)
     passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="+", db_index=True)
-    vector = HalfVectorField()  # has the dimensions of the space; the index casts to these
+    vector = HalfVectorField()  # has as many dimensions as the space; the index casts to that number
     digest = models.BigIntegerField(null=True, help_text="Of the text: who reads it again finds it by this.")
 
     class Meta:
@@ -485,9 +485,9 @@ class Vector(models.Model):
 
 
 class PreparedVector(models.Model):
-    """A vector of a document that is being read, until its passages are replaced.
+    """A vector of a document that is being read, kept until its passages are replaced.
 
-    Prevents embedding twice when a worker dies or a server asks to wait. The table is unlogged.
+    So nothing is embedded twice if a worker dies or a server asks to wait. The table is unlogged.
     """
 
     space = models.ForeignKey(EmbeddingSpace, on_delete=models.CASCADE, related_name="+", db_index=False)

@@ -1,6 +1,6 @@
 """An admin page that explains why a person may read a document, and what they would find.
 
-The administrator may not be allowed to read what the page shows, so each use is audited before anything is
+The page may show content that the administrator may not read, so each use is audited before anything is
 shown.
 """
 
@@ -43,9 +43,9 @@ from .explain import (
 PERMISSION = "accounts.view_as_others"
 FOUND_SHOWN = 10
 MIN_REASON = 10  # characters
-MEANT_SHOWN = 5  # documents that are offered if only a part of a title was typed
-MAX_QUESTION = SUBJECT_CHARACTERS - Look.MAX_REASON - 20  # so that both fit into the audit log
-NAME_CHARACTERS = 460  # of first and last name, and user name
+MEANT_SHOWN = 5  # documents that are suggested if only a part of a title was typed
+MAX_QUESTION = SUBJECT_CHARACTERS - Look.MAX_REASON - 20  # so that question and reason fit into the audit log
+NAME_CHARACTERS = 460  # length of first name, last name and user name together
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class SearchedAs:
-    """What a person would find, and how many documents they may read."""
+    """What a person's search finds, and how many documents they may read."""
 
     found: SearchResult
     readable: int

@@ -1,4 +1,4 @@
-"""Explains why a person may or may not read a document, by the entries of its access list."""
+"""Explains why a person may or may not read a document, from the entries of its access list."""
 
 import re
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ from .models import AccessEntry
 
 NAMES_SHOWN = 10
 DOCUMENTS_SHOWN = 20
-MAX_BRACKETS = 5  # pairs of brackets tried in a title or path
+MAX_BRACKETS = 5  # pairs of brackets in a title or path that are tried
 NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 Kind = Literal["owner", "person", "group", "guests", "everyone"]
@@ -55,12 +55,12 @@ class Explanation:
 
     readable: bool
     verdict: str
-    reasons: tuple[str, ...]  # why the person may read it, or else who may, and why the person may not
-    notes: tuple[str, ...]  # other conditions for what the person sees of the document
+    reasons: tuple[str, ...]  # why the person may read it; or why not, and who may
+    notes: tuple[str, ...]  # other conditions that affect what the person sees of the document
 
 
 def why_readable(principal: Principal, document: Document) -> list[str]:
-    """The reasons why the caller may read the document, a sentence each; empty if they may not."""
+    """The reasons why the caller may read the document, as sentences; empty if they may not."""
     user = User.objects.filter(pk=principal.user_id, is_active=True).first()
     grounds = _access_reasons(user, document) if user else []
     return [gettext(TO_THEMSELVES[ground.kind]).format(group=ground.group) for ground in grounds]
@@ -93,7 +93,7 @@ def explain(user: User, document: Document) -> Explanation:
 def people_named(text: str) -> list[User]:
     """The people with this user name, or with this full name.
 
-    `text` may also have both names, as made by `directory.entry`.
+    `text` may also contain both names, in the form of `directory.entry`.
     """
     text = text.replace("\0", "").strip()
     named = directory.NAMED.fullmatch(text)
@@ -105,7 +105,7 @@ def people_named(text: str) -> list[User]:
 
 
 def documents_like(query: str, reader: User) -> QuerySet[Document]:
-    """Documents that the reader may list, with each word of the query in title, name or folder."""
+    """Documents that the reader may list and whose title, name or folder has each word of the query."""
     words = directory.words_of(query)
     if not words:
         return Document.objects.none()
@@ -120,7 +120,7 @@ def documents_like(query: str, reader: User) -> QuerySet[Document]:
 
 
 def document_entry(document: Document) -> str:
-    """The notation of forms for a document: “Leave rules (hr/leave.pdf)”, or only the path."""
+    """How forms write a document: “Leave rules (hr/leave.pdf)”, or only the path."""
     path = f"{document.folder}/{document.name}" if document.folder else document.name
     return f"{document.title} ({path})" if document.title not in ("", document.name) else path
 
@@ -128,8 +128,7 @@ def document_entry(document: Document) -> str:
 def documents_named(text: str) -> list[Document]:
     """At most 20 documents that `text` names.
 
-    It may be a name, title, path, number, public id, label or entry. An entry is the notation of
-    :func:`document_entry`.
+    It may be a name, title, path, number, public id, label, or a text from :func:`document_entry`.
     """
     text = text.replace("\0", "").strip()
     if found := _documents_named(text):
@@ -177,7 +176,7 @@ def _access_reasons(user: User, document: Document) -> list[AccessReason]:
 
 
 def _why_not(user: User, document: Document) -> list[str]:
-    """The reasons if no entry includes the person: who else may read the document."""
+    """The sentences for a person whom no entry includes: who else may read the document."""
     name = user.get_username()
     entries = list(document.access_list.entries.select_related("user", "group"))
     people = sorted(entry.user.get_username() for entry in entries if entry.user)

@@ -33,14 +33,15 @@ class Audience:
     guests: bool = False
 
 
-# One entry of a list: user, group, and, if both are empty, whether everyone includes guests.
+# One entry of a list: user, group, and whether guests are included. If user and group are empty, the entry
+# means everyone.
 Entry = tuple[int | None, int | None, bool]
 
 
 def access_list_for(audience: Audience, owner_id: int | None) -> AccessList:
     """The list of exactly these readers and the owner, created if needed.
 
-    Safe against concurrent creation of the same list. Users and groups must exist.
+    Concurrent calls get the same list. Users and groups must exist.
     """
     entries = _entries(audience, owner_id)
     digest = _digest(entries)
@@ -53,8 +54,8 @@ def access_list_for(audience: Audience, owner_id: int | None) -> AccessList:
             [digest],
         )
         access_list = AccessList(pk=cursor.fetchone()[0], digest=digest)
-        # The row is locked until this transaction ends: a concurrent creation of the same list waits, and
-        # then finds the list complete.
+        # The new row is locked until this transaction ends: a concurrent transaction that creates the same
+        # list waits, and then finds the list complete.
         AccessEntry.objects.bulk_create(
             [
                 AccessEntry(access_list=access_list, user_id=user, group_id=group, guests=guests)
@@ -104,7 +105,7 @@ def audience_of_list(access_list: AccessList, owner_id: int | None) -> Audience:
 
 
 def widens(before: Audience, after: Audience) -> bool:
-    """Whether `after` names readers who are not covered by `before`."""
+    """Whether `after` names readers whom `before` does not include."""
     if after.guests and not before.guests:
         return True
     if before.everyone:
@@ -113,9 +114,9 @@ def widens(before: Audience, after: Audience) -> bool:
 
 
 def narrowed(before: Audience, after: Audience) -> Audience:
-    """The readers of `after` that `before` names too.
+    """The readers of `after` whom `before` also names.
 
-    It leaves out people whom `before` includes only through a group.
+    People whom `before` includes only through a group are left out.
     """
     if not widens(before, after):
         return after
@@ -129,10 +130,10 @@ def narrowed(before: Audience, after: Audience) -> Audience:
 
 
 def set_audience(document: Document, audience: Audience) -> None:
-    """Set the document's readers: writes one row, and takes effect with everyone's next query."""
+    """Set the document's readers. This writes one row, and takes effect with everyone's next query."""
     former = document.access_list_id
     document.access_list = access_list_for(audience, document.owner_id)
-    # Somebody who manages another person's document may remove themselves: their right was checked before.
+    # Read all rows: somebody who manages another person's document may remove their own access.
     with reading_everything():
         Document.objects.filter(pk=document.pk).update(
             access_list=document.access_list, audience_version=F("audience_version") + 1
@@ -161,7 +162,8 @@ def change_rights(actor: object, document: Document, audience: Audience) -> None
     with transaction.atomic():
         with reading_everything():
             rows = Document.objects.filter(pk=document.pk)
-            # Since the caller loaded the document, a replacement file may have been read and set its readers.
+            # Reload: after the caller loaded the document, a replacement file may have been read and have set
+            # the readers.
             current = rows.select_for_update(no_key=True).values_list("access_list_id", flat=True).first()
             document.access_list_id = current or document.access_list_id
             if audience == audience_of(document):
@@ -173,8 +175,8 @@ def change_rights(actor: object, document: Document, audience: Audience) -> None
         if staff is None or document.owner_id != staff.pk:
             what = f"{document.name} ({document.public_id}): "
             after = readers_for_audit(document.access_list)
-            # The usual subject leaves out names if everyone may read, and in long lists: then name the
-            # readers that were added or removed.
+            # The usual subject omits names if everyone may read the document, and in long lists, so name
+            # added and removed readers instead.
             subject = [
                 what,
                 *before,
@@ -207,10 +209,7 @@ def _some_readers(access_list: AccessList) -> list[str | NamedPerson]:
 
 
 def _difference(before: AccessList, after: AccessList) -> list[str | NamedPerson]:
-    """The people and groups that only one of the two lists names.
-
-    In English, for an audit entry.
-    """
+    """The people and groups that only one of the two lists names, in English for an audit entry."""
     former = {(entry.user_id, entry.group_id): entry for entry in before.entries.all()}
     present = {(entry.user_id, entry.group_id): entry for entry in after.entries.all()}
     removed = [entry for key, entry in former.items() if key not in present]

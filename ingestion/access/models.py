@@ -23,7 +23,7 @@ class AccessList(models.Model):
 class AccessEntry(models.Model):
     """One entry of an access list: a user, a group, or everyone.
 
-    If user and group are empty, it means everyone, perhaps with guests.
+    If user and group are empty, it means everyone, with or without guests.
     """
 
     access_list = models.ForeignKey(AccessList, on_delete=models.CASCADE, related_name="entries")
@@ -64,9 +64,6 @@ class AccessEntry(models.Model):
 
     @staticmethod
     def including(user_id: int) -> RawSQL:
-        """The ids of the entries that include this person, as a subquery.
-
-        Also for a disabled account.
-        """
+        """The ids of the entries that include this person, even if disabled, as a subquery."""
         mine = "SELECT mine.entry_id FROM ingestion_readable_entries(%s, even_if_disabled => true) AS mine"
         return RawSQL(mine, [user_id])  # noqa: S611 (constant text, and a parameter)

@@ -26,7 +26,7 @@ from .document_serializers import ChangeSerializer, DocumentSerializer
 from .document_views import DocumentWriteView
 
 MAX_ITEMS = 100
-MAX_BYTES = 8_000_000  # of the whole body, which is held in memory
+MAX_BYTES = 8_000_000  # limit of the whole body, which is held in memory
 FAULT = "A fault on the server kept this item from being done; it is in its log."
 DATABASE_AWAY = "The database does not answer. Send this item again in a moment."
 CONTENT = gettext_lazy("Give the content of the file either as “text” or as “base64”.")
@@ -65,7 +65,7 @@ class _Bounded:
 
 
 class BatchItemSerializer(ChangeSerializer):
-    """One document: `put` takes its content and all that is known of it, `patch` what changes."""
+    """One document. `put` takes its content and all of its details, `patch` only what changes."""
 
     action = StrictChoiceField(["put", "patch", "delete"])
     id = StrictCharField(

@@ -29,23 +29,23 @@ class PreconditionFailed(exceptions.APIException):
 def etag_of(document: Document) -> str:
     """The ETag of a document.
 
-    It changes with each value that programs can set, and with each new file. It does not change when a file
-    has been read, although new readers may apply from then on.
+    It changes with each value that programs can set, and with each new file. It does not change when a queued
+    file has been read, although that may change the readers.
     """
     state = (
         document.public_id, document.audience_version, document.name, document.folder, document.category,
         document.given_title, document.labels, document.source_url, document.valid_until,
     )  # fmt: skip
-    # Keyed, because a reader, who knows the other values, could otherwise compute how often readers changed.
+    # A keyed hash: a reader who knows the other values could otherwise compute how often the readers changed.
     return quote_etag(salted_hmac("ingestion.etag", repr(state), algorithm="sha256").hexdigest()[:32])
 
 
 def conditions_of(request: Request) -> dict[str, list[str]]:
-    """The ETags of each conditional header of the request. Raises ParseError."""
+    """The ETags in each conditional header of the request. Raises ParseError."""
     found = {}
     for name in CONDITIONS:
         if name in request.headers:
-            # A proxy that compresses responses turns our tags into weak ones.
+            # Accept weak tags: a proxy that compresses responses makes our tags weak.
             found[name] = [tag.removeprefix("W/") for tag in parse_etags(request.headers[name])]
             if not found[name]:
                 raise exceptions.ParseError(TAGS % {"header": name})
@@ -73,7 +73,7 @@ def checked(request: Request, document: Document) -> Document:
 
 @contextlib.contextmanager
 def conditionally(request: Request, find: Callable[[], Document]) -> Iterator[None]:
-    """Run the block in a transaction after checking the request's conditions, if it has any.
+    """Check the request's conditions, if any, and run the block in the same transaction.
 
     `find` returns the document, or raises Http404 if there is none yet. Raises PreconditionFailed.
     """

@@ -1,4 +1,4 @@
-"""`/api/documents/{id}/…`: the passages, pages, versions and the file of a document."""
+"""`/api/documents/{id}/…`: the passages, pages, versions and file of a document."""
 
 import re
 from typing import Any
@@ -59,7 +59,7 @@ class PageSerializer(serializers.Serializer[Any]):
 
 
 class VersionSerializer(serializers.Serializer[Any]):
-    """A version of a document as it was read; it replaced the one before."""
+    """A version of a document that was read."""
 
     version = serializers.IntegerField()
     sha256 = serializers.CharField(help_text="Of the file that was read.")
@@ -71,7 +71,7 @@ class VersionSerializer(serializers.Serializer[Any]):
 
 
 class PassagesView(OneDocumentView):
-    """The text of a document, as it is searched."""
+    """The text of a document in the passages that are searched."""
 
     required_scopes = (Scope.DOCUMENTS_READ,)
     serializer_class = DocumentPassageSerializer
@@ -134,7 +134,7 @@ class VersionsView(OneDocumentView):
             for version in reversed(document.versions)
         ]
         if document.owner_id != self.principal.user_id:
-            # Others may not have been allowed to read the former ones.
+            # Other readers may not have been allowed to read former versions.
             versions = [version for version in versions if version["current"]]
         if document.version and not any(version["current"] for version in versions):
             # The document was read before versions were kept.

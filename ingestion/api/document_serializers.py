@@ -1,4 +1,4 @@
-"""Serializers of `/api/documents`: queries, documents, and what can be changed about them."""
+"""Serializers of `/api/documents`: queries, documents, and their changes."""
 
 from typing import Any
 
@@ -66,14 +66,14 @@ class DocumentListQuerySerializer(serializers.Serializer[Any]):
 
 
 class ProgressSerializer(serializers.Serializer[Document]):
-    """Pages read, or texts embedded, of how many; both 0 while that is not known."""
+    """Progress in pages that were read or texts that were embedded; 0 of 0 while unknown."""
 
     done = serializers.IntegerField(source="progress_done")
     total = serializers.IntegerField(source="progress_total")
 
 
 class PartsSerializer(serializers.Serializer[Any]):
-    """The files in an archive or a message; `part_of` in a list of documents lists them."""
+    """Counts of the files in an archive or a message; a list of documents with `part_of` has them."""
 
     total = serializers.IntegerField()
     ready = serializers.IntegerField()
@@ -172,7 +172,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
 
 
 class RightsSerializer(serializers.Serializer[Any]):
-    """Who may read a document besides `everyone`; if nobody is named, only its owner."""
+    """Who may read a document. If `everyone` is false and nobody is named, only its owner may."""
 
     users = BoundedListField(child=StrictCharField(max_length=150), required=False, max_length=200)
     groups = BoundedListField(
@@ -198,7 +198,7 @@ class DayField(serializers.DateField):
 
 @extend_schema_field({"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "maxLength": 0}]})
 class FormDayField(DayField):
-    """A day in a form or an address, where nothing is null."""
+    """A day in a form or a query string, which cannot contain null."""
 
     allow_blank = True  # otherwise DRF treats an empty value as missing
 
@@ -207,7 +207,7 @@ class FormDayField(DayField):
     {"type": "string", "maxLength": details.ADDRESS_CHARACTERS, "pattern": "^([hH][tT][tT][pP][sS]?://.+)?$"}
 )
 class WebAddressField(StrictCharField):
-    """An address of http or https, or none."""
+    """An http or https URL; may be empty."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(
@@ -219,7 +219,7 @@ class WebAddressField(StrictCharField):
 
 
 class DetailsSerializer(RightsSerializer):
-    """Details of a document. Missing members are kept, empty ones are cleared."""
+    """Details of a document. Missing members keep their values; empty ones clear them."""
 
     title = StrictCharField(
         max_length=details.TITLE_CHARACTERS,
@@ -241,16 +241,16 @@ class DetailsSerializer(RightsSerializer):
 
 
 class ChangeSerializer(StrictSerializer, DetailsSerializer):
-    """What changes. If one member about readers is given, the missing ones are cleared."""
+    """A change of a document. If any member about readers is given, missing ones are cleared."""
 
     everyone = StrictBooleanField(required=False, help_text="Everyone who signs in.")
     category = StrictCharField(max_length=100, allow_blank=True, required=False)
 
 
 class NewDocumentSerializer(DetailsSerializer):
-    """Details of a file. Readers who are left out lose the document."""
+    """Details of an uploaded file. Readers who are not named lose access."""
 
-    refuses_unknown = True  # in the API's description
+    refuses_unknown = True  # read by the API description
     valid_until = FormDayField(required=False, help_text="After this day it is neither found nor cited.")
     everyone = WordBooleanField(required=False, help_text="Everyone who signs in.")
     name = serializers.CharField(
@@ -266,13 +266,13 @@ class NewDocumentSerializer(DetailsSerializer):
 
 
 class UploadedDocumentSerializer(NewDocumentSerializer):
-    """The parts of a form."""
+    """The fields of an upload form."""
 
     file = serializers.FileField()
 
 
 class PutDocumentSerializer(DocumentSerializer):
-    """A document that was put, and what happened to it."""
+    """A document that was put, with the outcome."""
 
     outcome = serializers.SerializerMethodField()
 

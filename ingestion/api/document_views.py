@@ -55,7 +55,7 @@ from .document_serializers import (
     UploadedDocumentSerializer,
 )
 
-RESERVED = {"batch"}  # names that documents cannot have, because they are URLs of their own
+RESERVED = {"batch"}  # names that documents cannot have, because these URLs have another meaning
 NAMES = gettext_lazy(
     "A name of your own has 1 to 200 letters, digits or ._~:@+- and no slash, and is neither “batch”"
     " nor like an id."
@@ -87,7 +87,7 @@ class RawBody(dict[str, Any]):
 
 
 class RawBodyParser(BaseParser):
-    """Keeps a body of any type as a file on disk."""
+    """Stores a body of any type in a temporary file."""
 
     media_type = "*/*"
 
@@ -185,7 +185,7 @@ class DocumentWriteView(OneDocumentView):
         """Add or replace the document of that name; returns it and the outcome. Raises APIException."""
         if not is_external_id(external_id):
             raise ProblemDetails(str(NAMES), "id")
-        # The uploaded file's name is used if the extension of the program's own name tells no format.
+        # If the external id has no known file extension, use the name of the uploaded file.
         with_ending = (name for name in (external_id, file.name or "") if format_of(name))
         try:
             put = documents.upsert(
@@ -239,15 +239,15 @@ class DocumentWriteView(OneDocumentView):
             documents.delete_document(document)
 
     def demand_staff_scope(self) -> None:
-        """Raise PermissionDenied for a staff member's key without the scope for acting as staff."""
+        """Raise PermissionDenied if a staff member's key lacks the scope for acting as staff."""
         user = self.request.user
         if isinstance(user, User) and user.is_staff:
             demand_scope(self.principal, Scope.ADMIN_DOCUMENTS)
 
     def audience(self, requested: Mapping[str, Any], current: Audience | None = None) -> Audience:
-        """The readers named in a request, by the rules of the portal's form. Raises ValidationError."""
+        """The readers named in a request, validated like the portal's form. Raises ValidationError."""
         names, people = requested.get("groups", []), requested.get("users", [])
-        # The form's field takes lists and entries like “Ann Smith (ann)”, too.
+        # The form's field also accepts lists, and entries like “Ann Smith (ann)”.
         if unknown := sorted(name for name in {*people} if directory.usernames(name) != {name}):
             words = gettext("There is no account named %(names)s.")
             raise exceptions.ValidationError({"users": [words % {"names": ", ".join(unknown)[:200]}]})
@@ -325,7 +325,7 @@ class DocumentView(DocumentWriteView):
             raise exceptions.ParseError(EMPTY)
         with file:
             new = validated(NewDocumentSerializer, _details_in(request.query_params, body))
-            # Another caller may add it at the same time.
+            # Another caller may add the document at the same time.
             only_adds = conditional.conditions_of(request).get("If-None-Match") == ["*"]
             with conditional.conditionally(request, lambda: self.found(document_id)):
                 document, outcome = self.put_file(file, new, document_id, may_replace=not only_adds)
@@ -359,7 +359,7 @@ class DocumentView(DocumentWriteView):
 
 
 class SlashedDocumentView(DocumentView):
-    """Refuses names with a slash, which no document has; a `PUT` gets an explanation."""
+    """Refuses names with a slash, which documents cannot have; explains this to a `PUT`."""
 
     schema = None  # not described
 
@@ -373,7 +373,7 @@ def is_external_id(name: str) -> bool:
 
 
 def details_of(requested: Mapping[str, Any]) -> Details:
-    """The members of a request that are a document's details."""
+    """The members of a request that are details of the document."""
     return cast(Details, {name: requested[name] for name in Details.__annotations__ if name in requested})
 
 
@@ -393,7 +393,7 @@ def _details_in(query: QueryDict, body: QueryDict | RawBody) -> Mapping[str, Any
 
 
 def validated(serializer_class: type[serializers.Serializer[Any]], values: Mapping[str, Any]) -> Any:
-    """The parameters of an address or a form. Raises ValidationError, also for an unknown one."""
+    """The validated parameters of a query or a form. Raises ValidationError, also for unknown ones."""
     requested = serializer_class(data=values)
     unknown = sorted(values.keys() - requested.fields.keys() - {"file"})
     if unknown:

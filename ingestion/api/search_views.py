@@ -44,7 +44,7 @@ Neighbours = dict[int, dict[str, list[dict[str, Any]]]]
     }
 )
 class QueryField(StrictCharField):
-    """Text that has at least one word to search for."""
+    """Text with at least one word to search for."""
 
 
 class ScopeField(serializers.RegexField):
@@ -62,7 +62,7 @@ class ScopeField(serializers.RegexField):
 
 
 class SearchRequestSerializer(StrictSerializer):
-    """The words to search for, and the documents to search."""
+    """A search: the query, and the documents to search."""
 
     query = QueryField(max_length=MAX_QUERY_CHARACTERS, help_text="A question, or words.")
     limit = StrictIntegerField(
@@ -107,7 +107,7 @@ class MatchSerializer(serializers.Serializer[Any]):
 
 
 class ExplanationSerializer(serializers.Serializer[Any]):
-    """How a passage was found; a score is null if the passage was not found in this way."""
+    """How a passage was found. A score is null if that kind of search did not find the passage."""
 
     found_by = serializers.ChoiceField(["words", "meaning", "both"])
     text_score = serializers.FloatField(allow_null=True)
@@ -115,7 +115,7 @@ class ExplanationSerializer(serializers.Serializer[Any]):
 
 
 class SearchHitSerializer(serializers.Serializer[Any]):
-    """A passage with all that a citation of it needs."""
+    """A passage, with everything that a citation of it needs."""
 
     passage_id = serializers.IntegerField(help_text="Of this version of the document.")
     document_id = serializers.UUIDField()
@@ -149,7 +149,7 @@ class SearchResponseSerializer(serializers.Serializer[Any]):
 
 
 class SearchView(ResourceView):
-    """Searches as an answer does, and leaves no trace: no conversation, no question."""
+    """Searches as an answer does, but stores neither a conversation nor the question."""
 
     required_scopes = (Scope.SEARCH,)
     serializer_class = SearchRequestSerializer
@@ -187,10 +187,7 @@ class SearchView(ResourceView):
 
 
 def neighbours_of(principal: Principal, passage_ids: Iterable[int], radius: int) -> Neighbours:
-    """The neighbours of each passage in its document, in reading order.
-
-    Only those that the caller may read now.
-    """
+    """The neighbours of each passage that the caller may read now, in reading order."""
     readable = Passage.objects.filter(document__access_list__in=AccessEntry.lists_of(principal.user_id))
     places = readable.filter(pk__in=list(passage_ids)).values_list("pk", "document", "position")
     near: dict[int, tuple[int, int]] = {pk: (document, position) for pk, document, position in places}

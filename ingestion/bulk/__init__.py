@@ -1,4 +1,4 @@
-"""Changes of many documents at once.
+"""Bulk changes of documents, which are selected in the admin.
 
-Documents are chosen in the admin; a worker changes each of them, with a result of its own.
+A worker changes each of them and stores its result.
 """

@@ -23,13 +23,13 @@ from .models import BulkChange, BulkItem
 from .preview import Preview, Side
 
 Outcome, State = BulkItem.Outcome, BulkChange.State
-ITEMS_SHOWN = 100  # on a page
+ITEMS_SHOWN = 100  # items shown on a page
 PROBLEMS_FIRST = (Outcome.REFUSED, Outcome.GONE, Outcome.UNCHANGED, Outcome.DONE, Outcome.WAITING)
 MAY_CHANGE, MAY_DELETE = "ingestion.change_document", "ingestion.delete_document"
 
 
 def allowed_forms(request: HttpRequest) -> list[type[BulkForm]]:
-    """The kinds of change that this member of staff may make."""
+    """The forms for the kinds of change that this member of staff may make."""
     if not isinstance(request.user, User):
         return []
     may = {form: MAY_DELETE if form.kind == BulkChange.Kind.DELETE else MAY_CHANGE for form in FORMS}
@@ -127,7 +127,8 @@ class BulkChangeAdmin(OwnFilters, admin.ModelAdmin):  # type: ignore[type-arg]
         if warning and sent:
             shown = [sent]
         media = sum((form.media for form in shown), forms.Media())
-        sides: list[tuple[str, str, Side]] = []  # the id of the heading, the heading, and what is below it
+        # The heading's id, the heading, and the side of the preview below it.
+        sides: list[tuple[str, str, Side]] = []
         if preview:
             sides = [
                 ("gaining", gettext("Gain access"), preview.gaining),

@@ -1,7 +1,7 @@
 """Performs and undoes bulk changes of documents.
 
-A worker processes the documents in batches. A document's change and its result commit together, so that even
-if a worker dies, each document is changed once or not at all.
+A worker processes the documents in batches. The change of a document and its result are committed together,
+so that each document is changed exactly once or not at all, even if a worker dies.
 """
 
 import time
@@ -30,8 +30,8 @@ from ingestion.models import Document
 from .models import BulkChange, BulkItem
 
 TASK = "ingestion.bulk_change"
-BATCH = 50  # documents per transaction
-SECONDS = 5.0  # per job
+BATCH = 50  # documents in one transaction
+SECONDS = 5.0  # duration of one job; the next job continues
 RETENTION = timedelta(days=30)  # time after which a change is deleted and can no longer be undone
 GONE = gettext_noop("It was deleted meanwhile.")
 MOVED = gettext_noop("It now belongs to somebody else.")
@@ -48,20 +48,20 @@ Kind, Outcome, State = BulkChange.Kind, BulkItem.Outcome, BulkChange.State
 
 
 class Refused(Exception):
-    """A document is not changed; the text is the reason."""
+    """A document was not changed; the text is the reason."""
 
 
 class Change(ABC):
     """A property of documents that can be changed in bulk, as JSON values."""
 
-    mirrored = False  # whether documents that mirror a file can also be changed
+    mirrored = False  # whether this also applies to documents that mirror a file
 
     @abstractmethod
     def read(self, document: Document) -> Any: ...
 
     @abstractmethod
     def wanted(self, present: Any, form: dict[str, Any]) -> Any:
-        """The new value, from the present one and the form."""
+        """The new value, from the current value and the form."""
 
     @abstractmethod
     def write(self, document: Document, value: Any, actor: User) -> None: ...
@@ -94,7 +94,7 @@ class Readers(Change):
         }
 
     def write(self, document: Document, value: Any, actor: User) -> None:
-        # Accounts and groups may have been deleted since the form was submitted.
+        # Skip accounts and groups that were deleted after the form was submitted.
         users = User.objects.filter(pk__in=value["users"], guest_until=None)
         groups = Group.objects.filter(pk__in=value["groups"])
         known = {
@@ -130,7 +130,7 @@ def as_audience(value: dict[str, Any]) -> Audience:
 
 
 class Column(Change):
-    """A plain column."""
+    """A property that is a column of the document."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -176,7 +176,7 @@ class Labels(Column):
 
 
 class Owner(Change):
-    """The owner. A former owner's own right to read is removed from the readers."""
+    """The owner. The former owner is removed from the readers."""
 
     def read(self, document: Document) -> Any:
         return {"owner": document.owner_id, "readers": Readers().read(document)}
@@ -213,7 +213,7 @@ CHANGES: dict[str, Change] = {
 
 
 def choose(actor: User, chosen: Iterable[Document]) -> BulkChange:
-    """Store the selection of documents; the change itself is defined in the next step."""
+    """Store the selection of documents; the next step defines the change."""
     with transaction.atomic():
         change = BulkChange.objects.create(actor=actor)
         items = [BulkItem(change=change, document_id=each.pk, owner=each.owner_id) for each in chosen]
@@ -399,12 +399,12 @@ def _apply(
     item.reason = of.remark(present, change.wanted)
     if wanted == present:
         if change.kind == Kind.READERS:
-            of.write(document, wanted, actor)  # a queued replacement may set other readers
+            of.write(document, wanted, actor)  # a queued replacement file may set other readers
         return Outcome.UNCHANGED
     of.write(document, wanted, actor)
     document.refresh_from_db()
     after = of.read(document)
-    # Writing adds the owner and drops deleted accounts, so the result may equal the former value.
+    # Writing adds the owner and drops deleted accounts, so the stored value may equal the former one.
     if after == present:
         return Outcome.UNCHANGED
     item.before, item.after = present, after

@@ -44,7 +44,7 @@ def groups_field(**options: Any) -> "forms.ModelMultipleChoiceField[Group]":
 
 
 class BulkForm(forms.Form):
-    """A kind of change; `wanted` is the value that is stored."""
+    """The form for a kind of change; `wanted` is the value that it stores."""
 
     kind: ClassVar[BulkChange.Kind]
     title: ClassVar["str | Promise"]
@@ -58,7 +58,7 @@ class BulkForm(forms.Form):
         return ""
 
     def preview(self, chosen: QuerySet[Document]) -> Preview | None:
-        """Who gains and who loses access, if the change is one of readers."""
+        """Who gains and who loses access, if the form changes readers."""
         return None
 
 

@@ -9,9 +9,9 @@ from django.utils.translation import gettext, gettext_lazy
 
 
 class BulkChange(models.Model):
-    """One change of many documents: selected, then described, then done by a worker.
+    """One bulk change: documents are selected, the change is defined, and a worker performs it.
 
-    It has ids of documents and people, and no names, so that it can outlive both.
+    It stores ids of documents and people instead of names, so that it can outlive both.
     """
 
     class Kind(models.TextChoices):
@@ -57,7 +57,7 @@ class BulkChange(models.Model):
 
 
 class BulkItem(models.Model):
-    """One document of a bulk change, with its outcome; it may be deleted meanwhile."""
+    """One document of a bulk change, with the outcome. The document may be deleted meanwhile."""
 
     class Outcome(models.TextChoices):
         WAITING = "waiting", gettext_lazy("Waiting")

@@ -32,7 +32,7 @@ class NamedReader:
 
 @dataclass(slots=True)
 class Side:
-    """The people who gain access to at least one document, or those who lose it."""
+    """One side of a preview: those who gain access to at least one document, or those who lose it."""
 
     people: int = 0
     readers: list[NamedReader] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Preview:
 
 
 def preview(chosen: QuerySet[Document], form: dict[str, Any]) -> Preview:
-    """What the form's change of readers would do to these documents."""
+    """Preview the form's change of readers for these documents."""
     free = chosen.filter(part_of=None, source_file=None)
     counted = free.order_by().values_list("access_list", "owner").annotate(documents=Count("pk"))
     lists = {
@@ -77,7 +77,7 @@ def preview(chosen: QuerySet[Document], form: dict[str, Any]) -> Preview:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """Documents of one owner with the same readers."""
+    """A group of documents with the same owner and readers."""
 
     before: Audience
     after: Audience
@@ -86,10 +86,7 @@ class _Move:
 
 
 class _Comparison:
-    """Compares readers by accounts.
-
-    A person loses no access if another of their groups may still read.
-    """
+    """Compares readers by accounts: a person who may still read through another group loses nothing."""
 
     def __init__(self, moves: list[_Move]) -> None:
         self.moves = moves
@@ -115,16 +112,16 @@ class _Comparison:
         return Preview(self._side(gaining, gain), self._side(losing, loss), fixed)
 
     def _people(self, audience: Audience, owner: frozenset[int]) -> frozenset[int] | None:
-        """The accounts that may read; None for all."""
+        """The accounts that may read; None if all may."""
         if audience.everyone:
             return None
         members = (self.members[group] for group in audience.group_ids)
         return (owner | audience.user_ids).union(*members) & self.all
 
     def _named(self, those: Audience, others: Audience, readers: frozenset[int] | None) -> Iterable[Key]:
-        """The readers named in `those` with an account that cannot read under `others`.
+        """The readers named in `those` who have an account that may not read under `others`.
 
-        `readers` are the accounts that can read under `others`; None for all.
+        `readers` are the accounts that may read under `others`; None if all may.
         """
         if those.guests and not others.guests:
             yield GUESTS, 0
@@ -163,7 +160,7 @@ class _People:
         self.everybody = everybody
         self.some: set[int] = set()
         self.always: frozenset[int] | None = (
-            None  # accounts that are in every second set while the first one is “all”
+            None  # accounts that are in every second set of pairs whose first set is “all”
         )
 
     def add(self, those: frozenset[int] | None, others: frozenset[int] | None) -> None:

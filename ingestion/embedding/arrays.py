@@ -25,7 +25,7 @@ def arrays(path: Path) -> dict[str, NDArray[Any]]:
             mapped: NDArray[Any] = np.memmap(path, KINDS[tensor.kind], "r", tensor.start, tensor.shape)
         except (OSError, ValueError) as error:
             raise FolderError(f"{path.name} cannot be read: {error}") from error
-        if tensor.kind == "BF16":  # the upper half of single precision
+        if tensor.kind == "BF16":  # bfloat16 is the upper half of single precision
             mapped = (mapped.astype(np.uint32) << 16).view(np.float32)
         found[name] = np.asarray(mapped)
     return found

@@ -15,7 +15,7 @@ from ingestion.embedding_folder import FolderError, architecture, model_name
 from .arrays import arrays, tokenizer_of
 from .embedder import Vectors, unit
 
-TOKENS_PER_BATCH = 512  # more do not fit into the processor's caches
+TOKENS_PER_BATCH = 512  # more would not fit into the processor's caches
 GELU = tuple(map(np.float32, (0.79782828, 0.0364684959, -1.24702107e-4, -3.06106037e-5, 1.12076040e-6)))
 GELU_SQUARE = np.float32(36)  # for larger squares, Φ is 0 or 1
 GELU_ROWS = 64
@@ -34,7 +34,7 @@ Numbers = NDArray[np.float32]
 
 
 class BertEmbedder:
-    """A BERT encoder; a text's vector is the mean of its tokens' vectors, or the first one."""
+    """A BERT encoder. A text's vector is the mean of its tokens' vectors, or that of the first token."""
 
     batch = 32
 
@@ -64,7 +64,7 @@ class BertEmbedder:
         filled = [index for index, text in enumerate(texts) if text.strip()]
         encoded = self._tokenizer.encode_batch_fast([texts[index] for index in filled])
         tokens = {index: item.ids for index, item in zip(filled, encoded, strict=True)}
-        # Texts of similar length together, because padding is computed as well.
+        # Batch texts of similar length, because padding also costs computing time.
         waiting = sorted(filled, key=lambda index: len(tokens[index]))
         while waiting:
             longest = len(tokens[waiting[-1]])
@@ -129,7 +129,7 @@ class BertEmbedder:
 
     def _linear(self, hidden: Numbers, name: str) -> Numbers:
         weight, bias = self._weights[f"{name}.weight"], self._weights[f"{name}.bias"]
-        # One product for all texts: numpy would make one for each, which is a quarter slower.
+        # One matrix product for all texts: numpy would compute one per text, which is a quarter slower.
         result: Numbers = hidden.reshape(-1, hidden.shape[-1]) @ weight.T
         result += bias
         return result.reshape(*hidden.shape[:-1], len(bias))
@@ -151,8 +151,8 @@ class BertEmbedder:
 def _gelu(values: Numbers) -> None:
     """Replace each value x by x · Φ(x), with an error of at most 4e-6.
 
-    The hyperbolic tangent of a polynomial that was fitted to Φ is four times as fast as a formula for the
-    error function with exponentials; a part of the rows at a time stays in the processor's cache.
+    Φ is approximated by the hyperbolic tangent of a fitted polynomial, which is four times as fast as
+    formulas with exponentials. Rows are processed in blocks that fit into the processor's cache.
     """
     rows = values.reshape(-1, values.shape[-1])
     for start in range(0, len(rows), GELU_ROWS):

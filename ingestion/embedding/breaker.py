@@ -11,7 +11,7 @@ from chatsite.http.outgoing.circuit_breaker import CircuitBreaker, CircuitOpen
 
 from .embedder import Embedder, EmbeddingError, Vectors
 
-FAILURES = 3  # failures in a row after which the model gets no requests for a while
+FAILURES = 3  # consecutive failures after which the model gets no requests for a while
 REST_SECONDS = 30.0
 MAX_REST_SECONDS = 300.0  # longest pause, even if a server asks for a longer one
 
@@ -23,10 +23,7 @@ metrics.BREAKERS_OPEN.read_from(
 
 
 def embed_question(model: Embedder, texts: Sequence[str]) -> Vectors:
-    """As `model.embed`, within EMBEDDING_QUESTION_SECONDS.
-
-    Fails at once while the breaker is open.
-    """
+    """Like `model.embed`, but within EMBEDDING_QUESTION_SECONDS; fails at once if the breaker is open."""
     with _making:
         if model not in _breakers:
             _breakers[model] = new_breaker()

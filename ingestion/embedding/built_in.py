@@ -1,8 +1,8 @@
-"""The built-in model: word vectors of an installed wheel, small, fast, English, no network.
+"""The built-in model: small and fast English word vectors from an installed package.
 
-Only the package's files are used: its own code would keep a copy of the vectors as 64-bit numbers in each
-process, and its imports take as much memory again. Here the vectors are memory-mapped and shared by all
-processes.
+It needs no network. Only the data files of the package are used: its code would keep a copy of the vectors as
+64-bit numbers in each process, and its imports would take as much memory again. Here, the vectors are
+memory-mapped and shared by all processes.
 """
 
 from importlib.util import find_spec

@@ -12,8 +12,8 @@ Vectors = NDArray[np.float32]
 class EmbeddingError(Exception):
     """The embedding model returned no usable vectors.
 
-    The text is for people and contains no URL or key. `temporary` says whether a retry may help,
-    `retry_after` after how many seconds, if the server said so.
+    The text is for people and contains no URL or key. `temporary` says whether a retry may help;
+    `retry_after` is the number of seconds to wait, if the server gave one.
     """
 
     def __init__(self, message: str, *, temporary: bool, retry_after: float | None = None) -> None:
@@ -23,7 +23,7 @@ class EmbeddingError(Exception):
 
 
 class Embedder(Protocol):
-    """A model that turns texts into vectors of length 1, compared by their angle."""
+    """A model that turns texts into vectors of length 1, which are compared by their angle."""
 
     name: str
     dimensions: int

@@ -21,8 +21,8 @@ BATCH = 128
 SECONDS = 60.0
 CONNECT_SECONDS = 5.0
 CLOSE_SECONDS = 1.0
-CHARACTERS = 8_000  # of one text; models truncate or refuse longer texts
-WIDEST = 4_096  # dimensions of a vector that has not been shortened
+CHARACTERS = 8_000  # characters of a text; models truncate or refuse longer ones
+WIDEST = 4_096  # most dimensions of a vector before it is shortened
 NUMBER_BYTES = 40  # most bytes of JSON for one number
 SPARE_BYTES = 1_000_000
 BUSY = frozenset({408, 409, 425, 429})
@@ -34,15 +34,15 @@ GONE = "The settings name no embedding service any more."
 
 
 class EndpointEmbedder:
-    """An OpenAI-compatible `/embeddings`, called in batches, with validated responses."""
+    """Calls an OpenAI-compatible `/embeddings` in batches, and validates the responses."""
 
     batch = BATCH
 
     def __init__(self, name: str, dimensions: int, base_url: str, api_key: str) -> None:
         self.name = name
         self.dimensions = dimensions
-        # With neither, the settings no longer have the server of the former model; nothing may be sent to
-        # OpenAI.
+        # Without URL and key, the settings no longer contain the former model's server; do not send its texts
+        # to OpenAI by default.
         self._is_gone = not (base_url or api_key)
         self._base_url = base_url
         self._api_key = api_key
@@ -59,7 +59,7 @@ class EndpointEmbedder:
     def _vectors(self, texts: list[str], seconds: float) -> Vectors:
         vectors = self._asked(texts, seconds)
         if vectors.shape[1:] > (self.dimensions,) and not self._shortened:
-            # Models that can shorten their vectors do so on request; others refuse the request.
+            # Ask for shortened vectors; models that cannot shorten them refuse the request.
             self._shortened = True
             vectors = self._asked(texts, seconds)
         if vectors.shape != (len(texts), self.dimensions):
@@ -72,7 +72,7 @@ class EndpointEmbedder:
         return vectors
 
     def _asked(self, texts: list[str], seconds: float) -> Vectors:
-        """One row for each text, in order."""
+        """Request the vectors of a batch: one row for each text, in order."""
         if self._is_gone:
             raise EmbeddingError(GONE, temporary=True)
         body: dict[str, Any] = {"model": self.name, "input": texts, "encoding_format": "float"}
@@ -83,7 +83,8 @@ class EndpointEmbedder:
             items = sorted(json.loads(data)["data"], key=lambda item: item["index"])
             if [item["index"] for item in items] != list(range(len(items))):
                 raise EmbeddingError(INVALID_RESPONSE, temporary=True)
-            with np.errstate(over="ignore"):  # too large values become infinite, which is checked
+            # Values that are too large become infinite, which is checked below.
+            with np.errstate(over="ignore"):
                 vectors = np.asarray([item["embedding"] for item in items], dtype=np.float32)
         except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
             raise EmbeddingError(INVALID_RESPONSE, temporary=True) from None
@@ -92,13 +93,10 @@ class EndpointEmbedder:
         return vectors
 
     async def _sent(self, body: dict[str, Any], seconds: float) -> bytes:
-        """The response body.
-
-        Errors do not contain the server's message: some servers repeat the key in it.
-        """
+        """The response body. Errors do not contain the server's message, which may repeat the key."""
         limit = len(body["input"]) * max(self.dimensions, WIDEST) * NUMBER_BYTES + SPARE_BYTES
         try:
-            # One deadline in total: a server that sends slowly would never reach that of a single read.
+            # One deadline for the whole request: a slow server might never exceed the limit of a single read.
             async with asyncio.timeout(seconds):
                 server = model_server(self._base_url, self._api_key, CONNECT_SECONDS)
                 return await server.post("embeddings", body, limit)

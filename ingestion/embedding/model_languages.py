@@ -5,21 +5,19 @@ import functools
 from .embedder import EmbeddingError
 from .selection import embedder, is_built_in, is_from_folder
 
-# German sentences and their translations, without words that look alike.
+# German sentences and their translations, without words that look alike in both languages.
 _PAIRS = (
     ("Wie viele freie Tage habe ich im Jahr?", "How much leave do I get annually?"),
     ("Der Hund schläft unter dem Baum.", "The dog is asleep below a tree."),
     ("Die Rechnung muss bezahlt werden.", "Someone has to pay this invoice."),
     ("Es regnet seit gestern Abend.", "Rain has been falling since last night."),
 )
-MARGIN = 0.5  # how much nearer a translation is than the other sentences, as a share of the distance to 1
+# How much more similar a translation must be than the other sentences, as a share of what they lack to 1.
+MARGIN = 0.5
 
 
 def is_english_only(name: str, dimensions: int) -> bool:
-    """Whether questions in German mean nothing to the model.
-
-    Models of a server are assumed to understand German.
-    """
+    """Whether the model does not understand German. Models on a server are assumed to understand German."""
     if not is_from_folder(name):
         return is_built_in(name)
     try:

@@ -54,7 +54,7 @@ def runs_here() -> bool:
 
 
 def embedder(name: str = "", dimensions: int = 0) -> Embedder:
-    """The model of this name and size, else the configured one; loaded once per process."""
+    """The model with this name and size, or else the configured one; loaded once per process."""
     if not name:
         name, dimensions = configured()
     with _loading:
@@ -67,7 +67,7 @@ def embedder(name: str = "", dimensions: int = 0) -> Embedder:
                     return _loaded(STATIC if is_static(folder) else BERT, folder)
                 except FolderError as error:
                     raise EmbeddingError(str(error), temporary=False) from error
-            # The folder was removed or has another model now; no server is asked instead.
+            # The folder was removed or now contains another model; do not use a server instead.
             return _loaded(ENDPOINT, name, dimensions, "", "")
         return _loaded(ENDPOINT, name, dimensions, settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY)
 

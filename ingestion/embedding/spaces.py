@@ -1,7 +1,7 @@
 """Embedding spaces: one for each embedding model, of which one is active.
 
 A space stays active until `manage.py reembed` has filled another one, even if the settings name another
-model. Only while the active space has no vectors do the settings decide.
+model. As long as the active space has no vectors, the configured model is used.
 """
 
 from django.db import connection, transaction
@@ -13,8 +13,9 @@ from ingestion.models import EmbeddingSpace, Vector
 from .embedder import Embedder
 from .selection import configured, embedder
 
-SPACE_LOCK = 0x636861740001  # any fixed number: the advisory lock for changing the active space
-ACTIVE = "SELECT * FROM ingestion_embeddingspace WHERE active LIMIT 1"  # run for every search
+# Key of the advisory lock for changing the active space: an arbitrary number that must never change.
+SPACE_LOCK = 0x636861740001
+ACTIVE = "SELECT * FROM ingestion_embeddingspace WHERE active LIMIT 1"  # every search runs this
 LOCK_WAIT = "1min"  # longest wait of writers of vectors while the space changes
 INDEXED_DIMENSIONS = 4_000  # limit of an index on halfvec; larger vectors are scanned
 
@@ -22,7 +23,7 @@ INDEXED_DIMENSIONS = 4_000  # limit of an index on halfvec; larger vectors are s
 def active_space(found: Rows | None = None) -> EmbeddingSpace:
     """The active space, created and indexed on first use.
 
-    `found` has the rows of the statement ACTIVE, if the caller has run it already.
+    `found` has the rows of the statement ACTIVE if the caller has already run it.
     """
     active = rows_of_each([ACTIVE], {})[0] if found is None else found
     space = next(iter(instances(EmbeddingSpace, active)), None)
@@ -66,7 +67,7 @@ def activate(space: EmbeddingSpace) -> None:
 
 
 def pending_change() -> str:
-    """The warning if the settings name another model than search uses; otherwise empty."""
+    """A warning if search does not use the configured model yet; otherwise empty."""
     space = EmbeddingSpace.objects.filter(active=True).first()
     name, dimensions = configured()
     if space is None or (space.name, space.dimensions) == (name, dimensions) or not is_used(space):
@@ -82,10 +83,10 @@ def index_name(space: EmbeddingSpace) -> str:
 
 
 def index_definition(space: EmbeddingSpace) -> str:
-    """The rest of CREATE INDEX; empty if the space has too many dimensions."""
+    """The part of CREATE INDEX after its name; empty if the space has too many dimensions."""
     if space.dimensions > INDEXED_DIMENSIONS:
         return ""
-    # Integers of our own, because identifiers and types cannot be parameters.
+    # Safe to format: these are our own integers, and identifiers and types cannot be parameters.
     return (
         f"{index_name(space)} ON ingestion_vector"
         f" USING hnsw ((vector::halfvec({space.dimensions:d})) halfvec_cosine_ops)"

@@ -1,7 +1,8 @@
-"""Models that are a table with a vector for each token.
+"""Models that consist of a table with a vector for each token.
 
-A text's vector is the mean of its tokens' vectors. Small and fast: no network, no layers. The built-in model
-is one, and so are those that model2vec distils from a sentence-embedding model.
+A text's vector is the mean of its tokens' vectors. Such models are small and fast: they need no network and
+have no layers. The built-in model is one of these, as are models that model2vec distils from a
+sentence-embedding model.
 """
 
 import json
@@ -18,11 +19,11 @@ from ingestion.embedding_folder import VECTORS, FolderError, dimensions, model_n
 from .arrays import arrays, tokenizer_of
 from .embedder import Vectors, unit
 
-TEXTS_PER_BATCH = 8  # tokenized together: tokens take far more memory than the texts
+TEXTS_PER_BATCH = 8  # texts that are tokenized together: tokens take far more memory than texts
 
 
 class TokenTable:
-    """An embedder. A token whose number is beyond the table gets the vector of the last row."""
+    """An embedder from a token table. Tokens with numbers beyond the table get the vector of the last row."""
 
     batch = 512
 
@@ -39,13 +40,13 @@ class TokenTable:
             part = [text or " " for text in texts[start : start + TEXTS_PER_BATCH]]
             encoded = self._tokenizer.encode_batch_fast(part, add_special_tokens=False)
             for row, text in enumerate(encoded, start):
-                # Each distinct token's vector is read once, however often it occurs.
+                # Read the vector of each distinct token only once.
                 tokens, counts = np.unique(np.asarray(text.ids, dtype=np.int64), return_counts=True)
                 vectors[row] = self._sum(tokens, counts.astype(np.float32))
         return unit(vectors)
 
     def _sum(self, tokens: NDArray[np.int64], counts: Vectors) -> Vectors:
-        """The sum of a text's token vectors, which normalised equals their mean."""
+        """The sum of a text's token vectors; it has the same direction as their mean."""
         rows = self._table[np.clip(tokens, 0, len(self._table) - 1)].astype(np.float32)
         result: Vectors = counts @ rows
         return result
@@ -55,7 +56,7 @@ class StaticEmbedder(TokenTable):
     """A model of model2vec from a folder.
 
     It has an array `embeddings`, and, if its vocabulary was quantised, a `mapping` from tokens to rows and
-    `weights` of tokens. Unknown tokens do not count.
+    `weights` of tokens. Unknown tokens are ignored.
     """
 
     def __init__(self, folder: str) -> None:

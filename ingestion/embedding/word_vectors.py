@@ -1,7 +1,8 @@
 """Vectors of single words from the built-in model, regardless of the settings.
 
-Vectors are cached under numbers of words. When the cache is full, it is emptied: a new generation of numbers
-begins, and earlier numbers are no longer valid. Number 0 stands for no word and has a vector of zeros.
+Each word gets a number, under which its vector is cached. When the cache is full, it is emptied: a new
+generation of numbers begins, and earlier numbers become invalid. Number 0 means no word and has a vector of
+zeros.
 """
 
 import threading
@@ -13,12 +14,13 @@ from numpy.typing import NDArray
 from .embedder import BUILT_IN_DIMENSIONS, BUILT_IN_NAME, Vectors
 from .selection import embedder
 
-MAX_CACHED = 40_000  # words, a kilobyte each; computing a vector is far more expensive than finding it here
+MAX_CACHED = 40_000  # words, a kilobyte each; computing a vector takes far longer than a look-up here
 
 Numbers = NDArray[np.int32]
 
 _places: dict[str, int] = {}
-_kept = np.zeros((MAX_CACHED + 1, BUILT_IN_DIMENSIONS), dtype=np.float32)  # takes memory only as it fills
+# The system allocates memory only as it is filled.
+_kept = np.zeros((MAX_CACHED + 1, BUILT_IN_DIMENSIONS), dtype=np.float32)
 _generation = 0
 _keeping = threading.Lock()
 
@@ -29,16 +31,13 @@ def generation() -> int:
 
 
 def word_numbers(words: Sequence[str]) -> Numbers:
-    """The number of each word, for at most MAX_CACHED different words.
-
-    May begin a new generation.
-    """
+    """The number of each word; may begin a new generation. At most MAX_CACHED different words."""
     with _keeping:
         return _numbered(words)
 
 
 def numbered_vectors(numbers: Numbers, of_generation: int) -> Vectors | None:
-    """The vectors of these numbers, rows of length 1; None if their generation has ended."""
+    """The vectors for these numbers, as rows of length 1; None if their generation has ended."""
     with _keeping:
         if of_generation != _generation:
             return None

@@ -1,6 +1,6 @@
 """BM25 over stemmed words: the baseline for search.
 
-It searches the same passages under the same rights. Independent of the search's own ranking: PostgreSQL stems
+It searches the same passages under the same rights. It does not use the site's ranking: PostgreSQL stems
 words and drops stop words, and this module computes scores with Lucene's idf.
 """
 
@@ -49,7 +49,7 @@ class Bm25:
         self._postings = {word: self._scored(places, norms) for word, places in found.items()}
 
     def best(self, question: str, count: int) -> list[Place]:
-        """The best places in order, each by its best passage; none without a word of the question."""
+        """The best places in order, each with the score of its best passage; none without a question word."""
         scores = np.zeros(len(self._places))
         for row in self._lexemes(question):
             if postings := self._postings.get((row["language"], row["lexeme"])):

@@ -27,7 +27,7 @@ NDCG_10 = COLUMNS.index(("nDCG", 10))  # the metric by which two settings are co
 
 
 class UnknownSetting(Exception):
-    """A setting that search does not have; the text lists those it has."""
+    """A setting that search does not have; the text lists the existing ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ class CitationTarget:
 class QuestionScore:
     """The result of one question under one setting.
 
-    `scores` are in the order of COLUMNS. `labels` has the labels found, and `sure` is whether search was sure
-    of them.
+    `scores` are in the order of COLUMNS. `labels` has the labels of the results; `sure` says whether search
+    was sure of them.
     """
 
     question: Question
@@ -84,7 +84,7 @@ class QuestionScore:
         return not self.scores[NDCG_10]
 
 
-# The target of a citation, or a message that says why it has none.
+# Returns the target of a citation, or a message that says why it has none.
 Resolver = Callable[[str], CitationTarget | str]
 
 
@@ -178,10 +178,7 @@ def _scores(places: Sequence[Place], grades: dict[CitationTarget, float]) -> tup
 
 
 def ranking(found: Sequence[Place], wanted: Container[CitationTarget]) -> Ranking:
-    """The target that each passage matches.
-
-    It is the exact place if that is wanted, else the document.
-    """
+    """The target that each passage matches: the exact place if the truth has one, else the document."""
     keys = []
     for place in found:
         exact = CitationTarget(place.document_id, place.anchor)
@@ -192,7 +189,7 @@ def ranking(found: Sequence[Place], wanted: Container[CitationTarget]) -> Rankin
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """Numbers of questions: all, those without results, and those with unsure results."""
+    """Counts of questions: all, those without results, and those with unsure results."""
 
     asked: int
     refused: int

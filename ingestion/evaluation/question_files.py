@@ -1,4 +1,4 @@
-"""Questions with what should be found: lines of JSON, or a folder in the layout of BEIR.
+"""Questions with the places that should be found: JSON lines, or a folder in BEIR's layout.
 
     {"question": "How many days of leave?", "truth": "27 [handbook.pdf#page=3] and more [leave.md]"}
 
@@ -19,7 +19,7 @@ CITATION = re.compile(r"\[([^\[\]]+)\]")
 
 
 class Malformed(Exception):
-    """The questions cannot be read; the text says where and why."""
+    """The questions cannot be parsed; the text says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The texts of a folder: id: (title, text)."""
+    """The texts of a folder, as a mapping from id to (title, text)."""
 
     texts: dict[str, tuple[str, str]]
 
 
 @dataclass(slots=True)
 class Questions:
-    """The questions, the number of those without a truth, and the folder's own texts, if any."""
+    """The questions, the number of questions without a truth, and the folder's texts, if any."""
 
     asked: list[Question] = field(default_factory=list)
     without_truth: int = 0
@@ -63,7 +63,7 @@ def read_questions(path: Path) -> Questions:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a text that are not empty. Raises Malformed."""
+    """The questions from the non-empty lines of a text. Raises Malformed."""
     try:
         return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except FileNotFoundError as error:
@@ -73,10 +73,10 @@ def read_lines(path: Path) -> list[str]:
 
 
 def subset(questions: Questions, size: int) -> Questions:
-    """A sample of the texts of this size, drawn with a fixed seed.
+    """A sample of this many texts, drawn with a fixed seed.
 
-    At most half of the sample are truths of questions. Questions whose truths do not all fit are
-    left out.
+    At most half of the sample are texts that questions ask for. Questions whose texts do not all fit are left
+    out.
     """
     assert questions.corpus is not None
     texts = questions.corpus.texts

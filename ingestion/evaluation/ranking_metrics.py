@@ -1,8 +1,7 @@
-"""Metrics of one ranking, and intervals of their means.
+"""Recall, reciprocal rank and nDCG of a ranking, and confidence intervals of their means.
 
-These are recall, reciprocal rank and nDCG of its first places. A ranking has the results, best first, each
-with the key of the relevant item that it matches, or None. Relevant items have a grade above 0. A repeated
-key scores nothing, but takes up a position.
+A ranking is a list of results, best first; each is the key of the relevant item that the result matches, or
+None. Relevant items have a grade above 0. A repeated key scores nothing, but takes up a position.
 """
 
 import math
@@ -34,10 +33,7 @@ def reciprocal_rank(ranking: Ranking, grades: Grades, depth: int) -> float:
 
 
 def ndcg(ranking: Ranking, grades: Grades, depth: int = 10) -> float:
-    """Normalised discounted cumulative gain (0 to 1) with linear gains.
-
-    trec_eval and BEIR count it in the same way.
-    """
+    """Normalised discounted cumulative gain (0 to 1) with linear gains, as in trec_eval and BEIR."""
     gain = 0.0
     seen: set[Hashable] = set()
     for place, key in enumerate(ranking[:depth]):
@@ -51,7 +47,7 @@ def ndcg(ranking: Ranking, grades: Grades, depth: int = 10) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and its 95 % interval over samples of as many questions."""
+    """A mean and its 95 % bootstrap interval."""
 
     mean: float
     low: float
@@ -59,10 +55,10 @@ class Interval:
 
 
 def intervals(scores: NDArray[np.float64]) -> list[Interval]:
-    """The 95 % bootstrap interval of each column of `scores`.
+    """The 95 % bootstrap interval of each column of `scores`, with a fixed seed.
 
-    The seed is fixed. There is one row for each question. To compare two settings, pass the differences of
-    each question: the samples are then paired.
+    `scores` has a row for each question. To compare two settings, pass the differences for each question, so
+    that the samples are paired.
     """
     random = np.random.default_rng(SEED)
     count = len(scores)

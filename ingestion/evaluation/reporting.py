@@ -40,11 +40,11 @@ class Report:
     off_topic: Refusals | None = None  # for questions that no document answers
 
     def own(self) -> Refusals:
-        """As `off_topic`, the counts for the questions that have answers."""
+        """Like `off_topic`, but for the questions that have answers."""
         return Refusals.of((bool(item.labels), item.sure) for item in self.judged)
 
     def lead(self) -> list[Interval]:
-        """By column, the mean of the first setting's scores minus the baseline's, with its interval."""
+        """For each column, the mean lead of the first setting over the baseline, with its interval."""
         return intervals(table(self.judged) - table(self.baseline))
 
     def figures(self) -> list[Interval]:
@@ -54,7 +54,7 @@ class Report:
         return intervals(table(self.other))
 
     def differences(self) -> list[Interval]:
-        """By column, the mean of the first setting's scores minus the other's, with its interval."""
+        """For each column, the mean lead of the first setting over the second, with its interval."""
         return intervals(table(self.judged) - table(self.other))
 
     def changed(
@@ -72,7 +72,7 @@ class Report:
 
 
 def as_values(report: Report) -> dict[str, Any]:
-    """Everything, for `--json`."""
+    """The report as JSON values, for `--json`."""
     values: dict[str, Any] = {
         "reader": report.reader,
         "documents": report.documents,

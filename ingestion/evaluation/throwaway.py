@@ -30,7 +30,7 @@ from ingestion.parsing.sections import Section
 
 BATCH = 200  # documents of one transaction
 PREFIX = "evaluation_"
-LOCKS = 7_236_115  # first half of an advisory lock's key: any number, which must never change
+LOCKS = 7_236_115  # first half of the key of an advisory lock: an arbitrary number that must never change
 CLAIM = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
 # Databases to which nobody is connected and that the role may drop.
 ABANDONED = """
@@ -43,11 +43,10 @@ Session = psycopg.Connection[tuple[Any, ...]]
 
 @contextmanager
 def empty_database() -> Iterator[Principal]:
-    """Create a database on the same server, dropped at the end.
+    """Create a database on the same server; yields a principal who may read its contents.
 
-    Yields a principal who may read its contents. The role of the site's database needs CREATEDB. The site's
-    own data is neither read nor written. Databases left by killed runs are dropped first. Raises
-    CommandError.
+    The database is dropped at the end. The site's role needs CREATEDB. The site's own data is neither read
+    nor written. Databases left by killed runs are dropped first. Raises CommandError.
     """
     own = connection.settings_dict["NAME"]
     names = connection.settings_dict["TEST"]
@@ -82,7 +81,7 @@ def drop_abandoned(session: Session) -> list[str]:
 
 
 def _beside() -> Session:
-    """A session in the site's database without the time limits of requests."""
+    """A session with the site's database, without the time limits of requests."""
     try:
         session: Session = psycopg.connect(**libpq_parameters(), autocommit=True)
     except psycopg.OperationalError as error:
@@ -101,10 +100,10 @@ def fill(
 ) -> dict[str, int]:
     """Store every text (id: title, text) as a document of one page, as ingestion would.
 
-    With `whole`, the page is a single passage. Rankings can then be compared with other rankings of whole
-    texts, but a long passage has words of a question by chance, so that fewer questions are refused than on a
-    site. Returns the document's primary key by id. Without `language`, each text's language is detected.
-    `progress` is called now and then with the number written.
+    With `whole`, the page is a single passage. This allows comparing rankings with other rankings of whole
+    texts, but a long passage may contain words of a question by chance, so that fewer questions are refused
+    than on a site. Returns the document's primary key by id. Without `language`, each text's language is
+    detected. `progress` is called from time to time with the number of stored texts.
     """
     everyone = access_list_for(Audience(everyone=True), None)
     identifiers = list(texts)

@@ -1,4 +1,1 @@
-"""The glossary of a site.
-
-It has terms with their meanings, and words that documents use for everyday words.
-"""
+"""A site's glossary: terms with meanings, and words that documents use for everyday words."""

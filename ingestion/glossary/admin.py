@@ -31,8 +31,9 @@ from ingestion.search.tokens import plain_words
 from . import glossary_csv
 from .models import HouseWord, names_of
 
-LANGUAGES = ("simple", "english", "german")  # forms in which the index may have a word
-MAX_COUNTED = 1_000  # passages with a word that are counted; a word in more passages is common
+# Text search configurations with which the index may have stemmed a word.
+LANGUAGES = ("simple", "english", "german")
+MAX_COUNTED = 1_000  # passages are counted up to this number; a word in more of them is common
 MAX_ASKED = 300  # characters of a question shown beside the field
 ASKED = gettext_lazy(
     "People asked “{}”. Enter the words that documents do not use, separated by "
@@ -41,7 +42,7 @@ ASKED = gettext_lazy(
 
 
 class WordForm(forms.ModelForm):  # type: ignore[type-arg]
-    """An entry that the manager does not have yet."""
+    """The form for an entry; refuses one that the manager has already."""
 
     user: User
 
@@ -70,7 +71,7 @@ class WordForm(forms.ModelForm):  # type: ignore[type-arg]
 
 @admin.register(HouseWord)
 class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, CsvAdmin):
-    """Managers see entries for everyone and for their own groups."""
+    """The glossary. Managers see entries for everyone and for their own groups."""
 
     has_tools = True  # adds links above the list
     audited_as = AuditEntry.Action.WORDS_CHANGED
@@ -101,7 +102,7 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
         return type("WordForm", (made,), {"user": user_of(request)})
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """The rarest word in documents, among the words of unanswered questions."""
+        """Suggest the word of the unanswered question that is rarest in documents."""
         words = names_of(request.GET.get("words", "")[:MAX_ASKED])
         initial = super().get_changeform_initial_data(request)
         return initial | {"term": rarest(user_of(request).pk, words)} if words else initial
@@ -109,7 +110,7 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
     def formfield_for_manytomany(
         self, db_field: "ManyToManyField[Any, Any]", request: HttpRequest, **kwargs: Any
     ) -> Any:
-        """Managers choose among their own groups, superusers among all, by typing."""
+        """Managers choose from their own groups; superusers search all groups by typing."""
         user = user_of(request)
         if user.is_superuser:
             kwargs["widget"] = SeveralPicker(db_field, self.admin_site)
@@ -131,7 +132,7 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
         word.save()
 
     def named(self, obj: HouseWord) -> str:
-        """The name for the audit log, without the word if it is restricted: others can read the log."""
+        """The name for the audit log. It omits a restricted entry's word, because others can read the log."""
         return f"number {obj.pk}" if obj.restricted else super().named(obj)
 
     def described(self, obj: HouseWord) -> str:
@@ -166,7 +167,7 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
         return glossary_csv.write_csv(user)
 
     def shipped(self, request: HttpRequest) -> HttpResponse:
-        """The built-in list; changing an entry creates one of the site's own."""
+        """The built-in list; changing an entry creates an entry of the site's own."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         wanted = plain_words(request.GET.get("q", "")[:200])

@@ -21,8 +21,9 @@ from .models import HouseWord, names_of
 COLUMNS = ("word", "other words", "meaning", "groups", "kind")
 DELIMITERS = ",;\t"
 BETWEEN_GROUPS = "|"
-SEPARATOR_LINE = re.compile(r"sep=([,;\t])\r?\n")  # tells Excel the separator, before the header
-MAX_WORDS = 5_000  # of the site
+# A line before the header, which names the separator for Excel.
+SEPARATOR_LINE = re.compile(r"sep=([,;\t])\r?\n")
+MAX_WORDS = 5_000  # entries of the site
 
 Kind = HouseWord.Kind
 
@@ -49,10 +50,7 @@ class Line:
 
     @classmethod
     def of(cls, cells: "dict[str, str]", number: int, groups: "dict[str, int]") -> "Line":
-        """A line from its cells by column; `groups` are those that the manager may name.
-
-        Raises BadFile.
-        """
+        """A line from its cells by column; the manager may name these `groups`. Raises BadFile."""
         kind = cells.get("kind", "").lower() or Kind.TERM
         if kind not in Kind.values:
             words = gettext("the kind is “%(one)s” or “%(other)s”.")
@@ -80,19 +78,13 @@ def key_of(word: HouseWord) -> tuple[str, str]:
 
 
 def groups_of(user: User) -> "dict[str, int]":
-    """The groups for which a manager may edit entries, by name.
-
-    Their own groups, or all groups for superusers.
-    """
+    """The groups for which a manager may edit entries, by name: their own; all for superusers."""
     groups = Group.objects.all() if user.is_superuser else Group.objects.filter(user=user)
     return dict(groups.values_list("name", "pk"))
 
 
 def write_csv(user: User) -> str:
-    """All entries that `user` manages, in the format of read_csv.
-
-    With a byte order mark for Excel.
-    """
+    """All entries that `user` manages, in the format of read_csv, with a byte order mark for Excel."""
     rows = [COLUMNS]
     words = HouseWord.objects.managed_by(user.pk, is_superuser=user.is_superuser)
     for word in words.prefetch_related("groups"):
@@ -102,7 +94,7 @@ def write_csv(user: User) -> str:
         csv.writer(cell, delimiter=BETWEEN_GROUPS, lineterminator="").writerow(names)
         groups = cell.getvalue()
         if word.restricted and not groups:
-            # It is hidden since its groups were deleted: without a group it would be imported for everyone.
+            # Skip an entry whose groups were deleted. It is hidden, but would be imported for everyone.
             continue
         others = ", ".join(names_of(word.synonyms))
         rows.append((word.term, others, word.meaning, groups, word.kind))
@@ -129,7 +121,7 @@ def _store(user: User, lines: list[Line]) -> ImportCounts:
     changed = 0
     managed = HouseWord.objects.managed_by(user.pk, is_superuser=user.is_superuser)
     with transaction.atomic():
-        # The existing entry for each line, if any: with the same groups, for entries with groups.
+        # The existing entry for each line, if any; an entry with groups must have the same groups.
         known: dict[tuple[str, str], list[HouseWord]] = defaultdict(list)
         for word in managed.select_for_update().prefetch_related("groups"):
             known[key_of(word)].append(word)

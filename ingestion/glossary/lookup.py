@@ -1,6 +1,7 @@
 """Glossary words to add to a search, and terms to explain in a text.
 
-Both query the database each time, with the reader's rights: a change takes effect at once in all processes.
+Both query the database each time, with the reader's rights, so that a change takes effect at once in all
+processes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,8 +22,8 @@ MAX_ASKED = 200  # words of a question that are looked up
 MAX_ADDED = 12  # words added to a question from the glossary
 MAX_EVERYDAY = 8  # everyday words of a question that are replaced by words of documents
 MAX_EXPLAINED = 20  # words explained in one answer
-MAX_TERMS = 2_000  # terms with a meaning that are looked for in the texts of a page
-MAX_READ = 20_000  # characters of an answer
+MAX_TERMS = 2_000  # terms with a meaning that are searched for in the texts of a page
+MAX_READ = 20_000  # characters of an answer that are searched for terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Expansion:
     reasons: Mapping[str, Sequence[str]] | None = None  # {word of the question: what it added}
 
     def __str__(self) -> str:
-        """The reasons as text, which is shown under “How it was found”."""
+        """The reasons as text, for “How it was found”."""
         found = (self.reasons or {}).items()
         return "; ".join(f"{asked}: {', '.join(words)}" for asked, words in found if words)
 
@@ -52,9 +53,9 @@ class Meaning:
 
 
 class Lookup:
-    """Additional words to search for with a question, from entries that its reader may see.
+    """Finds additional words to search for, from entries that the reader may see.
 
-    The caller runs the statement `known_words` with `parameters`, together with others of its own.
+    The caller runs the statement `known_words` with `parameters`, together with its own statements.
     """
 
     def __init__(self, principal: Principal, question: str) -> None:
@@ -66,7 +67,7 @@ class Lookup:
         self.parameters = _parameters(principal, sorted(self._phrases))
 
     def expansion(self, known: Sequence[Mapping[str, Any]]) -> Expansion:
-        """The words to add, from the rows of the statement and the list that every site has."""
+        """The words to add, from the rows of the statement and the built-in list."""
         asked = self._asked
         terms: dict[str, dict[str, None]] = {}
         own: dict[str, dict[str, None]] = {}
@@ -142,7 +143,7 @@ class Glossary:
 def _parameters(principal: Principal, phrases: Sequence[str] | None = None) -> dict[str, Any]:
     """The parameters of the statement for entries that a reader may see.
 
-    It finds those with one of these phrases as a name; without phrases, all terms with a meaning.
+    It finds entries with one of these phrases as a name; without phrases, it finds all terms with a meaning.
     """
     return {"user_id": principal.user_id, "phrases": phrases, "most": MAX_TERMS}
 

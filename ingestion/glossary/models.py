@@ -20,7 +20,7 @@ _BETWEEN_NAMES = re.compile(r"[,\n]")
 
 class HouseWordQuerySet(models.QuerySet["HouseWord"]):
     def managed_by(self, user_id: int, *, is_superuser: bool) -> "HouseWordQuerySet":
-        """Entries that a manager may see and change: for everyone, or only for groups of theirs."""
+        """Entries that a manager may see and change: those for everyone, or only for the manager's groups."""
         if is_superuser:
             return self.all()
         through = HouseWord.groups.through.objects
@@ -32,7 +32,7 @@ class HouseWordQuerySet(models.QuerySet["HouseWord"]):
 class HouseWord(models.Model):
     """An entry of the glossary: a term, or everyday words.
 
-    A term has other names and a meaning; everyday words have the words for them in documents.
+    A term has other names and a meaning; everyday words have the words that documents use for them.
     """
 
     class Kind(models.TextChoices):
@@ -120,6 +120,6 @@ def names_of(text: str) -> list[str]:
 
 
 def keys_of(kind: str, term: str, synonyms: str) -> list[str]:
-    """The distinct words by which an entry is found in a question or an answer."""
+    """The distinct words under which an entry is found in a question or an answer."""
     names = names_of(term) + (names_of(synonyms) if kind == HouseWord.Kind.TERM else [])
     return list(dict.fromkeys(key for name in names if (key := plain_words(name))))

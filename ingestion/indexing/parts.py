@@ -1,7 +1,7 @@
 """The parts of an archive or a message: a document for each file in it.
 
-A part is identified by the whole document and its path there. A trigger of the database gives it the owner,
-readers, category, labels and last day of the whole, and a folder that is named after the whole.
+A part is identified by the enclosing document and its path there. A database trigger copies owner, readers,
+category, labels and last day from the enclosing document, and names the part's folder after it.
 """
 
 from collections.abc import Sequence
@@ -31,16 +31,16 @@ TOO_MUCH = "With the archives and messages in it, the file unpacks to more than 
 
 @dataclass(slots=True)
 class NewParts:
-    """The parts found in a document: by path, their stored files.
+    """The parts found in a document: their stored files by path.
 
-    The file is None if a part already has it.
+    A file is None if an existing part already has it.
     """
 
     stored: dict[str, files.Stored | None] = field(default_factory=dict)
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
     def discard(self) -> None:
-        """Remove the stored files, to which nothing refers."""
+        """Remove the stored files, which nothing refers to."""
         for stored in self.stored.values():
             if stored:
                 files.remove(stored.name)
@@ -52,9 +52,9 @@ def depth_of(document: Document) -> int:
 
 
 def store(document: Document, reading: process.Reading, interruption: process.Interruption) -> NewParts:
-    """Store the parts' files, and return the new parts.
+    """Store the files of the parts; returns the new parts.
 
-    Files that the document's parts already have are left out. Raises OSError and Interrupted.
+    Files that existing parts already have are not stored again. Raises OSError and Interrupted.
     """
     new = NewParts(left_out=list(reading.left_out))
     if not reading.parts:
@@ -83,9 +83,9 @@ def store(document: Document, reading: process.Reading, interruption: process.In
 
 
 def lock(document: Document) -> None:
-    """Lock the owner's quota and the enclosing documents, whose limits count parts.
+    """Lock the owner's quota and the enclosing documents, whose limits include parts.
 
-    Comes before the lock of the document itself.
+    Call this before the document itself is locked.
     """
     if document.owner:
         quota.lock(document.owner)
@@ -94,11 +94,11 @@ def lock(document: Document) -> None:
 
 
 def replace(whole: Document, new: NewParts, *, widened: bool) -> None:
-    """Replace the parts of a document by those found.
+    """Replace the parts of a document with those found.
 
-    Call it in the transaction that swaps its passages. A changed part keeps its passages until its new file
-    is read, unless there are new readers (`widened`), who may not see the former file. Raises Unreadable if
-    there is no room for the parts.
+    Call this in the transaction that swaps the document's passages. A changed part keeps its passages until
+    its new file has been read, unless there are new readers (`widened`), who may not see the former file.
+    Raises Unreadable if the parts exceed a limit.
     """
     present = Document.objects.select_for_update().filter(part_of=whole).order_by("pk")
     before = {part.part_path: part for part in present}
@@ -153,10 +153,7 @@ def _new_part(whole: Document, path: str, stored: files.Stored) -> Document:
 
 
 def _claim(whole: Document, sizes: Sequence[int]) -> None:
-    """Raise Unreadable if the parts need too much space.
-
-    The outermost document would hold too much, or its owner exceed their quota.
-    """
+    """Raise Unreadable if the parts exceed the outermost document's limit or the owner's quota."""
     outermost = [*_wholes(whole), whole][0]
     present = Document.objects.filter(pk=outermost.pk).with_parts().exclude(pk=outermost.pk)
     total = present.aggregate(size=Sum("size", default=0), number=Count("pk"))
@@ -173,7 +170,7 @@ def _claim(whole: Document, sizes: Sequence[int]) -> None:
 
 
 def _wholes(document: Document) -> list[Document]:
-    """The documents in which this one is nested, the outermost first."""
+    """The documents in which this one is nested, outermost first."""
     wholes: list[Document] = []
     while document.part_of:
         document = document.part_of

@@ -1,6 +1,6 @@
-"""Stores passages and their search words, and cuts the pieces to embed.
+"""Stores passages with their search words, and cuts them into pieces to embed.
 
-It is called in the caller's transaction.
+Everything runs in the caller's transaction.
 """
 
 from collections.abc import Sequence
@@ -16,17 +16,17 @@ from chatsite.dependency_internals import delete_rows
 from ingestion.models import Document, Passage, PassageWords, Vector
 from ingestion.search.stems import indexed_text
 
-PIECE_CHARACTERS = 250  # longer texts have less distinct vectors; a passage has the score of its best piece
-PREFIX_CHARACTERS = 120  # of title and heading before each piece; more would outweigh the piece itself
-WRITING_TIMEOUT = "15min"  # of a statement that writes passages; a long document takes minutes to index
+# The vectors of longer texts are less distinct; a passage gets the score of its best piece.
+PIECE_CHARACTERS = 250
+# Characters of title and heading before each piece; more would outweigh the piece itself.
+PREFIX_CHARACTERS = 120
+# Time limit for a statement that writes passages; indexing a long document takes minutes.
+WRITING_TIMEOUT = "15min"
 
 
 @dataclass(frozen=True, slots=True)
 class NewPassage:
-    """A passage as splitting made it.
-
-    `anchor` is what follows # in a citation, `page` counts from 1.
-    """
+    """A passage to store. `anchor` follows # in a citation; `page` counts from 1."""
 
     anchor: str
     page: int | None
@@ -35,10 +35,10 @@ class NewPassage:
 
 
 def pieces_of(passage: NewPassage, title: str = "") -> list[str]:
-    """The texts to embed for a passage.
+    """The texts to embed for a passage; at least one.
 
-    They are pieces of about 250 characters, each after its title and heading. Never empty: a passage without
-    words is one piece.
+    They are pieces of about 250 characters, each preceded by title and heading. A passage without words is
+    one piece.
     """
     named = [part for part in (title.strip(), passage.heading.strip()) if part]
     prefix = ". ".join(dict.fromkeys(named))[:PREFIX_CHARACTERS]
@@ -47,7 +47,7 @@ def pieces_of(passage: NewPassage, title: str = "") -> list[str]:
     start = 0
     for left in range(max(1, -(-len(text) // PIECE_CHARACTERS)), 1, -1):
         size = -(-(len(text) - start) // left)
-        # Text without spaces (Chinese, a long token) is cut where the limit falls.
+        # Text without spaces (such as Chinese, or a long token) is cut at the limit.
         space = text.rfind(" ", start + size // 2, start + size + 1)
         end = space if space > start else start + size
         pieces.append(text[start:end])
@@ -57,7 +57,7 @@ def pieces_of(passage: NewPassage, title: str = "") -> list[str]:
 
 
 def allow_long_statements() -> None:
-    """Let the statements of this transaction take minutes."""
+    """Raise the time limit of statements in this transaction to minutes."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('statement_timeout', %s, true)", [WRITING_TIMEOUT])
 
@@ -72,7 +72,7 @@ def delete_passages(documents: Sequence[Document]) -> None:
 
 
 def vector_text(vector: NDArray[np.float32]) -> str:
-    """A vector as pgvector reads it."""
+    """A vector in the text form that pgvector reads."""
     return f"[{','.join(['%.5g'] * len(vector))}]" % tuple(vector.tolist())
 
 

@@ -1,7 +1,4 @@
-"""One reading of a document.
-
-It turns the file into passages and vectors, and stores all of them at once.
-"""
+"""Reads a document: turns its file into passages and vectors, and stores these at once."""
 
 import time
 from dataclasses import dataclass
@@ -44,18 +41,15 @@ from .splitting import passages_of
 
 PROGRESS_SECONDS = 0.5
 CANCEL_SECONDS = 5.0  # how long PostgreSQL may take to cancel a statement on request
-SHOWN_CHARACTERS = 6_000  # of a document that the model sees when it writes questions
+SHOWN_CHARACTERS = 6_000  # characters of a document that the model gets to write questions
 MAX_VERSIONS = 20  # versions that are listed
-SWAP_ATTEMPTS = 3  # a change of the embedding model can make each of them fail
+SWAP_ATTEMPTS = 3  # each one can fail because of a change of the embedding model
 SPACE_CHANGING = "The embedding model is being changed; the document is read again when that is done."
 
 
 @dataclass(frozen=True, slots=True)
 class NewAudience:
-    """The access list that a document gets with its new file.
-
-    It applies only if the document's `audience_version` is still this one.
-    """
+    """The access list that a document gets with its new file, if `audience_version` is still the same."""
 
     access_list_id: int
     version: int
@@ -67,9 +61,9 @@ def read(
     audience: NewAudience | None = None,
     interruption: process.Interruption | None = None,
 ) -> None:
-    """Read the document, or the file that will replace its file, and swap its passages.
+    """Read the document (or a replacement file), and swap its passages.
 
-    Raises Unreadable, EmbeddingError, Interrupted, and whatever fails around the document.
+    Raises Unreadable, EmbeddingError, Interrupted, and any error of database or storage.
     """
     ending = ending_of(document.name)
     if ending not in FORMATS:
@@ -116,7 +110,7 @@ def read(
 def _questions(document: Document, passages: list[NewPassage]) -> list[str]:
     """The questions given with a new document, or else generated ones.
 
-    These are from a model, if any, and from the text.
+    A language model, if there is one, and rules generate these from the text.
     """
     if document.questions and not document.version:
         return list(document.questions)
@@ -140,7 +134,7 @@ def _swap(
 ) -> bool:
     """Replace the passages, and the file if there is a new one, in one transaction.
 
-    Returns False without a change if another embedding model has taken over meanwhile, or if it is
+    Returns False, without a change, if another embedding model has become active meanwhile. Can be
     interrupted while the passages are written, which takes minutes for the largest documents.
     """
     with transaction.atomic():
@@ -190,8 +184,8 @@ def _swap(
 def _is_read_again(current: Document, document: Document, stored: files.Stored | None) -> bool:
     """Whether another job will read the document again.
 
-    This is so if another file is queued, or if a title was given meanwhile, which is not in the search index
-    yet.
+    This is the case if another file is queued, or if the title was changed meanwhile and is not in the search
+    index yet.
     """
     queued = last_queued_file(document.pk)
     return current.given_title != document.given_title or (
@@ -225,10 +219,7 @@ class _Statement:
 
 
 class _Progress:
-    """Stores the progress of reading.
-
-    At the start and end of a status at once, otherwise twice a second.
-    """
+    """Stores the progress of reading: at once at the start and end of a status, else twice a second."""
 
     def __init__(self, document_id: int) -> None:
         self._document_id = document_id

@@ -1,8 +1,7 @@
-"""Changes the embedding model.
+"""Changes the embedding model: adds its vectors, switches to them, deletes the former ones.
 
-Adds its vectors to those in use, switches to them, and deletes the former. Every step commits by itself and
-reads from the database what is left to do, so that the job can be interrupted anywhere and started again.
-Search uses the former vectors until the new ones are complete.
+Every step is committed separately and reads from the database what is left to do, so that the job can be
+interrupted and restarted at any point. Search uses the former vectors until the new ones are complete.
 """
 
 import contextlib
@@ -46,14 +45,14 @@ from .replacing import (
     digest_of,
 )
 
-REEMBED_LOCK = 0x636861740002  # key of the advisory lock that the process which changes the model holds
+REEMBED_LOCK = 0x636861740002  # key of the advisory lock that a process holds while it changes the model
 PASSAGE_BATCH = 200
 DELETE_BATCH = 5_000
 MAX_LEFT_FOR_LOCK = 200  # passages that are embedded at the end, while writes are blocked
 RETRY_DELAYS = (1, 2, 4, 8, 16, 32)  # seconds before each retry of a failed service
 MAX_RETRY_SECONDS = 60.0  # longest Retry-After that is respected
 PAUSE = 1.0
-INDEX_MEMORY = "256MB"  # for building the index; an index that does not fit is built more slowly
+INDEX_MEMORY = "256MB"  # memory for building the index; an index that does not fit is built more slowly
 
 
 class AlreadyRunning(Exception):
@@ -85,9 +84,9 @@ def configured_space() -> EmbeddingSpace:
 
 
 def reembed() -> Iterator[Progress]:
-    """Move all documents to the space of the configured model, step by step.
+    """Move all documents to the space of the configured model. Finished work survives an error.
 
-    Raises AlreadyRunning, and EmbeddingError if the model fails; finished work is kept.
+    Raises AlreadyRunning, and EmbeddingError if the model fails.
     """
     with _reembedding_lock(), _without_timeouts():
         space = configured_space()
@@ -98,7 +97,7 @@ def reembed() -> Iterator[Progress]:
             yield from _switch(space)
         others = list(EmbeddingSpace.objects.exclude(pk=space.pk))
         if others:
-            # Questions that the former model has just embedded still use its vectors.
+            # Wait: questions that the former model has just embedded still need its vectors.
             time.sleep(settings.EMBEDDING_QUESTION_SECONDS)
         for other in others:
             yield from _drop(other)
@@ -124,7 +123,7 @@ def _fill(space: EmbeddingSpace) -> Iterator[Progress]:
         if not rows:
             return
 
-        # Equal pieces of a passage are embedded once.
+        # Embed equal pieces of a passage only once.
         pieces = [
             list(dict.fromkeys(pieces_of(NewPassage("", None, row.heading, row.content), row.title)))
             for row in rows
@@ -140,7 +139,7 @@ def _fill(space: EmbeddingSpace) -> Iterator[Progress]:
 
 
 def _switch(space: EmbeddingSpace) -> Iterator[Progress]:
-    """Embed new passages, the last of them with writes blocked, and activate the space."""
+    """Embed new passages, block writes for the last ones, and activate the space."""
     allowed = MAX_LEFT_FOR_LOCK
     while True:
         with _writes_blocked():
@@ -152,12 +151,13 @@ def _switch(space: EmbeddingSpace) -> Iterator[Progress]:
                         activate(space)
                     return
         yield from _fill(space)
-        allowed *= 2  # if documents arrive faster than they are embedded, they must wait at some point
+        # If documents arrive faster than they are embedded, allow more to be embedded while they wait.
+        allowed *= 2
         time.sleep(PAUSE)
 
 
 def _embed_with_retries(model: Embedder, texts: Sequence[str]) -> Generator[Progress, None, Vectors]:
-    """Retry failed calls and report each: a wrong URL looks like an unavailable server."""
+    """Retry failed calls, and report each failure: a wrong URL looks like an unavailable server."""
     for wait in RETRY_DELAYS:
         try:
             return model.embed(texts)
@@ -175,7 +175,7 @@ def _write(
 ) -> None:
     """Store the vectors of passages that still exist.
 
-    Skips a document that is being replaced or deleted: its passages follow later.
+    Skips documents that are being replaced or deleted; new passages of theirs are embedded later.
     """
     with transaction.atomic():
         documents = Document.objects.filter(pk__in={row.document_id for row in rows}).order_by("pk")
@@ -211,13 +211,14 @@ def _build_index(space: EmbeddingSpace) -> None:
         if found:  # left by a killed process
             cursor.execute(f"DROP INDEX CONCURRENTLY {index_name(space)}")
         cursor.execute("SELECT set_config('maintenance_work_mem', %s, false)", [INDEX_MEMORY])
-        # Parallel workers need shared memory, which is small in containers, and searches need the other core.
+        # No parallel workers: they need shared memory, of which containers have little, and searches need the
+        # other cores.
         cursor.execute("SET max_parallel_maintenance_workers = 0")
         cursor.execute(f"CREATE INDEX CONCURRENTLY {definition}")
 
 
 def _drop(space: EmbeddingSpace) -> Iterator[Progress]:
-    """Drop an unused space: its index first, so that vectors need not be removed from it."""
+    """Drop an unused space. Its index is dropped first, so that vectors need not be removed from it."""
     with connection.cursor() as cursor:
         cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {index_name(space)}")
         cursor.execute("SELECT min(id), max(id) FROM ingestion_vector WHERE space_id = %s", [space.pk])
@@ -248,11 +249,12 @@ def _reembedding_lock() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _writes_blocked() -> Iterator[None]:
-    """Block the replacement of passages within the block, after waiting for running ones."""
+    """Within the block, nobody can replace passages. Waits for running replacements first."""
     with connection.cursor() as cursor:
         while True:
             try:
-                cursor.execute("SET lock_timeout = '2s'")  # later statements queue behind this one
+                # Short, because later statements queue behind this one.
+                cursor.execute("SET lock_timeout = '2s'")
                 cursor.execute("SELECT pg_advisory_lock(%s)", [SPACE_LOCK])
                 break
             except OperationalError:

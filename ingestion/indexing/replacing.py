@@ -1,7 +1,7 @@
-"""Prepares passages with their vectors, then replaces the former ones at once.
+"""Prepares vectors for new passages, then replaces the former passages in one transaction.
 
-They are prepared outside of a transaction. A text that the same model has already embedded for this document
-is not embedded again, even if it has moved. Prepared vectors are stored in the database, so that an
+The vectors are prepared outside of the transaction. A text that the same model has already embedded for this
+document is not embedded again, even if it has moved. Prepared vectors are stored in the database, so that an
 interrupted reading continues where it stopped.
 """
 
@@ -37,20 +37,18 @@ from .passages import (
     pieces_of,
 )
 
-WRITE_BATCH = 2_000  # passages per statement, which then takes seconds and little memory
-HOLD = "SELECT FROM ingestion_document WHERE id = %s FOR KEY SHARE"  # prevents its deletion meanwhile
+WRITE_BATCH = 2_000  # passages per statement, so that it takes only seconds and little memory
+# Prevents the document's deletion meanwhile.
+HOLD = "SELECT FROM ingestion_document WHERE id = %s FOR KEY SHARE"
 LOST = "What was prepared for the document is gone; it is read again."
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The digests of all pieces, in the order of the passages.
-
-    Their vectors are ready in `space`.
-    """
+    """The digests of all pieces, in the order of the passages; their vectors are ready in `space`."""
 
     space: EmbeddingSpace
-    counts: "array[int]" = field(default_factory=lambda: array("l"))  # pieces of each passage
+    counts: "array[int]" = field(default_factory=lambda: array("l"))  # number of pieces of each passage
     digests: "array[int]" = field(default_factory=lambda: array("q"))
 
 
@@ -67,7 +65,7 @@ def prepare(
     prepared = Prepared(active_space())
     space = prepared.space
     try:
-        # Pieces that have a vector already, from an earlier attempt or from the current version.
+        # Pieces that already have a vector, from an earlier attempt or from the current version.
         with connection.cursor() as cursor:
             cursor.execute(statement("keep_vectors"), {"document_id": document.pk, "space_id": space.pk})
         ready = PreparedVector.objects.filter(document=document, space=space)
@@ -97,7 +95,7 @@ def prepare(
 def write_passages(document: Document, passages: Sequence[NewPassage], prepared: Prepared) -> None:
     """Replace the document's passages and vectors in the caller's transaction.
 
-    The passages get the document's present title and language. Raises EmbeddingError.
+    The passages get the document's current title and language. Raises EmbeddingError.
     """
     if len(prepared.counts) != len(passages):
         raise ValueError("Other passages were prepared than are to be written.")
@@ -112,12 +110,13 @@ def write_passages(document: Document, passages: Sequence[NewPassage], prepared:
         parameters: dict[str, Any] = {
             "space_id": prepared.space.pk,
             "document_id": document.pk,
-            "passage_ids": np.repeat(passage_ids, counts).tolist(),  # an id for each piece
+            "passage_ids": np.repeat(passage_ids, counts).tolist(),  # the passage's id for each piece
             "digests": digests.tolist(),
         }
         with connection.cursor() as cursor:
             cursor.execute(statement("insert_vectors"), parameters)
-            if cursor.rowcount != len(digests):  # rows are missing: unlogged, and PostgreSQL crashed
+            # Prepared vectors are missing: a crash of PostgreSQL empties unlogged tables.
+            if cursor.rowcount != len(digests):
                 raise EmbeddingError(LOST, temporary=True)
     PreparedVector.objects.filter(document=document).delete()
 
@@ -137,11 +136,11 @@ def digest_of(piece: str) -> int:
 def copy_vectors(columns: Sequence[str], rows: Iterable[Sequence[int]], vectors: Vectors) -> None:
     """Append rows with vectors to a table.
 
-    `columns` is the table's name followed by the names of its bigint columns, `rows` the values of these, one
-    row for each vector.
+    `columns` is the table's name followed by the names of its bigint columns; `rows` has the values of these
+    columns, one row for each vector.
     """
     table, *names = columns
-    # halfvec's own binary form: two numbers of 16 bits, dimensions and zero, then the vector.
+    # The binary form of halfvec: the number of dimensions and a zero, with 16 bits each, then the vector.
     head = np.array([vectors.shape[1], 0], dtype=">i2").tobytes()
     halves = vectors.astype(">f2")
     with (
@@ -154,10 +153,7 @@ def copy_vectors(columns: Sequence[str], rows: Iterable[Sequence[int]], vectors:
 
 
 def _keep(document: Document, space: EmbeddingSpace, digests: Sequence[int], vectors: Vectors) -> None:
-    """Store prepared vectors.
-
-    Raises EmbeddingError if the document is gone; PostgreSQL logs none then.
-    """
+    """Store prepared vectors. Raises EmbeddingError if the document was deleted."""
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute(HOLD, [document.pk])

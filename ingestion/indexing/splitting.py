@@ -1,4 +1,4 @@
-"""Splits sections into passages: a few sentences each, small enough to be found and quoted."""
+"""Splits sections into passages of a few sentences, small enough to be found and quoted."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,15 +8,15 @@ from ingestion.parsing.sections import Section
 
 from .passages import NewPassage
 
-# Search found passages of about 500 characters better than longer ones (see docs/decisions/). Beyond the
-# lower number, a passage ends with its paragraph or row.
+# Search found passages of about 500 characters better than longer ones (see docs/decisions/). A passage that
+# has reached the lower number ends with the current paragraph or row.
 MIN_LENGTH, MAX_LENGTH = 300, 500
-MAX_LEAD_IN = 250  # characters of a lead-in that is moved to the passage of the next paragraph
+MAX_LEAD_IN = 250  # longest lead-in that is moved to the passage of the next paragraph, in characters
 SHORT_PIECE = 120  # a shorter piece is joined with its neighbour if both stay below MAX_JOINED
 MAX_JOINED = 600
 SPLITTER = TextSplitter((MIN_LENGTH, MAX_LENGTH))
-# Characters that the splitter gets at once: its time for a text without paragraphs grows with the square of
-# the length (a megabyte took 40 s).
+# Characters that the splitter gets at once: for a text without paragraphs, its time grows with the square of
+# the length (40 s for a megabyte).
 BLOCK = 4_000
 BOUNDARIES = ("\n\n", "\n", ". ", " ")
 
@@ -34,7 +34,7 @@ def _pieces(text: str) -> Iterator[str]:
         new_end = offset + len(chunk)
         is_short = min(len(chunk), end - start) < SHORT_PIECE
         if end and not (is_short and new_end - start <= MAX_JOINED):
-            # A last paragraph that only introduces what follows goes to the next piece.
+            # Move a last paragraph that only introduces the following text to the next piece.
             last = text[start:end].rpartition("\n\n")[2]
             is_lead_in = len(last) < end - start and len(last) <= MAX_LEAD_IN and last.endswith(":")
             if is_lead_in and new_end - end + len(last) <= MAX_JOINED:
@@ -51,7 +51,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _chunks(text: str) -> Iterator[tuple[int, str]]:
-    """The splitter's chunks with their offsets, from blocks that end at the best boundary."""
+    """The splitter's chunks with their offsets. The splitter gets blocks that end at the best boundary."""
     start = 0
     while start < len(text):
         end = start + BLOCK

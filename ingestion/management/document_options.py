@@ -1,4 +1,4 @@
-"""Flags of commands that add documents: readers, owner and category."""
+"""Command-line flags of commands that add documents: readers, owner and category."""
 
 from argparse import ArgumentParser
 from dataclasses import dataclass

@@ -38,9 +38,9 @@ class Bar:
 
 
 def read_now(document: Document, replacement: dict[str, str | int] | None = None) -> None:
-    """Read the document and its parts in this process and delete their jobs.
+    """Read the document and its parts in this process, and delete their jobs.
 
-    Skips what a worker has started or finished.
+    Skips documents that a worker has started or finished.
     """
     for attempt in range(1, ATTEMPTS + 1):
         try:

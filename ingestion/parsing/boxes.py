@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 Box = tuple[int, int, int, int]  # left, top, right, bottom
-Cells = Sequence[Sequence[tuple[str, int, int]]]  # words with their start and end in the page's text
+# Words by row and cell, with their start and end in the page's text.
+Cells = Sequence[Sequence[tuple[str, int, int]]]
 
 COLUMN = re.compile(r"(?:^|(?<=[;\n]))[ ]?[^:;\n]{1,100}: ")
 PIECE = re.compile(r"[^\n]+")
 SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 OPENING = frozenset("([{\u201c\u2018\u201e\u00ab\u00bf\u00a1")
-LEAST_COLUMNS = 2  # in a row
+LEAST_COLUMNS = 2  # columns of a table row
 LEAST_PART = 12  # characters in a part of a row
-LEAST_LETTERS = 4  # letters in the shortest piece that is searched for by itself
+LEAST_LETTERS = 4  # letters in the shortest piece of text that is searched for separately
 GAP = 1.5  # widest gap between two words of a line, as a multiple of a character's height
 OVERLAP = 0.5  # least vertical overlap of characters on one line, as a share of a character's height
 
@@ -27,10 +28,10 @@ def boxes_of(
 ) -> list[Box]:
     """Boxes of the spans of `content`, line by line, in the units of `page`.
 
-    For `page` see `readers.pdf.characters`. Words of a table row are located by the row's cells on the page.
-    Other text is located by its letters and digits alone, because a passage has lost the hyphens and line
-    ends of its page; with `only_rows`, it gets no boxes. A row that is not completely on the page gets no
-    boxes either, because its words may be in other rows.
+    For `page`, see `readers.pdf.characters`. Words of a table row are located by the row's cells on the page.
+    Other text is located by its letters and digits only, because passages lack the page's hyphens and line
+    ends; with `only_rows`, such text gets no boxes. A row that is not completely on the page gets no boxes
+    either, because the same words may occur in other rows.
     """
     text, boxes = page["text"], page["boxes"]
     letters, places = _letters(text)
@@ -59,7 +60,7 @@ def boxes_of(
 class _Stretch:
     """A part of the content: a row of a table, or lines of other text.
 
-    `words` has, for each word of a row, its start and end in the content and in the page's text; it is None
+    For a row, `words` has the start and end of each word in the content and in the page's text; it is None
     for other text.
     """
 
@@ -84,10 +85,7 @@ def _stretches(content: str, rows: Sequence[tuple[str, Cells]]) -> Iterator[_Str
 
 
 def _placed(content: str, start: int, end: int, cells: Cells) -> Iterator[tuple[int, int, int, int]]:
-    """Start and end of each word in the cells of this line.
-
-    Both in the content and in the page's text.
-    """
+    """Start and end of each word in the cells of this line, in the content and in the page's text."""
     for cell in cells:
         value = " ".join(word for word, _, _ in cell)
         places = [content.find(value, start, end)]
@@ -111,8 +109,8 @@ def _is_value(content: str, start: int, end: int, line_end: int) -> bool:
 def _numbers_of_rows(lines: Sequence[str], rows: Sequence[str]) -> list[int | None]:
     """For each line, the number of the table row to which it belongs; None for other text.
 
-    If several rows are equal, the one after the row of the previous line is taken, or else the one whose
-    following rows agree best with the following lines.
+    Of several equal rows, the one after the previous line's row is used, or else the one whose following rows
+    match the following lines best.
     """
     of_text: dict[str, list[int]] = {}
     for number, row in enumerate(rows):
@@ -145,10 +143,7 @@ def _agreeing(lines: Iterable[str], rows: Iterable[str]) -> int:
 
 
 def _ranges(letters: str, content: str, first: int, last: int) -> Iterable[tuple[int, int]]:
-    """The ranges of the page's `letters` at which the span is.
-
-    The span is `first` to `last` of the content.
-    """
+    """The ranges of the page's `letters` where the span `first` to `last` of the content is."""
     whole, places = _letters(content)
     start = letters.find(whole) if whole else -1
     if start < 0:
@@ -161,10 +156,7 @@ def _ranges(letters: str, content: str, first: int, last: int) -> Iterable[tuple
 
 
 def _line_by_line(letters: str, content: str, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """As :func:`_ranges`, for content with rows of a table.
-
-    Each row is searched for as a whole.
-    """
+    """Like :func:`_ranges`, for content with rows of a table: each row is searched for as a whole."""
     for line in PIECE.finditer(content):
         begin, end = max(first, line.start()) - line.start(), min(last, line.end()) - line.start()
         if begin >= end:
@@ -199,7 +191,7 @@ def _with_marks(text: str, left: int, right: int) -> tuple[int, int]:
 
 
 def _letters(text: str) -> tuple[str, list[int]]:
-    """Letters and digits in normal form, and the position of each in the text."""
+    """The letters and digits of a text in normal form, with their positions in the text."""
     letters: list[str] = []
     places: list[int] = []
     for place, character in enumerate(text):
@@ -213,10 +205,7 @@ def _letters(text: str) -> tuple[str, list[int]]:
 
 
 def _found(letters: str, text: str) -> Iterator[tuple[int, int]]:
-    """Where the text occurs among the letters.
-
-    As a whole, as rows without column names, or in pieces.
-    """
+    """Where the text occurs among the letters: as a whole, as rows without column names, or in pieces."""
     for way in (text, COLUMN.sub("; ", text)):
         wanted, _ = _letters(way)
         start = letters.find(wanted) if wanted else -1
@@ -236,7 +225,7 @@ def _found(letters: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _lines(boxes: Sequence[Sequence[int]], text: str) -> Iterator[Box]:
-    """The boxes of characters, with adjacent ones joined."""
+    """The boxes of characters, joined if they are adjacent."""
     line: Box | None = None
     before: Box = (0, 0, 0, 0)
     for character, (left, top, right, bottom) in zip(text, boxes, strict=True):

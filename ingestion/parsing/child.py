@@ -1,9 +1,10 @@
 """The child process that reads a file or renders a page.
 
-`forkserver` forks it for `process`. Output: for `render` the image; for `characters` one line of JSON; for
-`read` JSON lines `{"progress": [done, total]}`, `{"scans": true}`, `{"section": [anchor, page, heading,
-text]}`, files within the file as in `containers`, `{"left_out": [name, reason]}` for those that are not
-taken, and at the end `{"done": {"title", "language", "pages"}}` or `{"unreadable": "a sentence"}`.
+`forkserver` forks it for the module `process`. Output: for `render` the image; for `characters` one line of
+JSON; for `read` JSON lines `{"progress": [done, total]}`, `{"scans": true}`, `{"section": [anchor, page,
+heading, text]}`, files within the file as described in `containers`, `{"left_out": [name, reason]}` for files
+that are not read, and at the end `{"done": {"title", "language", "pages"}}` or `{"unreadable": "a
+sentence"}`.
 """
 
 import ctypes
@@ -43,7 +44,7 @@ def exit_with_parent() -> None:
 
 
 def limit_resources(memory: int, seconds: int) -> None:
-    """Limit the process's resources; the time is CPU time, and the parent limits the waiting."""
+    """Limit memory and CPU time of this process; the parent limits the elapsed time."""
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_FSIZE, (memory, memory))
@@ -53,7 +54,7 @@ def limit_resources(memory: int, seconds: int) -> None:
 def read(
     path: Path, ending: str, limits: Limits, send: Callable[[dict[str, Any]], None], output: BinaryIO
 ) -> None:
-    """Read the file and write its sections and the files in it. Raises Unreadable."""
+    """Read the file, and write its sections and the files that it contains. Raises Unreadable."""
     parts = PartSender(limits, send, output)
     contents = readers.read_file(path, ending, limits, _Progress(send), parts)
     sections = contents.sections
@@ -75,7 +76,7 @@ def read(
 
 
 def load(arguments: list[str]) -> None:
-    """Import the reader that `main` needs for these arguments. Raises ImportError."""
+    """Import the reader that `main` will need for these arguments. Raises ImportError."""
     ending = arguments[4] if arguments[0] == "read" else ".pdf"
     readers.load(readers.READERS[FORMATS[ending].family][0])
 
@@ -93,7 +94,7 @@ class _Progress:
             self._send({"progress": [done, total]})
 
     def scans(self) -> None:
-        """Report that images are read from now on, which may take longer."""
+        """Report that the reader now recognises text in images, which may take longer."""
         self._send({"scans": True})
 
 
@@ -101,8 +102,8 @@ def main(arguments: list[str], output: BinaryIO) -> None:
     """Run as a child process.
 
     `arguments` are: read, render or characters; the path; bytes of memory; seconds of CPU time; then for
-    `read` the file extension and the values of `Limits` (“parts” or nothing for the last), otherwise the
-    page.
+    `read` the file extension and the values of `Limits` (“parts” or an empty text for the last), otherwise
+    the page number.
     """
     command, path, memory, seconds, *rest = arguments
     exit_with_parent()
@@ -127,9 +128,9 @@ def main(arguments: list[str], output: BinaryIO) -> None:
         send({"unreadable": str(error)})
     except MemoryError:
         send({"unreadable": TOO_MUCH_MEMORY.format(megabytes=int(memory) / 1_000_000)})
-    except ImportError as error:  # not the file's fault
+    except ImportError as error:  # an error of the installation, not of the file
         send({"unreadable": NO_READER.format(package=f" ({error.name})" if error.name else "")})
-    except Exception as error:  # parsers may raise anything for a hostile file, but its owner gets a sentence
+    except Exception as error:  # parsers may raise anything for a hostile file; its owner gets a sentence
         sys.stderr.write(f"{type(error).__name__}: {error}"[:500])
         send({"unreadable": DAMAGED})
     output.flush()

@@ -1,6 +1,6 @@
-"""The files in an archive or a message, which become documents of their own.
+"""Transfers the files in an archive or a message, which become separate documents.
 
-The child process sends each one as a line `{"part": path}`, then lines `{"bytes": n}` that are followed by n
+The child process sends each file as a line `{"part": path}`, then lines `{"bytes": n}` that are followed by n
 bytes, and `{"end": reason}`; the reason is empty if the file is complete.
 """
 
@@ -30,7 +30,7 @@ MAX_FILES = 1_000
 
 
 def part_path(name: str) -> str:
-    """The path of a file in an archive: no empty steps, no control or direction marks.
+    """The path of a file in an archive, without empty steps, control and direction marks.
 
     Raises Unreadable.
     """
@@ -47,7 +47,7 @@ def part_path(name: str) -> str:
 
 
 class PartSender:
-    """The child's side: sends the files, each under a path of its own."""
+    """The child's side: sends the files under distinct paths."""
 
     def __init__(self, limits: Limits, send: Callable[[dict[str, Any]], None], output: IO[bytes]) -> None:
         self.sent = 0
@@ -85,7 +85,7 @@ class PartSender:
         self.sent += not reason
 
     def _unique(self, path: str) -> str:
-        """The path, with a number added if the archive had the same path before."""
+        """The path, with a number if the archive has the same path several times."""
         at, number = PurePosixPath(path), 1
         while path in self._paths:
             number += 1
@@ -95,11 +95,10 @@ class PartSender:
 
 
 def receive(output: IO[bytes], target: Path, most: int) -> tuple[int, str]:
-    """Write the next file to `target`; return its size, and why it is incomplete.
+    """Write the next file to `target`; returns its size, and why it is incomplete.
 
-    The reason is empty if it is complete. Raises Unreadable and OSError.
-
-    The child's output is not trusted, because the file that it reads may have taken it over.
+    The reason is empty if the file is complete. Raises Unreadable and OSError. The child's output is not
+    trusted, because a hostile file may have taken over the child.
     """
     size = 0
     with target.open("wb") as file:

@@ -24,7 +24,7 @@ DECLARED = re.compile(
     rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w-]{2,30})|\A<\?xml[^>]{0,100}encoding=[\"']([\w-]{2,30})",
     re.IGNORECASE,
 )
-# In these encodings, the same bytes are different letters: words and language decide between them.
+# These encodings assign different letters to the same bytes, so words and language decide between them.
 LATIN = re.compile(r"cp125[0247]|iso8859_(?:1|2|3|4|9|10|13|14|15|16)|latin_1|mac_\w+|cp1140|hp_roman8")
 CANDIDATES = ("cp1252", "cp1250", "iso8859_2")
 SETS = {
@@ -32,18 +32,18 @@ SETS = {
     **dict.fromkeys(("lithuanian", "(latvian)"), ("cp1257",)),
     "turkish": ("cp1254",),
 }
-VALID_FOR_BROKEN = 10  # valid characters beyond ASCII that outweigh one broken character
+VALID_FOR_BROKEN = 10  # number of valid non-ASCII characters that outweigh one broken character
 BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 HIGH = re.compile(rb"[\x80-\xff]+")
 CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
-# A symbol or a capital within a word: typical of text decoded with a related encoding.
+# A symbol or capital letter within a word, which is typical of text that was decoded with a related encoding.
 WRONG = re.compile(
     "[^\\W\\d_][\x80-\x9f\u00a1-\u00bf\u00d7\u00f7]|[a-z][\u00c0-\u00d6\u00d8-\u00de\u0139-\u017d]"
 )
 
 
 def decode(data: bytes) -> str:
-    """The text of a whole file; undecodable bytes become U+FFFD."""
+    """Decode a whole file; undecodable bytes become U+FFFD."""
     return data.decode(encoding_of(data), "replace")
 
 
@@ -92,9 +92,9 @@ def encoding_of_file(path: Path) -> str:
 
 
 def wide_encoding(data: bytes) -> str:
-    """UTF-16 without a byte order mark, if the bytes look like it; else empty.
+    """The variant of UTF-16 that bytes without a byte order mark look like; otherwise empty.
 
-    Nearly every other byte must be one of two low values, because a text has one or two scripts.
+    Nearly every second byte must be one of two low values, because a text has one or two scripts.
     """
     sample = data[: GUESSING_BYTES // 10 & ~1]
     if b"\0\0" in {sample[place : place + 2] for place in range(0, len(sample), 2)}:
@@ -107,7 +107,7 @@ def wide_encoding(data: bytes) -> str:
 
 
 def _declared(data: bytes) -> str:
-    """The encoding declared in HTML or XML, if Python has it and it is not a UTF."""
+    """The encoding declared in HTML or XML, if Python supports it and it is not UTF-8, -16 or -32."""
     found = DECLARED.search(data[:2_000])
     try:
         name = codecs.lookup((found[1] or found[2]).decode()).name if found else ""
@@ -122,6 +122,6 @@ def _guessed(data: bytes) -> str:
         best = charset_normalizer.from_bytes(data).best()
         if best and not LATIN.fullmatch(best.encoding):
             return best.encoding
-    # Detectors often fail for single letters beyond ASCII: the words around them are a better clue.
+    # Detectors often fail for a few non-ASCII letters; the words around them are a better clue.
     sets = SETS.get(detect_language(data.decode("cp1252", "replace")), CANDIDATES)
     return min(sets, key=lambda name: len(WRONG.findall(data[:SAMPLE_BYTES].decode(name, "replace"))))

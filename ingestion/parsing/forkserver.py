@@ -1,7 +1,6 @@
-"""Forks children that read files.
+"""Forks children that read files from a template process, which has loaded what they need.
 
-They are forked from a process (the template) that has loaded what they need. Of Django, only the settings are
-used.
+Uses only Django's settings.
 """
 
 import atexit
@@ -27,7 +26,7 @@ STATUS_BYTES = 20
 
 
 class Child:
-    """A running child. `output` ends with it; `expired` is true if it exceeded its time limit."""
+    """A running child. `output` ends when it ends; `expired` is true if it exceeded its time limit."""
 
     def __init__(self, template: "_Template", arguments: Sequence[str], folder: str, seconds: float) -> None:
         self.output = template.fork(arguments, folder)
@@ -39,7 +38,7 @@ class Child:
         self.set_deadline(seconds)
 
     def set_deadline(self, seconds: float) -> None:
-        """Kill it after that many seconds from now."""
+        """Kill the child this many seconds from now."""
         if self._timer:
             self._timer.cancel()
         self.seconds = seconds
@@ -47,7 +46,7 @@ class Child:
         self._timer.start()
 
     def wait(self) -> int:
-        """Wait for its end: the exit status, or the signal as a negative number. Raises OSError."""
+        """Wait for its end; returns the exit status, or the signal as a negative number. Raises OSError."""
         if self._status is None:
             status = self._template.wait()
             with self._lock:  # after this, the template may fork another child
@@ -55,7 +54,7 @@ class Child:
         return self._status
 
     def close(self) -> None:
-        """End it if it still runs. Raises OSError if its template is gone."""
+        """End the child if it is running. Raises OSError if its template has died."""
         self.output.close()
         try:
             self._kill()
@@ -65,7 +64,7 @@ class Child:
                 self._timer.cancel()
 
     def end(self) -> None:
-        """Kill it if it still runs; from any thread."""
+        """Kill the child if it is running; callable from any thread."""
         with contextlib.suppress(OSError):
             self._kill()
 
@@ -83,9 +82,9 @@ class Child:
 
 @contextlib.contextmanager
 def forked(arguments: Sequence[str], folder: str, seconds: float) -> Iterator[Child]:
-    """Fork a child that runs `child.main` with these arguments in its own folder.
+    """Fork a child that runs `child.main` with these arguments in a folder of its own.
 
-    It ends with the block. Raises OSError if no child can be started.
+    The child ends with the block. Raises OSError if no child can be started.
     """
     template = _free()
     try:
@@ -119,7 +118,7 @@ class _Template:
         return self._process.poll() is None
 
     def fork(self, arguments: Sequence[str], folder: str) -> IO[bytes]:
-        """Start a child; returns its output."""
+        """Start a child; returns the file of its output."""
         ours, theirs = os.pipe()
         try:
             request = {"arguments": arguments, "environment": _environment(folder)}
@@ -151,7 +150,7 @@ _idle: list[_Template] = []
 
 
 def _free() -> _Template:
-    """A template without a child; there are as many as files are read at a time."""
+    """A template without a child; each child that runs at the same time needs its own template."""
     while _idle:
         template = _idle.pop()
         if template.alive():
@@ -184,22 +183,22 @@ REQUEST_BYTES = 100_000
 
 
 def main(control: socket.socket) -> None:
-    """Serve requests in turn until the other end is closed."""
+    """Serve requests one after the other until the other end is closed."""
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, REQUEST_BYTES, 1)
         if not message:
             return
-        if not descriptors:  # a request to end a child that may just have ended by itself
+        if not descriptors:  # a request to end the child, which has already ended
             continue
         status = _run(control, json.loads(message), descriptors[0])
-        with contextlib.suppress(OSError):  # the other end is closed: then the next message is empty
+        with contextlib.suppress(OSError):  # if the other end is closed, the next message is empty
             control.send(str(status).encode())
 
 
 def _run(control: socket.socket, request: dict[str, Any], answer: int) -> int:
-    with contextlib.suppress(ImportError):  # the child will report it
+    with contextlib.suppress(ImportError):  # the child will report the error
         child.load(request["arguments"])
-    gc.freeze()  # otherwise the child's first collection would copy all loaded memory
+    gc.freeze()  # otherwise the child's first garbage collection would copy all memory pages
     number = os.fork()
     if number == 0:
         control.close()
@@ -215,7 +214,7 @@ def _run(control: socket.socket, request: dict[str, Any], answer: int) -> int:
             select.select([ended], [], [])
     finally:
         os.close(ended)
-    # Kill what the child has left running. Its process id is not reused before waitpid.
+    # Kill processes that the child has left running. Its process id is not reused before waitpid.
     _kill_group(number)
     return os.waitpid(number, 0)[1]
 

@@ -1,7 +1,4 @@
-"""The supported formats by file extension.
-
-Also checks that a file's content matches its extension.
-"""
+"""The supported formats by file extension, and checks that a file matches its extension."""
 
 import zipfile
 from dataclasses import dataclass
@@ -104,7 +101,7 @@ def ending_of(name: str) -> str:
 
 HEAD_BYTES = 4_096
 MEMBERS = 10_000
-RATIO = 200  # ratio of unpacked to packed size; XML rarely exceeds 50
+RATIO = 200  # highest ratio of unpacked to packed size; XML rarely exceeds 50
 RATIO_FROM_BYTES = 50_000_000
 ENCRYPTED_FLAG = 0x1
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -136,7 +133,7 @@ PASSWORD = "The file is password-protected. Save it without a password and add i
 def check(path: Path, expected: Format, limits: Limits) -> None:
     """Raise Unreadable if the file should not be read.
 
-    Reasons are that it is empty, protected or an archive bomb, or that its name is misleading.
+    It may be empty, protected or an archive bomb, or have the wrong extension.
     """
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
@@ -188,10 +185,7 @@ def _check_office(path: Path, head: bytes, expected: Format, actual: str, limits
 
 
 def _check_package(path: Path, head: bytes, expected: Format, actual: str, limits: Limits) -> None:
-    """Check an archive; for OpenDocument files and books, also the type that they declare.
-
-    Raises Unreadable.
-    """
+    """Check an archive, and the declared type of OpenDocument files and e-books. Raises Unreadable."""
     names = _checked_names(path, head, expected, actual, limits)
     if expected == ARCHIVE:
         return
@@ -206,7 +200,7 @@ def _check_package(path: Path, head: bytes, expected: Format, actual: str, limit
 
 
 def _checked_names(path: Path, head: bytes, expected: Format, actual: str, limits: Limits) -> set[str]:
-    """The names of an archive's members. Raises Unreadable if unpacking them is not safe."""
+    """The names of an archive's members. Raises Unreadable if unpacking the archive is not safe."""
     if not head.startswith(b"PK"):
         raise _mislabelled(expected, actual)
     try:
@@ -225,7 +219,8 @@ def _checked_names(path: Path, head: bytes, expected: Format, actual: str, limit
     if unpacked > RATIO_FROM_BYTES and unpacked > packed * RATIO:
         times = unpacked // max(packed, 1)
         raise Unreadable(f"The file unpacks to {times:,} times its size; {RATIO} times is allowed.{UNOPENED}")
-    for member in members if expected != ARCHIVE else ():  # files of an archive are checked one by one
+    # Files in a plain archive are checked one by one when they are read.
+    for member in members if expected != ARCHIVE else ():
         if member.flag_bits & ENCRYPTED_FLAG:
             raise Unreadable(PASSWORD)
         parts = member.orig_filename.replace("\\", "/").split("/")

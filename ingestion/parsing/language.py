@@ -1,6 +1,6 @@
 """Detects the language of a text.
 
-The result is the name of an algorithm of Snowball, and of a text search configuration of PostgreSQL.
+A language is named like the Snowball algorithm and PostgreSQL's text search configuration.
 """
 
 import re
@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 UNKNOWN = "simple"
-TAGS = {  # BCP 47 tags by the names of the list
+TAGS = {  # BCP 47 tags by the language names of the list of stop words
     "albanian": "sq",
     "arabic": "ar",
     "armenian": "hy",
@@ -55,20 +55,21 @@ SAMPLE_CHARACTERS = 60_000
 MIN_WORDS = 2  # least number of different known words
 MIN_IN_SHORT, MIN_IN_TABLES = 3, 5  # the same for a text with fewer than SHORT_WORDS words, and for a table
 SHORT_WORDS, SHORT_CHARACTERS = 8, 400
-CELL = re.compile(r"(?<=[:;])\s")  # between the column names and the values of a row
-TABULAR_PIECES, TABULAR_CHARACTERS = 6, 25  # a text with more pieces, of a lower mean length, is a table
-LEAST_SHARE = 0.05  # least share of known words among all words
-LEAD = 1.15  # least ratio between the first and the second language
+CELL = re.compile(r"(?<=[:;])\s")  # the space after a column name or a value of a row
+# A text with more pieces than this, which are shorter on average, is a table.
+TABULAR_PIECES, TABULAR_CHARACTERS = 6, 25
+LEAST_SHARE = 0.05  # minimum share of known words among all words
+LEAD = 1.15  # minimum ratio between the counts of the first and the second language
 WORDS = Path(__file__).with_name("common_words.txt")
-# Letters with combining marks, which are not letters by themselves in Indic scripts.
+# Words as letters with combining marks, which do not count as letters themselves in Indic scripts.
 WORD = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff])+")
 
 
 def language_of(text: str) -> str:
-    """The language of the text; "simple" if it is unclear or there is no stemmer for it.
+    """The language of the text; "simple" if it is unclear or has no stemmer.
 
-    In tables each distinct content counts once, for example a column's name, which is in each row. A text of
-    few words, or a table without sentences, must contain several common words of the language.
+    In tables, each distinct piece counts once, because for instance column names are repeated in each row. A
+    text of few words, or a table without sentences, must contain several common words of the language.
     """
     pieces = [piece for line in text[:SAMPLE_CHARACTERS].splitlines() for piece in CELL.split(line)]
     distinct = dict.fromkeys(pieces)
@@ -80,14 +81,14 @@ def language_of(text: str) -> str:
 
 
 def language_tag(text: str) -> str:
-    """The language of the text as a BCP 47 tag, even without a stemmer; empty if unclear."""
+    """The language of the text as a BCP 47 tag, even if it has no stemmer; empty if unclear."""
     return TAGS.get(detect_language(text).strip("()"), "")
 
 
 def detect_language(text: str, min_words: int = MIN_WORDS) -> str:
-    """The language whose common words are most frequent. A name in brackets has no stemmer.
+    """The language whose common words are most frequent; a name in brackets has no stemmer.
 
-    A word that several languages have counts for each of them in proportion.
+    A word that belongs to several languages counts proportionally for each of them.
     """
     votes: dict[str, float] = {}
     known: set[str] = set()
@@ -110,7 +111,7 @@ def detect_language(text: str, min_words: int = MIN_WORDS) -> str:
 
 @cache
 def common_words(language: str) -> frozenset[str]:
-    """The most frequent small words of a language."""
+    """The most frequent function words of a language."""
     return frozenset(word for word, languages in _languages_by_word().items() if language in languages)
 
 

@@ -22,7 +22,7 @@ DAMAGE = (
 
 @contextmanager
 def open_package(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Open a package. Errors in it, or in one of its parts, become Unreadable."""
+    """Open a package within the block. Errors of the package or its parts become Unreadable."""
     try:
         with zipfile.ZipFile(path) as package:
             yield package

@@ -1,4 +1,4 @@
-"""Reads a file in a child process and returns sections, or the reason why it is unreadable.
+"""Reads a file in a child process; returns its sections, or the reason why it is unreadable.
 
 Uses only Django's settings.
 """
@@ -30,14 +30,14 @@ IMAGE_BYTES = 30_000_000
 PNG_ENDS = (b"\x89PNG", b"IEND\xae\x42\x60\x82")
 CHARACTERS_BYTES = 5_000_000
 LINE_BYTES = 8  # most bytes of JSON for one character
-AT_ONCE = threading.BoundedSemaphore(2)  # children that render pages at the same time
+AT_ONCE = threading.BoundedSemaphore(2)  # limits the children that render pages at the same time
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """A file in an archive or a message.
 
-    `path` is its path there; a copy is in the folder given to `read`.
+    `path` is its path there; a copy is in the folder that was passed to `read`.
     """
 
     path: str
@@ -48,8 +48,8 @@ class Part:
 class Reading:
     """The result of reading a file.
 
-    `title` may be empty; `language` is a text search configuration. `left_out` has files within the file that
-    were not read, with reasons.
+    `title` may be empty; `language` is a text search configuration. `left_out` lists files within the file
+    that were not read, with reasons.
     """
 
     title: str
@@ -61,24 +61,21 @@ class Reading:
 
 
 class TooSlow(Unreadable):
-    """Reading took longer than is allowed; it may succeed on a less busy machine."""
+    """Reading exceeded the time limit; it may succeed on a less busy machine."""
 
 
 class Interrupted(Exception):
-    """Another thread stopped the reading; the file is not at fault."""
+    """Another thread has stopped the reading; the file is not the cause."""
 
 
 class Stoppable(Protocol):
-    """Work that can be stopped.
-
-    It is a child process that reads a file, or a statement that writes passages.
-    """
+    """Work that can be stopped: a child process that reads a file, or a statement that writes passages."""
 
     def end(self) -> object: ...
 
 
 class Interruption:
-    """Stops a reading from another thread, by stopping what it waits for."""
+    """Allows another thread to stop a reading, by stopping the work that it waits for."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -98,7 +95,7 @@ class Interruption:
 
     @contextlib.contextmanager
     def ending(self, awaited: Stoppable) -> Iterator[None]:
-        """Stop `awaited` if an interruption is requested within the block, and raise Interrupted."""
+        """If an interruption is requested within the block, stop `awaited` and raise Interrupted."""
         with self._lock:
             self._awaited = awaited
         try:
@@ -118,9 +115,9 @@ def read(
     *,
     folder: Path | None = None,
 ) -> Reading:
-    """Read a file with the format of the extension `ending` (such as ".pdf").
+    """Read a file in the format of the extension `ending`, such as ".pdf".
 
-    Files within an archive or a message are written to `folder`; without a folder they are left out. Raises
+    Files within an archive or a message are written to `folder`; without a folder, they are skipped. Raises
     Unreadable, FileNotFoundError, and Interrupted.
     """
     path.stat()
@@ -168,7 +165,7 @@ def read(
 
 
 def render(path: Path, page: int) -> bytes:
-    """A page (from 1) of a PDF as PNG. Raises Unreadable if there is none, and TooSlow."""
+    """A page (from 1) of a PDF as PNG. Raises Unreadable if the page does not exist, and TooSlow."""
     with AT_ONCE, _child("render", path, IMAGE_SECONDS, [str(page)]) as child:
         image = child.output.read(IMAGE_BYTES)
         if not (image.startswith(PNG_ENDS[0]) and image.endswith(PNG_ENDS[1])):
@@ -177,10 +174,7 @@ def render(path: Path, page: int) -> bytes:
 
 
 def characters(path: Path, page: int) -> bytes:
-    """JSON with the positions of a page's characters (pages from 1).
-
-    Raises Unreadable if there is none.
-    """
+    """JSON with the characters' positions on a page (from 1). Raises Unreadable if it does not exist."""
     with AT_ONCE, _child("characters", path, IMAGE_SECONDS, [str(page)]) as child:
         output = child.output.read(CHARACTERS_BYTES)
         if not output.startswith(b'{"width"') or not output.endswith(b"\n"):
@@ -189,7 +183,7 @@ def characters(path: Path, page: int) -> bytes:
 
 
 def _lines(output: IO[bytes], limit: int) -> Iterator[bytes]:
-    """Complete lines, up to `limit` bytes in total."""
+    """Yield complete lines, up to `limit` bytes in total."""
     while limit > 0 and (line := output.readline(limit)):
         limit -= len(line)
         if line.endswith(b"\n"):
@@ -205,14 +199,15 @@ def _child(command: str, path: Path, seconds: float, arguments: Sequence[str]) -
         try:
             yield child
         except Unreadable:
-            child.output.close()  # a child that still writes gets a broken pipe instead of blocking for ever
+            # A child that is still writing gets a broken pipe instead of blocking forever.
+            child.output.close()
             status = child.wait()
             if child.expired or -status == signal.SIGXCPU:
                 raise TooSlow(TOO_SLOW.format(seconds=child.seconds)) from None
             if -status in (
                 signal.SIGABRT,
                 signal.SIGKILL,
-            ):  # out of memory, detected by a library or the kernel
+            ):  # the child ran out of memory, as a library or the kernel has detected
                 megabytes = settings.READING_MEMORY_BYTES / 1_000_000
                 raise Unreadable(TOO_MUCH_MEMORY.format(megabytes=megabytes)) from None
             raise  # the child ended by itself

@@ -1,7 +1,4 @@
-"""`manage.py evaluate PATH`: how well search finds the right passages.
-
-It can also compare two settings.
-"""
+"""`manage.py evaluate PATH`: measures how well search finds the right passages."""
 
 import json
 import sys
@@ -90,7 +87,7 @@ class Command(BaseCommand):
 
 @contextmanager
 def _place(questions: Questions, reader: str | None) -> Iterator[tuple[Principal, str, Resolver]]:
-    """The database to search, the reader (with a name for people), and a resolver for truths."""
+    """The database to search, the reader (with a display name), and a resolver for truths."""
     if questions.corpus is None:
         demand_migrations()
         if not reader:
@@ -164,7 +161,7 @@ def _asked(principal: Principal, tasks: Sequence[Task], settings: Settings) -> l
 
 
 def _sizes(text: str, questions: Questions) -> list[int]:
-    """From "300,2000". Raises Malformed."""
+    """The sizes in a text such as "300,2000". Raises Malformed."""
     if not text:
         return []
     if questions.corpus is None:

@@ -1,7 +1,4 @@
-"""`manage.py ingest PATH…`: add files and folders as documents.
-
-They are read before the command returns.
-"""
+"""`manage.py ingest PATH…`: add files and folders as documents, and read them."""
 
 import os
 import sys
@@ -30,7 +27,7 @@ class Item:
 
     path: Path
     folder: str
-    root: Path | None = None  # the given folder that it is in, whose links are not followed
+    root: Path | None = None  # the given folder that contains the file; links in it are not followed
     document: Document | None = None
     replacement: dict[str, str | int] | None = None
     unchanged: bool = False
@@ -53,7 +50,7 @@ class Command(BaseCommand):
             )
         items, skipped, links = _files(options["paths"])
         bar = Bar(sys.stderr, len(items))
-        # All are stored first: if the command is killed, a worker reads the rest.
+        # Store all files first, so that a worker reads the rest if the command is killed.
         for item in items:
             _take(item, wanted)
         for done, item in enumerate(items):
@@ -93,10 +90,9 @@ class Command(BaseCommand):
 
 
 def _files(paths: Iterable[Path]) -> tuple[list[Item], list[Path], list[Path]]:
-    """The files to take, with their folders below the given one.
+    """The files to add, with their relative folders; and the skipped hidden files and links.
 
-    Also returns hidden files and links, which are skipped. A link in a folder could lead to a file that the
-    person who made the link may not read.
+    A link in a folder could lead to a file that the person who created the link may not read.
     """
     items: list[Item] = []
     skipped: list[Path] = []
@@ -121,7 +117,7 @@ def _files(paths: Iterable[Path]) -> tuple[list[Item], list[Path], list[Path]]:
 
 
 def _take(item: Item, wanted: document_options.DocumentOptions) -> None:
-    """Make or find the file's document. A file that cannot be taken gets a reason."""
+    """Create or find the file's document; for a file that cannot be added, note the reason."""
     try:
         if item.root is None:
             opened: BinaryIO = item.path.open("rb")

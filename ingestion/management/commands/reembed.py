@@ -58,7 +58,7 @@ class Command(BaseCommand):
         self.stdout.write(f"The documents are embedded with {space}: {Passage.objects.count():,} passages.")
 
     def _state(self, space: EmbeddingSpace) -> str:
-        """Sentences that say how much is embedded and kept, and how to continue."""
+        """Sentences about the progress so far, and about how to continue."""
         total = Passage.objects.count()
         active = EmbeddingSpace.objects.filter(active=True).first()
         searched = f" Search goes on with {active}." if active and active != space else ""
@@ -69,7 +69,7 @@ class Command(BaseCommand):
 
 
 class Display:
-    """A line that changes on a terminal; elsewhere a line every few seconds."""
+    """Shows progress: on a terminal, a line that changes; elsewhere, a line every few seconds."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream

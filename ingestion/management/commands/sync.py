@@ -1,4 +1,4 @@
-"""`manage.py sync`: documents follow a folder tree."""
+"""`manage.py sync`: mirror a folder tree as documents."""
 
 import contextlib
 import hashlib
@@ -21,7 +21,7 @@ from ingestion.sources.folder_rights import (
     Rights,
 )
 
-FEW = 10  # this many documents may be deleted without the flag that allows more
+FEW = 10  # more deletions need a flag
 SYNC_LOCK = 0x73796E63
 SOURCE_CHARACTERS = 500
 
@@ -120,7 +120,7 @@ def _source(options: dict[str, Any]) -> mirror.Source:
 
 
 def _guard(differences: mirror.Differences, options: dict[str, Any]) -> None:
-    """Raise CommandError if all or most files are gone: the folder may just not be mounted."""
+    """Raise CommandError if all or most files are missing: the folder may not be mounted."""
     gone, documents = len(differences.gone), differences.documents
     if documents and not differences.files and not options["allow_empty"]:
         raise CommandError(

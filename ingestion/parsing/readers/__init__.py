@@ -1,4 +1,4 @@
-"""The reader of each family of formats, imported when a file of its kind is read."""
+"""The readers of the families of formats; each is imported when it is needed."""
 
 from importlib import import_module
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from ingestion.parsing.formats import FORMATS, check
 from ingestion.parsing.sections import Contents, Limits, Parts, Progress
 
-# Importing the libraries takes longer than reading most files.
+# Lazy, because importing the libraries takes longer than reading most files.
 READERS = {
     "pdf": ("pdf", "read"),
     "image": ("ocr", "read"),
@@ -29,10 +29,10 @@ READERS = {
     "json": ("records", "read"),
     "text": ("plain", "read_text"),
 }
-# Readers that report progress.
+# Readers that get a callback for progress.
 REPORTING = frozenset(["pdf", "image", "archive"])
-WITH_PARTS = frozenset(["mail", "outlook", "archive"])  # readers of files that have files in them
-BY_ENDING = frozenset(["old"])  # readers of several formats
+WITH_PARTS = frozenset(["mail", "outlook", "archive"])  # readers of files that contain files
+BY_ENDING = frozenset(["old"])  # readers that get the file extension
 
 
 def read_file(path: Path, ending: str, limits: Limits, progress: Progress, parts: Parts) -> Contents:

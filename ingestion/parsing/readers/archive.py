@@ -1,4 +1,4 @@
-"""ZIP archives: the files in one, in the order of their paths."""
+"""ZIP archives: extracts their files in the order of their paths."""
 
 import zipfile
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from ingestion.parsing.formats import ENCRYPTED_FLAG
 from ingestion.parsing.packages import open_package
 from ingestion.parsing.sections import Contents, Limits, Parts, Progress, Unreadable
 
-# Files that programs add to a person's own files.
+# Files that operating systems and programs add to archives.
 BOILERPLATE_FOLDER = "__MACOSX/"
 BOILERPLATE = (".DS_Store", "Thumbs.db", "desktop.ini")
 UTF8_FLAG = 0x800
@@ -19,10 +19,7 @@ REASONS = 3
 
 
 def read(path: Path, limits: Limits, progress: Progress, parts: Parts) -> Contents:
-    """Take the files out of an archive in the order of their paths; it has no text itself.
-
-    Raises Unreadable.
-    """
+    """Extract the files of an archive, which has no text itself. Raises Unreadable."""
     with open_package(path) as archive:
         members = [
             (name, member)

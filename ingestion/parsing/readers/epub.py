@@ -1,4 +1,4 @@
-"""E-books: the chapters of an EPUB in their order, by heading."""
+"""E-books: the chapters of an EPUB in reading order, by heading."""
 
 import posixpath
 from pathlib import Path

@@ -1,6 +1,6 @@
 """E-mail messages: MIME (.eml) and Outlook (.msg).
 
-Their attachments become documents of their own.
+Their attachments become separate documents.
 """
 
 import contextlib
@@ -27,22 +27,22 @@ from .outline import Outline
 from .web import chapter
 
 HEADER_CHARACTERS = 20_000
-# Characters of a header that the library parses at once: its time grows with their square.
+# Characters of a header that the library parses at once; its time grows with the square of the length.
 PARSED_CHARACTERS = 2_500
 PARSED_SUBJECT = 20_000
-RAW_ADDRESSES = 2 * HEADER_CHARACTERS  # of a list of addresses, which is parsed piece by piece
+RAW_ADDRESSES = 2 * HEADER_CHARACTERS  # characters of a list of addresses, which is parsed piece by piece
 MAX_ATTACHMENTS = 200
 TOO_MANY = f"only {MAX_ATTACHMENTS} attachments are read"
 NAME_CHARACTERS = 150
-LOGO_BYTES = 30_000  # bytes of a picture in the text of a message; a smaller one is a logo or an icon
+LOGO_BYTES = 30_000  # bytes; a smaller picture in the text of a message is a logo or an icon
 MAX_PARTS = 2_000
 TOO_MANY_PARTS = f"only {MAX_PARTS} parts are read"
-STUB_SHARE = 2  # plain text with fewer than half of the words of its HTML alternative only points to the HTML
-STUB_MARGIN = 40  # words by which both may differ, for footers and addresses of links
+STUB_SHARE = 2  # plain text with less than half of its HTML alternative's words only refers to the HTML
+STUB_MARGIN = 40  # words by which both may differ anyway, because of footers and link URLs
 SHOWN_PICTURE = re.compile(r"""cid:([^"'\s>)]{1,300})""", re.IGNORECASE)
 ADDRESSES = ("From", "To", "Cc")
 FIELDS = (*ADDRESSES, "Date", "Subject")
-# Ids of Outlook's properties ([MS-OXPROPS]), without the type.
+# Ids of Outlook's properties (see MS-OXPROPS), without their types.
 SUBJECT, SENDER, SENDER_ADDRESS, TO, CC, BODY, HTML = "0037", "0C1A", "5D01", "0E04", "0E03", "1000", "1013"
 DATA, LONG_NAME, SHORT_NAME, CONTENT_ID = "3701", "3707", "3704", "3712"
 SHOWN_NAME = "3001"
@@ -69,7 +69,7 @@ class BoundedPolicy(email.policy.EmailPolicy):
             return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-# Headers of messages within messages are kept unchanged: folding them again would parse them.
+# Keep headers of messages within messages unchanged: folding would parse them.
 POLICY = BoundedPolicy(refold_source="none")
 
 
@@ -87,9 +87,9 @@ class Message:
 
     header: dict[str, str]
     texts: list[Text] = field(default_factory=list)
-    html: str = ""  # all HTML, including parts with a plain-text alternative
+    html: str = ""  # all HTML, including that of parts with a plain-text alternative
     attachments: list[tuple[str, bytes]] = field(default_factory=list)
-    # Parts that are not read, with the reason for each.
+    # Parts that were not read, with reasons.
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -104,7 +104,7 @@ def read_mime(path: Path, limits: Limits, parts: Parts) -> Contents:
     if not any(header.values()):
         raise Unreadable("The file is not a message: it has no header.")
     message = Message(header)
-    pictures: dict[str, tuple[str, bytes]] = {}  # by the id that the text uses to show them
+    pictures: dict[str, tuple[str, bytes]] = {}  # pictures by the id with which the HTML refers to them
     for number, (part, choice) in enumerate(_parts(parsed)):
         if number >= MAX_PARTS:
             message.left_out.append(("further parts", TOO_MANY_PARTS))
@@ -130,7 +130,8 @@ def read_mime(path: Path, limits: Limits, parts: Parts) -> Contents:
             message.texts.append(Text(choice, True, _text(part)))
         elif kind == "text/plain" or kind.startswith(("multipart/", "message/")):
             message.texts.append(Text(choice, False, _text(part)))
-        elif not (choice and kind.startswith("text/")):  # such a part repeats the text in another format
+        # Another alternative repeats the text in another format.
+        elif not (choice and kind.startswith("text/")):
             message.attachments.append((f"attachment{mimetypes.guess_extension(kind) or ''}", _bytes(part)))
     message.html = "".join(text.text for text in message.texts if text.is_html)
     message.attachments += _without_logos(pictures, message.html)
@@ -176,9 +177,9 @@ def _contents(message: Message, limits: Limits, parts: Parts) -> Contents:
 
 
 def _chosen(texts: list[Text], limits: Limits) -> Iterator[tuple[bool, str]]:
-    """Yield whether a text is HTML, and the text: only one for each group of alternatives.
+    """Yield (whether it is HTML, text) for one text of each group of alternatives.
 
-    This is the plain text, unless it is missing or only refers to the HTML.
+    The plain text is chosen, unless it is missing or only refers to the HTML.
     """
     fuller = {}  # for each group of alternatives, whether its HTML has much more text
     for group in {text.group for text in texts}:
@@ -233,7 +234,7 @@ def _header(message: Any, name: str) -> str:
     while rest:
         end = len(rest)
         if end > PARSED_CHARACTERS:
-            # After an address if possible, because a comma can be part of a name.
+            # Split after an address if possible, because a comma can be part of a name.
             after = (rest.rfind(mark, 0, PARSED_CHARACTERS) + len(mark) for mark in (">,", ",", " "))
             end = next((place for place in after if place > len(">,")), PARSED_CHARACTERS)
         pieces.append(str(POLICY.header_fetch_parse(name, rest[:end].strip().removesuffix(","))))
@@ -259,7 +260,7 @@ def _outlook(file: Any) -> Message:
     if address and address != sender:
         sender = f"{sender} <{address}>".strip()
 
-    sent = ""  # from the properties of fixed size
+    sent = ""  # the date, from the properties of fixed size
     properties = _stream(file, ["__properties_version1.0"])
     for start in range(PROPERTIES_AFTER, len(properties) - PROPERTY_BYTES + 1, PROPERTY_BYTES):
         if int.from_bytes(properties[start : start + 4], "little") == SENT:
@@ -290,7 +291,8 @@ def _outlook(file: Any) -> Message:
             pictures[identifier] = name or "picture", data
         elif data:
             message.attachments.append((name or "attachment", data))
-        elif file.exists([folder, f"__substg1.0_{DATA}000D"]):  # another message, or an object of a program
+        # The attachment is another message or an embedded object.
+        elif file.exists([folder, f"__substg1.0_{DATA}000D"]):
             name = name or _property(file, [folder], SHOWN_NAME) or "attachment"
             message.left_out.append((name, NOT_A_FORMAT))
     message.attachments += _without_logos(pictures, message.html)

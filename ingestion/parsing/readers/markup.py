@@ -19,14 +19,15 @@ FRONT_TITLE = re.compile(r"^title:(.*)$", re.MULTILINE | re.IGNORECASE)
 TAG = re.compile(r"<!--.{0,1000}?-->|<[^<>]{0,1000}>", re.DOTALL)
 MARK = re.compile(r"[\\`*_\[\]<&!]")
 INLINE_CHARACTERS = 1_500
-DENSE_CHARACTERS, DENSE = 200, 0.4  # length and share of markup characters from which a text is not parsed
+# A text of at least this length, with this share of markup characters, is not parsed.
+DENSE_CHARACTERS, DENSE = 200, 0.4
 BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 INLINES = MarkdownIt("commonmark")
-Environment = dict[str, Any]  # link targets, which blocks define and paragraphs use
+Environment = dict[str, Any]  # link targets, which definitions provide and paragraphs use
 
 
 def read(path: Path, limits: Limits) -> Contents:
-    """Headings, paragraphs and tables of a Markdown text, without markup."""
+    """Read headings, paragraphs and tables of a Markdown text, without markup."""
     text = decode(path.read_bytes())
     title = ""
     if front := FRONT_MATTER.match(text):
@@ -75,7 +76,7 @@ def _table(tokens: Sequence[Token], start: int, environment: Environment) -> tup
 
 
 def _plain(content: str, environment: Environment) -> str:
-    """The text of a paragraph, without markup of emphasis, links and code."""
+    """The text of a paragraph, without the markup of emphasis, links and code."""
     words = []
     for part in _parts(content):
         if not MARK.search(part):
@@ -93,7 +94,7 @@ def _plain(content: str, environment: Environment) -> str:
 
 
 def _parts(content: str) -> Iterator[str]:
-    """The text in parts: parsing time grows with the square of a paragraph's length."""
+    """The text in parts, because parsing time grows with the square of a paragraph's length."""
     start = 0
     while len(content) - start > INLINE_CHARACTERS:
         half = start + INLINE_CHARACTERS // 2

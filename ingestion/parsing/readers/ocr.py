@@ -28,12 +28,12 @@ PROGRAM = "tesseract"
 PAGE_SECONDS = 60
 LISTING_SECONDS = 10
 DOTS_PER_INCH = 300
-MIN_CONFIDENCE = 40  # of 100; a word with less is a stain or part of a picture
+MIN_CONFIDENCE = 40  # percent; a word with less confidence is a stain or part of a picture
 SURE = 75  # a page with a lower mean confidence may be rotated
 UNREADABLE = 60  # a page with a lower mean confidence in every rotation is noise
 TURNS = {90: Image.Transpose.ROTATE_90, 180: Image.Transpose.ROTATE_180, 270: Image.Transpose.ROTATE_270}
 ORIENTATION = re.compile(rb"^Orientation in degrees: (90|180|270)", re.MULTILINE)
-MIN_ROTATED = 200  # points on the shorter side; a smaller picture is not a page
+MIN_ROTATED = 200  # pixels on the shorter side; a smaller picture is not a page
 NOT_INSTALLED = "{what}, and text recognition (tesseract) is not installed on the server."
 SWITCHED_OFF = "{what}, and text recognition is switched off on the server."
 NO_LANGUAGE = "{what}, and text recognition on the server knows none of its languages ({languages})."
@@ -41,7 +41,7 @@ TOO_LONG = "Recognising the text of a page took longer than is allowed ({seconds
 
 
 def why_not(languages: str, what: str) -> str:
-    """The reason why text recognition is impossible here, as a sentence that begins with `what`.
+    """Why text recognition is impossible here, as a sentence that begins with `what`.
 
     Empty if it is possible.
     """
@@ -54,7 +54,7 @@ def why_not(languages: str, what: str) -> str:
 
 @cache
 def usable(languages: str) -> str:
-    """The installed ones among `languages` ("eng+deu"), in the same notation."""
+    """Those of `languages` ("eng+deu") that are installed, in the same notation."""
     listed = subprocess.run(  # noqa: S603 - a fixed program
         [PROGRAM, "--list-langs"],
         capture_output=True,
@@ -74,10 +74,10 @@ class Recognised:
 
 
 def recognise(image: Image.Image, languages: str) -> str:
-    """The text of a picture in paragraphs; empty if nothing can be read.
+    """Recognise the text of a picture as paragraphs; empty if nothing can be read.
 
-    Rotated pages are turned upright, and faint ones get full contrast. Raises Unreadable if it takes too
-    long.
+    Rotated pages are turned upright, and faint ones get full contrast. Raises Unreadable if recognition takes
+    too long.
     """
     if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
         letters = image.convert("RGBA")
@@ -85,7 +85,7 @@ def recognise(image: Image.Image, languages: str) -> str:
     picture = ImageOps.autocontrast(image.convert("L"))
     best = _recognised(picture, languages)
     if best.confidence < SURE and min(picture.size) >= MIN_ROTATED:
-        # Counter-clockwise rotations in degrees: the one that tesseract detects, or all.
+        # Counter-clockwise rotations to try, in degrees: the one that tesseract detects, or all.
         seen = ORIENTATION.search(_output(picture, "--psm", "0", "-l", "osd"))
         turns = [int(seen[1])] if seen else list(TURNS) if best.text else []
         for turn in turns:
@@ -104,7 +104,7 @@ def _recognised(picture: Image.Image, languages: str) -> Recognised:
     letters = sum(len(word.text) for word in words)
     confidence = sum(word.confidence * len(word.text) for word in words) / letters if letters else 0
 
-    # Words hyphenated at line ends are joined.
+    # Join words that are hyphenated at line ends.
     paragraphs: list[str] = []
     text, place, line = "", ("", ""), ""
     for word in words:
@@ -141,7 +141,7 @@ class _Word(NamedTuple):
 
 
 def _words(table: str) -> Iterator[_Word]:
-    """The words of tesseract's table, without those of very low confidence."""
+    """The words in tesseract's output, without those of very low confidence."""
     for row in csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE):
         text = one_line(row.get("text") or "", 200)
         if text and (confidence := float(row["conf"])) >= MIN_CONFIDENCE:
@@ -153,7 +153,7 @@ WHAT = "The file is an image"
 
 
 def read(path: Path, limits: Limits, progress: Progress) -> Contents:
-    """One section for each picture in the file; a TIFF may contain several."""
+    """Read one section for each picture in the file; a TIFF may contain several."""
     try:
         with Image.open(path) as image:
             count = getattr(image, "n_frames", 1)

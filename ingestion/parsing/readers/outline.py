@@ -26,12 +26,12 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")[:ANCHOR_CHARACTERS]
 
 
-TITLE_CHARACTERS = 80  # in a bold line that counts as a heading
-PLACE_CHARACTERS = 4_000  # in a section; the other parts of a longer section are cited by paragraph
+TITLE_CHARACTERS = 80  # characters of a bold line that counts as a heading
+PLACE_CHARACTERS = 4_000  # characters of a section; further parts of a longer section are cited by paragraph
 
 
 def is_title(text: str) -> bool:
-    """Whether a paragraph that is one bold line reads like a heading."""
+    """Whether a paragraph that is a single bold line looks like a heading."""
     line = text.strip()
     return (
         0 < len(line) <= TITLE_CHARACTERS
@@ -44,7 +44,7 @@ def is_title(text: str) -> bool:
 class Outline:
     """Collects paragraphs under their headings into `contents`.
 
-    Each section has the path of the headings above it.
+    Each section gets the path of the headings above it.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -75,7 +75,7 @@ class Outline:
         self._anchor = f"{name}-{seen}" if seen else name
         self._open = True
         if len(whole) > HEADING_CHARACTERS or len(self._joined_path()) > HEADING_CHARACTERS:
-            self.paragraph(whole)  # the heading above is shortened, so keep it as text
+            self.paragraph(whole)  # the heading was shortened above, so keep its full text
 
     def paragraph(self, text: str) -> None:
         if text := clean(text).strip():
@@ -96,7 +96,7 @@ class Outline:
         if ended:
             self._flush_heading()
         if self._blocks:
-            # The first heading is the document's title: questions may be about it, so it must be quotable.
+            # The first heading is the document's title. Keep it as text, because questions may be about it.
             titled = [text for _, text in self._path] == [self.first_heading] and not self._blocks[
                 0
             ].startswith(self.first_heading)
@@ -107,9 +107,9 @@ class Outline:
         return self.contents
 
     def titled(self, given: str) -> Contents:
-        """End the text; the title is `title`, or else the first heading.
+        """End the text, and set the title: `title`, or else the first heading.
 
-        Paths of headings leave out the first heading. If it is not the title, it is therefore kept as text.
+        Paths of headings omit the first heading, so it is kept as text if it is not the title.
         """
         contents = self.close()
         contents.title = first_title(given, self.first_heading)
@@ -149,7 +149,8 @@ class Outline:
         return one_line(self._joined_path(), HEADING_CHARACTERS)
 
     def _joined_path(self) -> str:
-        # The first heading of the first level is the document's title, which every passage has anyway.
+        # Leave out the first heading of the first level: it is the document's title, which every passage has
+        # anyway.
         path = [text for _, text in self._path]
         if len(path) > 1 and path[0] == self.first_heading:
             path = path[1:]

@@ -1,6 +1,6 @@
-"""PDF files: text page by page, and pages as images.
+"""PDF files: the text of each page, and images of pages with positions of characters.
 
-Text is recognised on scanned pages. Images come with the places of their characters.
+Text is recognised on scanned pages.
 """
 
 import ctypes
@@ -35,17 +35,17 @@ from .pdf_lines import (
 from .pdf_tables import Table
 
 IMAGE_SCALE = 110 / 72
-IMAGE_SIDE = 2_000  # pixels; pages may claim any size
+IMAGE_SIDE = 2_000  # longest side in pixels, because a page may claim any size
 SCAN_SIDE = 4_000
-SCAN_LETTERS = 20  # a page with fewer letters that is mostly a picture is a scan
-SCAN_SHARE = 0.3  # of the page
-DRAWN_SHAPES = 20  # share of the page that its pictures must cover
+SCAN_LETTERS = 20  # a page with fewer letters and large pictures is a scan
+SCAN_SHARE = 0.3  # share of the page that its pictures must cover
+DRAWN_SHAPES = 20  # a page without words is worth recognising if it has this many drawn shapes
 MAX_BOOKMARKS = 10_000
 IMAGES = [pdfium.FPDF_PAGEOBJ_IMAGE]
-DEPTH = 3  # nesting depth of forms in which pictures are looked for
+DEPTH = 3  # nesting depth of form objects in which pictures are searched for
 NOTHING_READ = "No text was found on the scanned pages, or it is too faint or blurred to be read."
 WHAT = "The pages are scanned images"
-UNITS = 10_000  # length of the page's longer side, in the unit of character positions
+UNITS = 10_000  # length of the page's longer side, in units of character positions
 MOST_CHARACTERS = 50_000
 
 
@@ -61,7 +61,7 @@ def open_pdf(path: Path) -> pypdfium2.PdfDocument:
 
 
 def read(path: Path, limits: Limits, progress: Progress) -> Contents:
-    """The text of all pages."""
+    """Read the text of all pages."""
     document = open_pdf(path)
     count = len(document)
     if count > limits.pages:
@@ -131,10 +131,10 @@ def render(path: Path, number: int) -> bytes:
 def characters(path: Path, number: int) -> dict[str, Any]:
     """The characters of page `number` (from 1) as rendered, and the rows of its tables.
 
-    The page is rotated and cropped. `{"width", "height", "text", "boxes", "rows"}`: `boxes` has left, top,
-    right and bottom of each character: as wide as its advance, from the top of its ink to the descender line.
-    Each of `rows` is the row's text as it was read, and for each word of its cells the word, its start and
-    its end in `text`. Raises Unreadable.
+    The page is rotated and cropped. The result is `{"width", "height", "text", "boxes", "rows"}`. `boxes` has
+    left, top, right and bottom of each character; a box is as wide as the character's advance, and extends
+    from the top of its ink to the descender line. Each of `rows` has the row's text as it was read, and for
+    each word of its cells the word with its start and end in `text`. Raises Unreadable.
     """
     document = open_pdf(path)
     if not 1 <= number <= len(document):
@@ -184,7 +184,7 @@ def _page(document: pypdfium2.PdfDocument, number: int, above: Table | None) -> 
         read = lines_of(page, above)
         letters = sum(character.isalnum() for line in read.lines for character in line.text)
         is_scan = letters < SCAN_LETTERS and _pictured(page, wordless=not letters)
-        pixels = 0  # total of the pictures, which take long to render
+        pixels = 0  # total size of the pictures, which take long to render
         for picture in page.get_objects(filter=IMAGES, max_depth=DEPTH) if is_scan else ():
             columns, rows = picture.get_px_size()
             pixels += columns * rows
@@ -192,15 +192,12 @@ def _page(document: pypdfium2.PdfDocument, number: int, above: Table | None) -> 
                 raise Image.DecompressionBombError
         page.close()
     except pypdfium2.PdfiumError:
-        return PageLines([]), False  # one broken page does not make the others unreadable
+        return PageLines([]), False  # one broken page must not make the others unreadable
     return read, is_scan
 
 
 def _pictured(page: pypdfium2.PdfPage, wordless: bool) -> bool:
-    """Whether pictures cover much of the page.
-
-    For a page without words: whether it shows anything.
-    """
+    """Whether pictures cover much of the page; for a page without words, whether it shows anything."""
     width, height = page.get_size()
     covered = 0.0
     shapes = 0
@@ -225,10 +222,10 @@ def _recognise(
     limits: Limits,
     progress: Progress,
 ) -> None:
-    """Replace the lines of scanned pages by recognised text."""
+    """Replace the lines of scanned pages with recognised text."""
     if reason := ocr.why_not(limits.ocr_languages, WHAT):
         if any(pages):
-            return  # the other pages can be read
+            return  # the other pages can still be read
         raise Unreadable(reason)
     progress.scans()
     characters = 0

@@ -1,4 +1,1 @@
-"""Readers of office files.
-
-These are Word, spreadsheets, presentations, OpenDocument, rich text, and old formats.
-"""
+"""Readers of Word files, spreadsheets, presentations, OpenDocument, rich text, and old formats."""

@@ -27,7 +27,7 @@ REFUSED = "LibreOffice could not read the file: it is damaged, password-protecte
 TOO_LONG = f"LibreOffice needed longer than is allowed ({SECONDS} s) to read the file."
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 NEW_USER, NEW_NETWORK = 0x1000_0000, 0x4000_0000  # linux/sched.h
-# No macros and no external links: nothing that a file refers to is fetched or run.
+# Disable macros and external links, so that nothing that a file refers to is fetched or run.
 ITEM = (
     '<item oor:path="/org.openoffice.Office.{}"><prop oor:name="{}" oor:op="fuse"><value>{}</value></prop>'
     "</item>"
@@ -42,7 +42,7 @@ SETTINGS = (
     + ITEM.format("Calc/Content/Update", "Link", "1")
     + "</oor:items>"
 )
-UNREACHABLE_PROXY = "http://127.0.0.1:9"  # gets requests that are made in spite of the settings
+UNREACHABLE_PROXY = "http://127.0.0.1:9"  # receives requests that LibreOffice makes in spite of the settings
 
 
 def read(path: Path, limits: Limits, ending: str) -> Contents:

@@ -20,14 +20,15 @@ TEXT, TABLE, OFFICE, DRAW, STYLE, SHOW, FO, MANIFEST = (
 )  # fmt: skip
 MANIFEST_PART = "META-INF/manifest.xml"
 DC = "{http://purl.org/dc/elements/1.1/}"
-# Not text of the document: deleted text, reviewers' comments, layout fields.
+# Elements that are not text of the document: deleted text, comments, layout fields.
 LEFT_OUT = frozenset(
     {f"{TEXT}tracked-changes", f"{OFFICE}annotation", f"{TEXT}sequence-decls", f"{OFFICE}forms"}
     | {f"{TEXT}table-of-content", f"{TEXT}bibliography", f"{TEXT}alphabetical-index", f"{SHOW}notes"}
 )
 AROUND = frozenset(
     {f"{TEXT}section", f"{OFFICE}text", f"{TEXT}numbered-paragraph"}
-    | {f"{DRAW}{name}" for name in ("frame", "text-box", "g", "custom-shape")}  # placed on a page
+    # Shapes that are placed on a page.
+    | {f"{DRAW}{name}" for name in ("frame", "text-box", "g", "custom-shape")}
 )
 MAX_REPEATED = 1_000  # how often one element may repeat a row
 MAX_DEPTH = 100
@@ -35,7 +36,7 @@ BOLD_LEVEL = 9  # level of a heading that is only a bold paragraph
 
 
 def read_text(path: Path, limits: Limits) -> Contents:
-    """A text by heading, with lists, tables and footnotes, without deleted text."""
+    """Read a text by heading, with lists, tables and footnotes, without deleted text."""
     with _opened(path) as archive:
         root = optional_xml_part(archive, "content.xml")
         outline = Outline(limits)
@@ -47,7 +48,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
 
 
 def read_sheets(path: Path, limits: Limits) -> Contents:
-    """The visible sheets with formatted values; every row names its columns."""
+    """Read the visible sheets with formatted values; every row names its columns."""
     with _opened(path) as archive:
         root = optional_xml_part(archive, "content.xml")
         hidden = {
@@ -65,7 +66,7 @@ def read_sheets(path: Path, limits: Limits) -> Contents:
 
 
 def read_slides(path: Path, limits: Limits) -> Contents:
-    """A presentation slide by slide, with tables and speaker's notes."""
+    """Read a presentation slide by slide, with tables and speaker's notes."""
     with _opened(path) as archive:
         root = optional_xml_part(archive, "content.xml")
         pages = root.findall(f"{OFFICE}body/{OFFICE}presentation/{DRAW}page")
@@ -101,7 +102,7 @@ def read_slides(path: Path, limits: Limits) -> Contents:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
-    """The file's parts. Errors in them become Unreadable."""
+    """Open the parts of the file. Errors in these become Unreadable."""
     with open_package(path) as archive:
         manifest = optional_xml_part(archive, MANIFEST_PART)
         if any(part.tag == f"{MANIFEST}encryption-data" for part in manifest.iter()):
@@ -125,7 +126,7 @@ class _Text:
             for properties in style.iterfind(f"{STYLE}text-properties")
             if properties.get(f"{FO}font-weight") == "bold"
         }
-        # Programs give paragraphs automatic styles that inherit from named ones.
+        # Programs give paragraphs automatic styles, which inherit from named ones.
         self._parents = {
             style.get(f"{STYLE}name", ""): style.get(f"{STYLE}parent-style-name", "") for style in styles
         }
@@ -210,7 +211,7 @@ def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
 
 
 def _numbered_rows(table: ElementTree.Element) -> Iterator[tuple[int, list[str]]]:
-    """Number (from 1) and cells of each row; a cell that spans several rows is repeated in each."""
+    """The number (from 1) and cells of each row; a cell that spans several rows is repeated in each."""
     above: dict[int, tuple[int, str]] = {}
     number = 1
     for row in _table_rows(table):
@@ -219,7 +220,7 @@ def _numbered_rows(table: ElementTree.Element) -> Iterator[tuple[int, list[str]]
             number += repeated
             continue
         cells: list[str] = []
-        # By column: cells that also span the next rows, and how many of these.
+        # By column: cells that span following rows, with the number of these rows.
         below = {column: (left - 1, text) for column, (left, text) in above.items() if left > 1}
         for cell in row:
             if cell.tag not in (f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
@@ -229,7 +230,7 @@ def _numbered_rows(table: ElementTree.Element) -> Iterator[tuple[int, list[str]]
                 text = above[len(cells)][1]
             if (rows := _count(cell, "number-rows-spanned")) > 1 and text:
                 below[len(cells)] = rows - 1, text
-            # Repetitions end at MOST_COLUMNS, but each cell with text is there at least once.
+            # Repetitions end at MOST_COLUMNS, but each cell with text is included at least once.
             most = max(1 if text else 0, MOST_COLUMNS - len(cells))
             cells += [text] * min(_count(cell, "number-columns-repeated"), most)
         while cells and not cells[-1]:

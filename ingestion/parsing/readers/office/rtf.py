@@ -1,4 +1,4 @@
-"""Rich text: words and tables of an RTF file.
+"""Rich text: text and tables of an RTF file.
 
 Headings are found by outline level or style; embedded objects are skipped.
 """
@@ -30,7 +30,7 @@ CHARSETS = {
 }  # fmt: skip
 STYLE = re.compile(rb"\{\\s(\d{1,4})([^{}]{0,600})\}")
 CONTROL = re.compile(rb"\\[A-Za-z]+-?\d* ?")
-STARRED = frozenset([b"shpinst", b"shptxt"])  # text in groups that other programs may skip
+STARRED = frozenset([b"shpinst", b"shptxt"])  # groups with text, although programs may skip them
 STYLES_BYTES = 500_000
 MAX_DEPTH = 1_000
 BOLD_LEVEL = 9  # level of a heading that is only a bold paragraph
@@ -49,7 +49,7 @@ class _State:
 
 
 def read(path: Path, limits: Limits) -> Contents:
-    """A rich text file by heading. Raises Unreadable."""
+    """Read a rich text file by heading. Raises Unreadable."""
     reader = _Reader(path.read_bytes(), limits)
     return reader.outline.titled(reader.title)
 
@@ -73,11 +73,11 @@ class _Reader:
         self._in_table = False
         self._row: list[str] = []
         self._rows: list[list[str]] = []
-        self._skip = 0  # next characters to skip: they replace the previous one for old programs
+        self._skip = 0  # how many characters to skip: substitutes of the previous one for old programs
         self._star = False
         self._fonts_at = self._title_at = 0
         self._go_through(data)
-        if self._row:  # the file ends within a table
+        if self._row:  # the file ends inside a table
             self._property(b"cell", None)
             self._property(b"row", None)
         self._in_table = False
@@ -88,7 +88,7 @@ class _Reader:
         place = 0
         while place < len(data):
             match = TOKEN.match(data, place)
-            if match is None:  # a backslash at the end
+            if match is None:  # a backslash at the end of the file
                 return
             place = match.end()
             word, number, code, symbol, brace, text = match.groups()
@@ -244,7 +244,7 @@ class _Reader:
 
 
 def _levels(data: bytes) -> dict[int, int]:
-    """The levels of headings by style number."""
+    """The heading levels of styles, by style number."""
     start = data.find(b"{\\stylesheet")
     found = {}
     for match in STYLE.finditer(data, start, start + STYLES_BYTES) if start >= 0 else ():

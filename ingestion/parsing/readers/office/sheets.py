@@ -37,10 +37,7 @@ def shown(value: Any, number_format: str) -> str:
 
 
 def _number(value: float, number_format: str) -> str:
-    """A number with the decimals, separators and signs of its format.
-
-    Only if that format is supported.
-    """
+    """A number with the decimals, separators and signs of its format; None for unsupported formats."""
     sections = number_format.split(";")
     section = sections[1] if value < 0 and len(sections) > 1 else sections[0]
     found = DIGITS.search(QUOTED.sub("", CURRENCY.sub("", section)))
@@ -61,7 +58,7 @@ def _number(value: float, number_format: str) -> str:
 
 
 def _around(section: str) -> tuple[str, str]:
-    """What the format adds before and after the digits: currency symbols, units, per cent."""
+    """The texts that a format adds before and after the digits, such as currency symbols and units."""
     literal = CURRENCY.sub(lambda match: match[1], section)
     literal = re.sub(r"\[[^\[\]]*\]|_.|\*.", "", literal)
     digits = DIGITS.search(QUOTED.sub(lambda match: "\ue000" * len(match[0]), literal))
@@ -74,17 +71,17 @@ def _around(section: str) -> tuple[str, str]:
 
 MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s+ref="([A-Z]{1,3})(\d{1,7}):\1(\d{1,7})"')
 MERGED_LONGEST = 60
-MERGED_AT_MOST = 2_000  # cells that span several rows; each is repeated at most MERGED_ROWS times
+MERGED_AT_MOST = 2_000  # number of cells that span several rows; each is repeated at most MERGED_ROWS times
 MERGED_ROWS = 1_000
 CHUNK_BYTES = 1_000_000
 Merged = dict[int, list[tuple[int, int]]]  # by column: first and last row, from 1
 
 
 def read(path: Path, limits: Limits) -> Contents:
-    """An Excel file by sheet, with the cached values of formulas; every row names its columns.
+    """Read an Excel file by sheet, with cached values of formulas; every row names its columns.
 
-    Hidden sheets are skipped. Any exception of openpyxl means a damaged file, which the child process
-    reports.
+    Hidden sheets are skipped. Any exception of openpyxl means that the file is damaged, which the child
+    process reports.
     """
     with path.open("rb") as file:  # openpyxl checks the extension of a path
         book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
@@ -98,8 +95,8 @@ def read(path: Path, limits: Limits) -> Contents:
 
 
 def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
-    """Number and texts of each row; a cell that spans several rows is repeated in each."""
-    # The cells that span several rows of one column, which a sheet lists after its rows.
+    """The number and texts of each row; a cell that spans several rows is repeated in each."""
+    # The cells that span several rows of one column; a sheet lists these after its rows.
     merged: Merged = {}
     rest = b""
     count = 0

@@ -1,7 +1,4 @@
-"""PowerPoint files, slide by slide in the order of the show.
-
-With tables and speaker's notes.
-"""
+"""PowerPoint files, slide by slide in presentation order, with tables and speaker's notes."""
 
 import posixpath
 import zipfile
@@ -81,7 +78,7 @@ def _slide(elements: Iterator[ElementTree.Element]) -> tuple[str, list[str]]:
 
 
 def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
-    """Cells by row; a cell that spans several rows is repeated in each."""
+    """The cells by row; a cell that spans several rows is repeated in each."""
     above: list[str] = []
     for row in table.iterfind(f"{A}tr"):
         cells: list[str] = []

@@ -14,7 +14,7 @@ from ingestion.parsing.readers.tables import CELL_CHARACTERS, MOST_SPAN
 from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-NumberedAs = tuple[str, int]  # the list's id, and the level in it
+NumberedAs = tuple[str, int]  # a list's id, and a level in it
 UNMARKED = "none"
 MAX_COUNTED = frozenset({"decimal", "decimalZero", "lowerLetter", "upperLetter", "lowerRoman", "upperRoman"})
 
@@ -51,11 +51,11 @@ class Numbering:
 
 
 HEADING = re.compile(r"heading ?([1-9])$", re.IGNORECASE)
-DEEPEST = 12  # number of inherited styles that are followed: in a damaged file, they may form a cycle
+DEEPEST = 12  # number of inherited styles that are followed: in a damaged file, inheritance may be circular
 
 
 class Styles:
-    """Resolves a paragraph's properties, first its own, then those of its styles."""
+    """Resolves a paragraph's properties: its own first, then those of its styles."""
 
     def __init__(self, part: ElementTree.Element) -> None:
         self._styles = {style.get(f"{W}styleId", ""): style for style in part.iterfind(f"{W}style")}
@@ -176,7 +176,7 @@ class _Reader:
         self._footnotes(paragraph)
 
     def _footnotes(self, block: ElementTree.Element) -> None:
-        """Add the footnotes and endnotes to which the block refers, each only once in the document."""
+        """Add the footnotes and endnotes to which the block refers; each note only once per document."""
         for element in block.iter():
             kind = NOTES_BY_REFERENCE.get(element.tag)
             note = (kind or "", element.get(f"{W}id", ""))
@@ -197,7 +197,7 @@ def _bold(paragraph: ElementTree.Element, text: str) -> bool:
 
 
 def _body(archive: zipfile.ZipFile, name: str) -> Iterator[ElementTree.Element]:
-    """The blocks of the text, one at a time: a long document is never held as a whole."""
+    """Yield the blocks of the text, so that a long document is never held in memory as a whole."""
     depth, body = 0, None
     with archive.open(name) as part:
         for event, element in ElementTree.iterparse(part, events=("start", "end")):  # noqa: S314 - as above
@@ -205,7 +205,7 @@ def _body(archive: zipfile.ZipFile, name: str) -> Iterator[ElementTree.Element]:
             if event == "start":
                 body = element if element.tag == f"{W}body" and depth == BODY_DEPTH else body
             elif body is not None and depth == BODY_DEPTH:
-                # Remove only this block: the parser reads ahead, and may have added the next ones already.
+                # Remove only this block: the parser reads ahead, and may have already added the next ones.
                 yield from _inside([element])
                 body.remove(element)
     if body is None:
@@ -213,10 +213,7 @@ def _body(archive: zipfile.ZipFile, name: str) -> Iterator[ElementTree.Element]:
 
 
 def _inside(elements: Iterable[ElementTree.Element]) -> Iterator[ElementTree.Element]:
-    """Yield the elements without deleted text.
-
-    Of elements that only wrap others, the children are yielded.
-    """
+    """Yield the elements without deleted text, replacing mere wrappers with their children."""
     for child in elements:
         if child.tag in AROUND:
             yield from _inside(child)
@@ -233,13 +230,13 @@ def _text(element: ElementTree.Element) -> str:
             words.append(SIGNS[child.tag])
         else:
             words.append(_text(child))
-            if child.tag == f"{W}p":  # paragraph of a text box, a cell or a footnote
+            if child.tag == f"{W}p":  # a paragraph of a text box, a cell or a footnote
                 words.append("\n")
     return "".join(words)
 
 
 def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
-    """Cells by row; a cell over several columns or rows is in its first column and in each row."""
+    """The cells by row. A cell over several columns is in the first one; over several rows, in each."""
     above: list[str] = []
     for row in _inside(table):
         if row.tag != f"{W}tr":

@@ -57,9 +57,11 @@ class Outline:
         self._size = 0
         self._open = False  # whether the last heading has no text yet
 
-    def heading(self, level: int, text: str) -> None:
-        whole = one_line(text, len(text))
-        if not whole:
+    def heading(self, level: int, text: str, label: str = "") -> None:
+        """Begin a section. The label, such as `2.1. `, is no part of the anchor."""
+        named = one_line(text, HEADING_CHARACTERS)
+        whole = one_line(label + text, len(label + text))
+        if not named:
             return
         text = whole[:HEADING_CHARACTERS].strip()
         if not self._path or level <= self._path[-1][0]:
@@ -69,7 +71,7 @@ class Outline:
         while self._path and self._path[-1][0] >= level:
             self._path.pop()
         self._path.append((level, text))
-        name = slug(text)
+        name = slug(named)
         seen = self._used[name]
         self._used[name] += 1
         self._anchor = f"{name}-{seen}" if seen else name

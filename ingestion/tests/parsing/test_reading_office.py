@@ -65,6 +65,51 @@ class WordTests(SimpleTestCase):
         body += paragraph("Travel", item.format(0))
         self.assertEqual(self.texts(body, numbering=numbering), ["1. Ask\n\n- by form\n\n2. Travel"])
 
+    def test_numbers_of_headings_and_lists_are_those_that_word_shows(self):
+        def level(number, kind, label, more=""):
+            return (
+                f'<w:lvl w:ilvl="{number}"><w:start w:val="1"/><w:numFmt w:val="{kind}"/>{more}'
+                f'<w:lvlText w:val="{label}"/></w:lvl>'
+            )
+
+        numbering = (
+            '<w:abstractNum w:abstractNumId="7">'
+            + level(0, "upperRoman", "Article %1.")
+            + level(1, "decimal", "%1.%2", '<w:pStyle w:val="h2"/><w:isLgl/>')
+            + level(2, "lowerLetter", "(%3)")
+            + '</w:abstractNum><w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num>'
+            '<w:num w:numId="2"><w:abstractNumId w:val="7"/><w:lvlOverride w:ilvl="2">'
+            '<w:startOverride w:val="1"/></w:lvlOverride></w:num>'
+        )
+        styles = "".join(
+            f'<w:style w:styleId="h{number}"><w:name w:val="heading {number}"/>'
+            '<w:pPr><w:numPr><w:numId w:val="1"/></w:numPr></w:pPr></w:style>'
+            for number in (1, 2)
+        )
+        listed = '<w:numPr><w:ilvl w:val="2"/><w:numId w:val="{}"/></w:numPr>'
+        body = "".join(
+            paragraph(text, properties)
+            for text, properties in (
+                ("Members", '<w:pStyle w:val="h1"/>'),
+                ("Fees", '<w:pStyle w:val="h1"/>'),
+                ("Amount", '<w:pStyle w:val="h2"/>'),
+                ("half", listed.format(1)),
+                ("", listed.format(1)),
+                ("whole", listed.format(1)),
+                ("none", listed.format(2)),
+                ("Date", '<w:pStyle w:val="h2"/>'),
+                ("March", listed.format(2)),
+            )
+        )
+        found = reading("a.docx", docx(body, numbering=numbering, styles=styles)).sections
+        self.assertEqual(
+            [(section.anchor, section.heading, section.text) for section in found[-2:]],
+            [
+                ("amount", "Article II. Fees › 2.1 Amount", "(a) half\n\n(c) whole\n\n(a) none"),
+                ("date", "Article II. Fees › 2.2 Date", "(a) March"),
+            ],
+        )
+
     def test_what_was_deleted_is_not_read_and_what_was_inserted_is(self):
         body = (
             "<w:p><w:r><w:t>The rate is </w:t></w:r><w:del><w:r><w:delText>40p</w:delText></w:r></w:del>"

@@ -4,6 +4,7 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,40 +15,118 @@ from ingestion.parsing.readers.tables import CELL_CHARACTERS, MOST_SPAN
 from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-NumberedAs = tuple[str, int]  # a list's id, and a level in it
 UNMARKED = "none"
-MAX_COUNTED = frozenset({"decimal", "decimalZero", "lowerLetter", "upperLetter", "lowerRoman", "upperRoman"})
+COUNTED = frozenset({"decimal", "decimalZero", "lowerLetter", "upperLetter", "lowerRoman", "upperRoman"})
+LABEL_PART = re.compile("%([1-9])")
+LABEL_CHARACTERS = 60
+MOST_LETTERS = 26 * 4  # after z follow aa, bb; further numbers stay digits
+MOST_ROMAN = 3_999
+ROMAN = (
+    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"),
+    (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedAs:
+    """A paragraph's place in a list; the level is None if it is that of the paragraph's style."""
+
+    identifier: str
+    level: int | None
+    style: str
 
 
 class Numbering:
-    """Computes the label of each list item; letters and Roman numerals become digits."""
+    """Computes the label of each numbered paragraph as Word shows it, such as `2.1.` or `(b)`."""
 
     def __init__(self, part: ElementTree.Element) -> None:
-        kinds = {
-            (abstract.get(f"{W}abstractNumId", ""), level.get(f"{W}ilvl", "")): _value(level, "numFmt")
+        linked = {}
+        levels: dict[str, dict[int, ElementTree.Element]] = {}  # by the id of the abstract list
+        for abstract in part.iterfind(f"{W}abstractNum"):
+            identifier = abstract.get(f"{W}abstractNumId", "")
+            levels[identifier] = _levels(abstract.iterfind(f"{W}lvl"))
+            if style := _value(abstract, "styleLink"):
+                linked[style] = identifier
+        same = {
+            abstract.get(f"{W}abstractNumId", ""): linked.get(_value(abstract, "numStyleLink"))
             for abstract in part.iterfind(f"{W}abstractNum")
-            for level in abstract.iterfind(f"{W}lvl")
         }
-        self._abstract = {
-            number.get(f"{W}numId", ""): _value(number, "abstractNumId")
-            for number in part.iterfind(f"{W}num")
-        }
-        self._kinds = kinds
-        self._counted: Counter[NumberedAs] = Counter()
+        self._abstract: dict[str, str] = {}
+        self._levels: dict[str, dict[int, ElementTree.Element]] = {}  # by the id of the list
+        self._restarts: dict[tuple[str, int], int] = {}
+        for number in part.iterfind(f"{W}num"):
+            identifier, abstract_id = number.get(f"{W}numId", ""), _value(number, "abstractNumId")
+            abstract_id = same.get(abstract_id) or abstract_id
+            self._abstract[identifier] = abstract_id
+            changed = _levels(number.iterfind(f"{W}lvlOverride/{W}lvl"))
+            self._levels[identifier] = levels.get(abstract_id, {}) | changed
+            for override in number.iterfind(f"{W}lvlOverride"):
+                level, start = override.get(f"{W}ilvl", ""), _value(override, "startOverride")
+                if level.isdecimal() and start.isdecimal():
+                    self._restarts[identifier, int(level)] = int(start)
+        self._counted: dict[str, dict[int, int]] = {}  # by the id of the abstract list, and the level
 
     def mark(self, numbered: NumberedAs | None) -> str:
-        if numbered is None or numbered[0] == "0":  # 0 removes a paragraph from the list of its style
+        """The paragraph's label with a space after it; counts the paragraph."""
+        if numbered is None or numbered.identifier == "0":  # 0 removes a paragraph from the list of its style
             return ""
-        identifier, level = numbered
-        kind = self._kinds.get((self._abstract.get(identifier, ""), str(level)), "bullet")
+        identifier, level = numbered.identifier, numbered.level
+        levels = self._levels.get(identifier, {})
+        if level is None:
+            of_style = (
+                each for each, element in levels.items() if _value(element, "pStyle") == numbered.style
+            )
+            level = next(of_style, 0)
+        kind = _value(levels.get(level), "numFmt") or "bullet"
         if kind == UNMARKED:
             return ""
-        if kind not in MAX_COUNTED:
+        if kind not in COUNTED:
             return "- "
-        self._counted[numbered] += 1
-        for deeper in [key for key in self._counted if key[0] == identifier and key[1] > level]:
-            del self._counted[deeper]
-        return f"{self._counted[numbered]}. "
+        counted = self._counted.setdefault(self._abstract.get(identifier, ""), {})
+        start = self._restarts.pop((identifier, level), None)
+        if start is None:
+            start = counted[level] + 1 if level in counted else _start(levels[level])
+        for upper in range(level):
+            counted.setdefault(upper, _start(levels.get(upper)))
+        counted[level] = start
+        for deeper in [each for each in counted if each > level]:
+            del counted[deeper]
+        pattern = levels[level].find(f"{W}lvlText")
+        text = pattern.get(f"{W}val", "") if pattern is not None else f"%{level + 1}."
+        is_legal = levels[level].find(f"{W}isLgl") is not None
+
+        def part(match: re.Match[str]) -> str:
+            place = int(match[1]) - 1
+            kind = "decimal" if is_legal else _value(levels.get(place), "numFmt")
+            return _formatted(counted.get(place, 1), kind)
+
+        label = one_line(LABEL_PART.sub(part, text), LABEL_CHARACTERS)
+        return f"{label} " if label else ""
+
+
+def _levels(elements: Iterable[ElementTree.Element]) -> dict[int, ElementTree.Element]:
+    named = ((element.get(f"{W}ilvl", ""), element) for element in elements)
+    return {int(level): element for level, element in named if level in "012345678" and level}
+
+
+def _start(level: ElementTree.Element | None) -> int:
+    start = _value(level, "start")
+    return int(start) if start.isdecimal() else 1
+
+
+def _formatted(number: int, kind: str) -> str:
+    """A number as a label shows it."""
+    text = str(number)
+    if kind == "decimalZero":
+        text = text.zfill(2)
+    elif kind.endswith("Letter") and 0 < number <= MOST_LETTERS:
+        text = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+    elif kind.endswith("Roman") and 0 < number <= MOST_ROMAN:
+        text, rest = "", number
+        for value, letters in ROMAN:
+            text += letters * (rest // value)
+            rest %= value
+    return text.upper() if kind.startswith("upper") else text
 
 
 HEADING = re.compile(r"heading ?([1-9])$", re.IGNORECASE)
@@ -86,11 +165,16 @@ class Styles:
         if properties is None:
             return None
         styles = [style.find(f"{W}pPr") for _, style in self._along(properties) if style is not None]
+        level: int | None = None
         for place in [properties, *styles]:
             numbers = place.find(f"{W}numPr") if place is not None else None
-            if numbers is not None and (identifier := _value(numbers, "numId")):
-                level = _value(numbers, "ilvl")
-                return identifier, int(level) if level.isdecimal() else 0
+            given = _value(numbers, "ilvl")
+            if level is None and given.isdecimal():
+                level = int(given)
+            if identifier := _value(numbers, "numId"):
+                if place is properties and level is None:
+                    level = 0
+                return NumberedAs(identifier, level, _value(properties, "pStyle"))
         return None
 
     def _along(self, properties: ElementTree.Element) -> list[tuple[str, ElementTree.Element | None]]:
@@ -161,15 +245,14 @@ class _Reader:
 
     def _paragraph(self, paragraph: ElementTree.Element) -> None:
         text = _text(paragraph)
+        properties = paragraph.find(f"{W}pPr")
+        mark = self._numbering.mark(self._styles.numbered(properties))  # also empty paragraphs count
         if not text.strip():
             return
-        properties = paragraph.find(f"{W}pPr")
         level = self._styles.level(properties)
         if level is not None:
-            self.outline.heading(level, text)
-        elif (mark := self._numbering.mark(self._styles.numbered(properties))) == "" and _bold(
-            paragraph, text
-        ):
+            self.outline.heading(level, text, "" if mark == "- " else mark)
+        elif not mark and _bold(paragraph, text):
             self.outline.heading(BOLD_LEVEL, text)
         else:
             self.outline.paragraph(mark + text.strip())

@@ -150,13 +150,16 @@ class Failed:
     """The end, with an error.
 
     `state` is failed, interrupted or blocked; `code` is one of chat.errors. `retry_after` is the seconds
-    until a retry, if the model's server gave them.
+    until a retry, if the model's server gave them. `remaining` is never stored: if the run may have ended
+    because a source was withdrawn, it has the messages as the reader may see them now. They replace all that
+    came before, which a protocol would otherwise repeat at the end.
     """
 
     state: str
     code: str
     request_id: str = ""
     retry_after: int | None = None
+    remaining: "tuple[RunMessage, ...] | None" = None
 
 
 Event = (
@@ -374,8 +377,7 @@ class RunResult:
             case Usage():
                 self.usage = event
             case Finished() | Failed():
-                self._end_text()
-                self.end = event
+                self._end(event)
             case Searching() | Thinking():
                 pass
 
@@ -387,6 +389,12 @@ class RunResult:
                 RunMessage(started.answer_id, created_at=started.created_at) if started else RunMessage("")
             )
         return self.messages[-1]
+
+    def _end(self, event: Finished | Failed) -> None:
+        self._end_text()
+        self.end = event
+        if isinstance(event, Failed) and event.remaining is not None:
+            self.messages = list(event.remaining)
 
     def _end_text(self) -> None:
         if self._parts:

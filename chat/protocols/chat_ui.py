@@ -20,6 +20,7 @@ from chat.events import (
     MessageDone,
     MessageStarted,
     Rechecked,
+    RunMessage,
     RunResult,
     Started,
     TextDelta,
@@ -155,6 +156,15 @@ class TeamChatUiMessages(ChatUiMessages):
     team = True
 
 
+def _remaining(end: Failed, message_id: str) -> RunMessage | None:
+    """A message as its reader may see it now, if the run ended because a source was withdrawn."""
+    return next((each for each in end.remaining or () if each.message_id == message_id), None)
+
+
+def _judged(done: MessageDone | None) -> tuple[tuple[str, ...], tuple[Statement, ...], Json]:
+    return (done.citations, done.verification, graded(done.grade)) if done else ((), (), {})
+
+
 class ChatUiEncoder:
     """Encodes messages one after the other.
 
@@ -203,6 +213,9 @@ class ChatUiEncoder:
             case Finished():
                 return self._end("completed")
             case Failed():
+                if rest := _remaining(event, self._message.message_id):
+                    self._text, self._sources = [rest.text], rest.context.sources if rest.context else ()
+                    self._cited, self._statements, self._graded = _judged(rest.done)
                 error = ChatUi().error(errors.words(event.code), event.code)
                 return self._end("failed", error["error"]) or [error]
         return []
@@ -308,6 +321,9 @@ class MinimalEncoder:
             case Failed():
                 if self._started is None:
                     return [ChatUi().error(errors.words(event.code), event.code)]
+                if rest := _remaining(event, self._message.message_id):
+                    self._text, self._sources = [rest.text], rest.context.sources if rest.context else ()
+                    _, self._statements, self._graded = _judged(rest.done)
                 return self._whole_message(event)
         return []
 

@@ -170,7 +170,23 @@ async def watch(
             async for part in stream:
                 # A slow reader may lose access before it takes the next part.
                 await access.check()
-                yield await withheld.part(part)
+                shown = await withheld.part(part)
+                if shown and not names_gone and _may_be_withdrawn(shown[-1][1], active):
+                    shown = [*shown[:-1], await _with_remaining(principal, run_id, shown[-1])]
+                yield shown
+
+
+def _may_be_withdrawn(event: Event, active: ActiveRun | None) -> bool:
+    """Whether this is the end of a run that may have lost a source; only its own process knows for sure."""
+    return isinstance(event, Failed) and event.code == "interrupted" and (active is None or active.withdrawn)
+
+
+async def _with_remaining(principal: Principal, run_id: UUID, ending: Numbered) -> Numbered:
+    """The end of a run together with what its reader may still see of it."""
+    number, end = ending
+    assert isinstance(end, Failed)
+    remaining = await run_so_far(principal, run_id)
+    return number, dataclasses.replace(end, remaining=tuple(remaining.messages))
 
 
 async def wait_for_result(principal: Principal, run_id: UUID) -> RunResult:

@@ -317,6 +317,8 @@ class ResponsesEncoder:
         self._result.add(event)
         if isinstance(event, ContextReady):
             self._sources += event.sources
+        if isinstance(event, Failed) and event.remaining is not None:
+            self._sources, self._text = self._result.sources, [self._result.text]
         return [each for each in self._single.encode(event) if each["sequence_number"] > self._after]
 
     def ending(self, result: RunResult, number: int) -> list[Json]:

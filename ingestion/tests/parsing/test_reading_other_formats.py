@@ -127,6 +127,52 @@ class OtherFormatsTests(SimpleTestCase):
              ("on-sundays", "None.")],
         )  # fmt: skip
 
+    def test_items_and_headings_of_an_opendocument_text_have_the_numbers_that_it_shows(self):
+        def level(kind, number, given):
+            return f'<text:{kind} text:level="{number}" style:num-suffix="." {given}/>'
+
+        outline = "".join(
+            level("outline-level-style", number, f'style:num-format="1" text:display-levels="{number}"')
+            for number in (1, 2)
+        )
+        styles = (
+            f"<office:document-styles {NAMES}><text:outline-style>{outline}</text:outline-style>"
+            '<text:list-style style:name="L1">'
+            + level("list-level-style-number", 1, 'style:num-format="1"')
+            + level("list-level-style-number", 2, 'style:num-format="a" style:num-prefix="("')
+            + level("list-level-style-bullet", 3, "")
+            + "</text:list-style></office:document-styles>"
+        )
+
+        def listed(*items, more='text:style-name="L1"'):
+            inside = "".join(f"<text:list-item>{item}</text:list-item>" for item in items)
+            return f"<text:list {more}>{inside}</text:list>"
+
+        def paragraph(text):
+            return f"<text:p>{text}</text:p>"
+
+        inner = listed(
+            paragraph("a towel"), paragraph("a tent") + listed(paragraph("green"), more=""), more=""
+        )
+        body = (
+            '<text:h text:outline-level="1">Duties</text:h><text:h text:outline-level="2">Camp</text:h>'
+            + listed(paragraph("Bring") + inner, paragraph("Stay"))
+            + paragraph("Then:")
+            + listed(paragraph("Go"), more='text:style-name="L1" text:continue-numbering="true"')
+            + listed(paragraph("Anew"))
+            + '<text:p text:style-name="Heading">Fees</text:p>'
+            + paragraph("None.")
+        )
+        found = reading("a.odt", odf("text", body, **{"styles.xml": styles})).sections
+        items = ["1. Bring", "(a. a towel", "(b. a tent", "- green", "2. Stay", "Then:", "3. Go", "1. Anew"]
+        self.assertEqual(
+            [(section.anchor, section.heading, section.text) for section in found],
+            [
+                ("camp", "1.1. Camp", "\n\n".join(items)),
+                ("fees", "1.1. Camp › Fees", "None."),
+            ],
+        )
+
     def test_a_sheet_is_cited_by_its_name_and_the_range_of_its_cells(self):
         rows = odf_row(odf_cell("Port"), odf_cell("Fare"))
         rows += odf_row(odf_cell("Ellery", 'table:number-rows-spanned="2"'), odf_cell("45"))

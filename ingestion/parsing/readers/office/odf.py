@@ -13,6 +13,8 @@ from ingestion.parsing.readers.tables import CELL_CHARACTERS, MOST_COLUMNS, add_
 from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
 from ingestion.parsing.titles import first_title
 
+from .labels import LABEL_CHARACTERS, formatted
+
 URN = "{{urn:oasis:names:tc:opendocument:xmlns:{}:1.0}}".format
 TEXT, TABLE, OFFICE, DRAW, STYLE, SHOW, FO, MANIFEST = (
     URN(name) for name in ("text", "table", "office", "drawing", "style", "presentation", "xsl-fo-compatible",
@@ -30,9 +32,14 @@ AROUND = frozenset(
     # Shapes that are placed on a page.
     | {f"{DRAW}{name}" for name in ("frame", "text-box", "g", "custom-shape")}
 )
+OUTLINE = "\0outline"  # stands for the style of headings among those of lists
+COUNTED = ("numbering", "list_20_number")  # beginnings of the names of counted lists, if the style is unknown
+KINDS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+MOST_DIGITS = 9  # of a number in an attribute
+XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 MAX_REPEATED = 1_000  # how often one element may repeat a row
 MAX_DEPTH = 100
-BOLD_LEVEL = 9  # level of a heading that is only a bold paragraph
+BOLD_LEVEL = 9  # level of a heading that is only a bold paragraph, or has the style on which headings rest
 
 
 def read_text(path: Path, limits: Limits) -> Contents:
@@ -114,11 +121,76 @@ def _title(archive: zipfile.ZipFile) -> str:
     return optional_xml_part(archive, "meta.xml").findtext(f".//{DC}title") or ""
 
 
+class _Lists:
+    """The styles of lists and headings, and the labels of their items."""
+
+    def __init__(self, parts: Iterable[ElementTree.Element]) -> None:
+        self._levels: dict[str, dict[int, ElementTree.Element]] = {}  # by name of the style
+        for part in parts:
+            for kind in ("list", "outline"):
+                for style in part.iter(f"{TEXT}{kind}-style"):
+                    name = style.get(f"{STYLE}name", "") if kind == "list" else OUTLINE
+                    levels = ((level.get(f"{TEXT}level", ""), level) for level in style)
+                    self._levels[name] = {int(at): level for at, level in levels if at.isdecimal()}
+        self._counted: dict[str, dict[int, int]] = {OUTLINE: {}}  # by id or style of the last list
+
+    def begin(self, block: ElementTree.Element, style: str) -> dict[int, int]:
+        """The counted items of a list by their level; not empty if it continues another list."""
+        known = self._counted.get(block.get(f"{TEXT}continue-list", ""))
+        if known is None and block.get(f"{TEXT}continue-numbering") == "true":
+            known = self._counted.get(style)
+        counted = {} if known is None else known
+        self._counted[style] = self._counted[block.get(XML_ID, style)] = counted
+        return counted
+
+    def label(self, style: str, level: int, counted: dict[int, int], item: ElementTree.Element) -> str:
+        """The label of the next item, with a space after it."""
+        levels = self._levels.get(style, {})
+        own = levels.get(level)
+        if own is None or (not own.tag.endswith("-number") and style != OUTLINE):
+            return f"{_next(counted, level, item, 1)}. " if style.lower().startswith(COUNTED) else "- "
+        _next(counted, level, item, _of_level(own, "start-value"))
+        for upper in range(1, level):
+            counted.setdefault(upper, _of_level(levels.get(upper, own), "start-value"))
+        kind = own.get(f"{STYLE}num-format", "")
+        if not kind:
+            return ""
+        shown = range(max(1, level - _of_level(own, "display-levels") + 1), level + 1)
+        numbers = [
+            formatted(counted[place], KINDS.get(levels.get(place, own).get(f"{STYLE}num-format", ""), ""))
+            for place in shown
+        ]
+        prefix, suffix = own.get(f"{STYLE}num-prefix", ""), own.get(f"{STYLE}num-suffix", "")
+        return f"{one_line(prefix + '.'.join(numbers) + suffix, LABEL_CHARACTERS)} "
+
+    def heading(self, block: ElementTree.Element, level: int) -> str:
+        """The label of a heading that is in no list."""
+        if block.get(f"{TEXT}is-list-header") == "true" or level not in self._levels.get(OUTLINE, {}):
+            return ""
+        return self.label(OUTLINE, level, self._counted[OUTLINE], block)
+
+
+def _of_level(level: ElementTree.Element, name: str) -> int:
+    value = level.get(f"{TEXT}{name}", "1")
+    return int(value) if value.isdecimal() and len(value) < MOST_DIGITS else 1
+
+
+def _next(counted: dict[int, int], level: int, item: ElementTree.Element, start: int) -> int:
+    """Count the item of a list, after which deeper levels begin anew."""
+    given = item.get(f"{TEXT}start-value", "")
+    following = counted[level] + 1 if level in counted else start
+    counted[level] = int(given) if given.isdecimal() and len(given) < MOST_DIGITS else following
+    for deeper in [each for each in counted if each > level]:
+        del counted[deeper]
+    return counted[level]
+
+
 class _Text:
     """Walks a text and passes its headings, paragraphs and tables to the outline."""
 
     def __init__(self, outline: Outline, *parts: ElementTree.Element) -> None:
         self._outline = outline
+        self._lists = _Lists(parts)
         styles = [style for part in parts for style in part.iter(f"{STYLE}style")]
         self._bold = {
             style.get(f"{STYLE}name")
@@ -131,24 +203,42 @@ class _Text:
             style.get(f"{STYLE}name", ""): style.get(f"{STYLE}parent-style-name", "") for style in styles
         }
 
-    def blocks(self, parent: Iterable[ElementTree.Element], mark: str = "", depth: int = 0) -> None:
+    def blocks(self, parent: Iterable[ElementTree.Element], mark: str | None = None, depth: int = 0) -> None:
+        """Read the blocks; `mark` is the label of the list item that they are in, if any."""
         for block in parent if depth < MAX_DEPTH else ():
             if block.tag == f"{TEXT}h":
-                level = block.get(f"{TEXT}outline-level", "1")
-                self._outline.heading(int(level) if level.isdecimal() else 1, _words(block))
+                given = block.get(f"{TEXT}outline-level", "1")
+                level = int(given) if given.isdecimal() else 1
+                label = self._lists.heading(block, level) if mark is None else mark
+                self._outline.heading(level, _words(block), "" if label == "- " else label)
                 self._notes(block)
+                mark = "" if mark else mark
             elif block.tag == f"{TEXT}p":
-                self._paragraph(block, mark)
-                mark = ""
+                self._paragraph(block, mark or "")
+                mark = "" if mark else mark
             elif block.tag == f"{TEXT}list":
-                style = block.get(f"{TEXT}style-name", "").lower()
-                counted = style.startswith(("numbering", "list_20_number"))
-                for number, item in enumerate(block, 1):
-                    self.blocks(item, f"{number}. " if counted else "- ", depth + 1)
+                style = block.get(f"{TEXT}style-name", "")
+                self._list(block, style, self._lists.begin(block, style), 1, depth)
             elif block.tag == f"{TABLE}table":
                 self._outline.table(list(_rows(block)))
             elif block.tag in AROUND:
                 self.blocks(block, mark, depth + 1)
+
+    def _list(
+        self, items: ElementTree.Element, style: str, counted: dict[int, int], level: int, depth: int
+    ) -> None:
+        for item in items:
+            texts = [block for block in item if block.tag != f"{TEXT}list"]
+            label = ""
+            if texts and item.tag == f"{TEXT}list-item":
+                label = self._lists.label(style, level, counted, item)
+            for block in item if depth < MAX_DEPTH else ():
+                if block.tag == f"{TEXT}list":
+                    own = block.get(f"{TEXT}style-name", style)
+                    self._list(block, own, counted, level + 1, depth + 1)
+                else:
+                    self.blocks([block], label, depth + 1)
+                    label = ""
 
     def _paragraph(self, block: ElementTree.Element, mark: str) -> None:
         text = _words(block)
@@ -165,7 +255,7 @@ class _Text:
         )
         if "Title" in family:
             self._outline.heading(0, text)
-        elif bold and not mark and is_title(text):
+        elif (bold or "Heading" in family) and not mark and is_title(text):
             self._outline.heading(BOLD_LEVEL, text)
         elif text.strip():
             self._outline.paragraph(mark + text.strip())

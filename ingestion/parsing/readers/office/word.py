@@ -14,17 +14,12 @@ from ingestion.parsing.readers.outline import Outline, is_title
 from ingestion.parsing.readers.tables import CELL_CHARACTERS, MOST_SPAN
 from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
 
+from .labels import LABEL_CHARACTERS, formatted
+
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 UNMARKED = "none"
 COUNTED = frozenset({"decimal", "decimalZero", "lowerLetter", "upperLetter", "lowerRoman", "upperRoman"})
 LABEL_PART = re.compile("%([1-9])")
-LABEL_CHARACTERS = 60
-MOST_LETTERS = 26 * 4  # after z follow aa, bb; further numbers stay digits
-MOST_ROMAN = 3_999
-ROMAN = (
-    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"),
-    (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +93,7 @@ class Numbering:
         def part(match: re.Match[str]) -> str:
             place = int(match[1]) - 1
             kind = "decimal" if is_legal else _value(levels.get(place), "numFmt")
-            return _formatted(counted.get(place, 1), kind)
+            return formatted(counted.get(place, 1), kind)
 
         label = one_line(LABEL_PART.sub(part, text), LABEL_CHARACTERS)
         return f"{label} " if label else ""
@@ -112,21 +107,6 @@ def _levels(elements: Iterable[ElementTree.Element]) -> dict[int, ElementTree.El
 def _start(level: ElementTree.Element | None) -> int:
     start = _value(level, "start")
     return int(start) if start.isdecimal() else 1
-
-
-def _formatted(number: int, kind: str) -> str:
-    """A number as a label shows it."""
-    text = str(number)
-    if kind == "decimalZero":
-        text = text.zfill(2)
-    elif kind.endswith("Letter") and 0 < number <= MOST_LETTERS:
-        text = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
-    elif kind.endswith("Roman") and 0 < number <= MOST_ROMAN:
-        text, rest = "", number
-        for value, letters in ROMAN:
-            text += letters * (rest // value)
-            rest %= value
-    return text.upper() if kind.startswith("upper") else text
 
 
 HEADING = re.compile(r"heading ?([1-9])$", re.IGNORECASE)

@@ -82,8 +82,12 @@ def is_close(quoted: QuotedText, fit: float) -> bool:
     # The quotation may express a word of the question that the translation left out.
     if question.is_translated or fit >= FOUND or quoted.known(named) >= MIN_CLOSE * len(named):
         return True
-    # A long question names much beside its subject, but hardly anything else has its “laser cutter”.
-    return any(1 in distances for distances in quoted.pair_distances)
+    # A long question names much beside its subject, but hardly anything else has its “laser cutter”, or a
+    # “lockout” if it asks about “locked out”.
+    return any(1 in distances for distances in quoted.pair_distances) or any(
+        len(phrase) > 1 and any(other <= quoted.stems for other in others)
+        for phrase, others in quoted.phrases
+    )
 
 
 def is_likely(quoted: QuotedText, score: float, lead: float) -> bool:

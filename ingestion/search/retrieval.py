@@ -68,6 +68,7 @@ from .tokens import (
     units,
 )
 from .translations import in_english, language_of, question_in_english, without_grammar
+from .word_variants import variants_of
 
 logger = logging.getLogger(__name__)
 
@@ -251,9 +252,11 @@ def _search_once(wanted: _Wanted) -> tuple[SearchResult, bool]:
         ranking, loaded = _reranked(wanted.principal, query, english, house, ranking, trust, readable)
     ranked = [item for item in ranking.passages if item.score >= wanted.minimum_score]
     passages = _distinct(wanted.principal, ranked, loaded, wanted.top)
-    found = SearchResult(
-        tuple(passages), query, len(candidates), mode, ranking.fit, str(house), house.reasons or {}
-    )
+    reasons, variants = house.reasons or {}, variants_of(query)
+    synonyms = {
+        phrase: [*variants.get(phrase, ()), *reasons.get(phrase, ())] for phrase in {**variants, **reasons}
+    }
+    found = SearchResult(tuple(passages), query, len(candidates), mode, ranking.fit, str(house), synonyms)
     return found, is_translated
 
 
@@ -339,7 +342,8 @@ def _word_parameters(
 ) -> dict[str, Any]:
     """Parameters for the words to search for, and for additional ones with their weights."""
     names = (word for word in house.terms if word not in counted)
-    added = dict.fromkeys([*joined_words(query, list(counted)), *names], EXPANSION_WEIGHT)
+    variants = [word for words in variants_of(query).values() for word in words if word not in counted]
+    added = dict.fromkeys([*joined_words(query, list(counted)), *variants, *names], EXPANSION_WEIGHT)
     for word in _counted_words(context):
         if word not in counted:
             added.setdefault(word, CONTEXT_WEIGHT)

@@ -126,8 +126,9 @@ _DEADLINE = (
     r"\b(?:within|innerhalb|binnen)\b:?(?! the time| that period)"
     r"|\b(?:before(?:hand)?|prior to|until|till|later than"
     r"|at the latest|as soon as|immediately|at once|same day|ahead|in advance|notice)\b"
-    r"|\b(?:vor(?:her)?|im Voraus|bis|spätestens|sofort|unverzüglich)\b"
-    rf"|\bby\b:? (?:the )?(?:\d|end\b|start\b|beginning\b|first\b|noon\b|midnight\b|(?:{_WORDS})\b)"
+    r"|\b(?:vor(?:her)?|im Voraus|bis|spätestens|sofort|unverzüglich|\w{0,20}frist(?:en)?|deadlines?)\b"
+    r"|\bby\b:? (?:the )?(?:\d|\w{3,6}day\b|end\b|start\b|beginning\b|first\b|noon\b|midnight\b"
+    rf"|(?:{_WORDS})\b)"
 )
 _MONEY = (
     r"[£$€]|\b\d[\d.,]{0,12}(?: ?%|p\b| ?(?:prozent|euros?|pounds?|dollars?|times)\b)"

@@ -14,7 +14,8 @@ from ingestion.search.tokens import abbreviations, has_unspaced_script, plain_wo
 PREFIX_SHARE = 0.6  # length of the prefix used to search, as a share of the word's length
 MIN_PREFIX = 5  # characters
 MIN_PART = 3  # characters in each part of a word that is split
-MAX_SPLIT_WORD = 9  # letters; for longer words, a prefix works better than parts
+MAX_SPLIT_WORD = 9  # letters; the first part of a longer word has at least MIN_LONG_PART
+MIN_LONG_PART = 4
 MAX_WORD = 40  # characters of a word considered
 MAX_JOINED_WORDS = 32
 MAX_EXPANDED = 8  # words of a question for which substitutes are searched for
@@ -31,8 +32,14 @@ def alternative_spellings(word: str) -> list[str]:
         return []
     length = max(MIN_PREFIX, math.ceil(PREFIX_SHARE * len(word)))
     found = [f"'{word[:length]}':*"] if length < len(word) else []
-    cuts = range(MIN_PART, len(word) - MIN_PART + 1) if len(word) <= MAX_SPLIT_WORD else ()
-    return found + [f"('{word[:cut]}' & '{word[cut:]}')" for cut in cuts]
+    is_long = len(word) > MAX_SPLIT_WORD
+    least = MIN_LONG_PART if is_long else MIN_PART
+    parts = [(word[:cut], word[cut:]) for cut in range(least, len(word) - MIN_PART + 1)]
+    if word[0] == "e" and len(word) > MIN_PART:
+        parts.append(("e", word[1:]))  # “e-mail”
+    if is_long:  # “Kündigungsfrist”, “Frist der Kündigung”
+        parts += [(first[:-1], last) for first, last in parts if first[-1] == "s" and len(first) > least]
+    return found + [f"('{first}' & '{last}')" for first, last in parts]
 
 
 def any_of(phrases: Sequence[str]) -> str:

@@ -19,8 +19,10 @@ OTHERS = ("The ferry sails at noon.", "Dogs travel on the car deck.", "A day in 
 
 
 class WrittenTests(SimpleTestCase):
-    def test_a_word_is_sought_by_its_beginning_and_a_short_one_in_two_parts(self):
-        self.assertEqual(alternative_spellings("verwaltungsrat"), ["'verwaltun':*"])
+    def test_a_word_is_sought_by_its_beginning_and_in_two_parts(self):
+        self.assertEqual(alternative_spellings("verwaltungsrat")[0], "'verwaltun':*")
+        self.assertIn("('verwaltung' & 'rat')", alternative_spellings("verwaltungsrat"))
+        self.assertIn("('e' & 'mail')", alternative_spellings("email"))
         self.assertEqual(alternative_spellings("payday"), ["'payda':*", "('pay' & 'day')"])
         self.assertEqual(alternative_spellings("rats"), [])
 
@@ -103,6 +105,20 @@ class SearchTests(TestCase):
         text = "Der Verwaltungsrat tagt im neuen Haus."
         make_document("haus.txt", [text], language="german")
         self.assertEqual(self.found("Wo ist die Verwaltungsratssitzung?"), text)
+
+    def test_a_long_compound_is_found_where_its_parts_are(self):
+        text = "Die Frist der Kündigung ist ein Monat."
+        make_document("frist.txt", [text], language="german")
+        self.assertEqual(self.found("Wie lang ist die Kündigungsfrist?"), text)
+
+    def test_a_verb_is_found_where_its_particle_belongs_to_the_word(self):
+        make_document("keys.txt", ["Each lockout costs five pounds."])
+        self.assertEqual(self.found("I locked myself out"), "Each lockout costs five pounds.")
+
+    def test_a_german_verb_is_found_in_forms_with_another_stem(self):
+        text = "Hunde sind bei der Stadt anzumelden."
+        make_document("hund.txt", [text], language="german")
+        self.assertEqual(self.found("Wie melde ich den Hund an?"), text)
 
     def test_a_stop_word_is_not_sought_by_its_beginning(self):
         make_document("where.txt", ["Themselph."])

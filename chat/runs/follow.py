@@ -171,9 +171,21 @@ async def watch(
                 # A slow reader may lose access before it takes the next part.
                 await access.check()
                 shown = await withheld.part(part)
-                if shown and not names_gone and _may_be_withdrawn(shown[-1][1], active):
-                    shown = [*shown[:-1], await _with_remaining(principal, run_id, shown[-1])]
+                if shown and isinstance(shown[-1][1], TERMINAL):
+                    await _check_stopped(principal, shown[-1][1])
+                    if not names_gone and _may_be_withdrawn(shown[-1][1], active):
+                        shown = [*shown[:-1], await _with_remaining(principal, run_id, shown[-1])]
                 yield shown
+
+
+async def _check_stopped(principal: Principal, end: Finished | Failed) -> None:
+    """Raise Refused if a run was stopped because its owner's account was disabled.
+
+    Such an end comes before the next check of all readers, and some protocols send all sources with it.
+    """
+    stopped = end.state == Message.State.STOPPED
+    if stopped and not await retry_until_available(still_valid, principal):
+        raise Refused("answer_not_found")
 
 
 def _may_be_withdrawn(event: Event, active: ActiveRun | None) -> bool:

@@ -56,6 +56,17 @@ class WithdrawnEnds(GoldenTestCase):
                 self.assertIn("The plan", text)
             await in_database(set_audience, self.document, Audience(everyone=True))
 
+    async def test_the_end_of_an_answer_of_a_disabled_account(self):
+        asked = [("/chat", MESSAGES), ("/v1/responses", RESPONSE | {"stream": True})]
+        asked.append(("/v1/chat/completions", MESSAGES | {"model": "any", "stream": True}))
+        users = type(self.user).objects
+        for path, body in asked:
+            with self.subTest(path):
+                _, text = await self.last(path, body, lambda: users.update(is_active=False))
+                self.assertIn("There is no such answer.", text)
+                self.assertNotIn(FILE, text)
+            await users.aupdate(is_active=True)
+
     async def test_the_earlier_messages_of_a_team(self):
         await Agent.objects.all().adelete()
         for order, name in enumerate(TEAM):

@@ -14,7 +14,7 @@ from chatsite.accounts.models import User
 from .file_names import UploadRefused
 from .models import Document, FormerVersion
 
-# A queued replacement is stored in addition to the current file.
+# Queued replacement files count too: they are stored in addition to current files.
 INCOMING = """
     SELECT coalesce(sum((job.args -> 'replacement' ->> 'size')::bigint), 0)
     FROM procrastinate_jobs AS job
@@ -32,17 +32,17 @@ class Usage:
     documents: int
     max_size: int
     max_documents: int
-    unread: int = 0  # of the documents, those that could not be read and were never searched
+    unread: int = 0  # documents that could not be read and were never searchable
 
-    # Unread files count like others: their originals are stored, for another attempt. Otherwise any number of
-    # broken files would fit.
+    # Unread files count too: they are stored for another attempt, and there could be any number of broken
+    # files.
 
     @property
     def limited(self) -> bool:
         return bool(self.max_size or self.max_documents)
 
     def __str__(self) -> str:
-        """“3 of 50 documents, 12 MB of 4.7 GB”."""
+        """A text like “3 of 50 documents, 12 MB of 4.7 GB”."""
         parts = []
         if self.max_documents:
             words = gettext("%(number)s of %(most)s documents")
@@ -55,7 +55,7 @@ class Usage:
 
     @property
     def words(self) -> str:
-        """The use in a sentence, and a second one if unread documents are a part of it."""
+        """A sentence about the usage, and a second one if it includes unread documents."""
         sentences = [gettext("You are using %(use)s.") % {"use": self}]
         if self.unread:
             words = ngettext(
@@ -68,9 +68,9 @@ class Usage:
 
 
 def usage_of(user: User) -> Usage:
-    """The space that the user's documents take; zeros if nothing limits them.
+    """The usage of a person; zeros without a quota.
 
-    It includes kept versions and waiting replacements.
+    It includes former versions and waiting replacements.
     """
     if user.is_staff or not (settings.USER_MAX_BYTES or settings.USER_MAX_DOCUMENTS):
         return Usage(0, 0, 0, 0)
@@ -89,10 +89,7 @@ def usage_of(user: User) -> Usage:
 
 
 def has_room(user: User, size: int) -> bool:
-    """Whether `size` more bytes fit.
-
-    Takes no lock, so it is only for content that need not be kept.
-    """
+    """Whether `size` more bytes fit. Takes no lock, so it is only suitable for optional content."""
     use = usage_of(user)
     return not use.max_size or use.size + size <= use.max_size
 
@@ -105,9 +102,9 @@ def lock(user: User) -> None:
 def claim(user: User, size: int, *, documents: int = 1, instead_of: int | None = None) -> None:
     """Reserve `size` more bytes.
 
-    The bytes are for new documents, or for a file that replaces one of `instead_of` bytes. Raises
-    UploadRefused. The caller's transaction stores the file: until it ends, other claims of this user wait, so
-    the limit holds for any number of concurrent uploads.
+    They are for new documents, or for a file that replaces one of `instead_of` bytes. Raises UploadRefused.
+    Other claims of this user wait until the caller's transaction, which stores the file, has ended; the limit
+    therefore holds for any number of concurrent uploads.
     """
     lock(user)
     use = usage_of(user)

@@ -1,6 +1,6 @@
-"""Why a file was refused, failed or waits, in the reader's language.
+"""Messages about files that were refused, failed or wait, in the reader's language.
 
-Reasons are stored and logged in English; many of them come from a child process that has no catalogue.
+They are stored and logged in English; many come from a child process, which cannot translate.
 """
 
 import re
@@ -11,7 +11,7 @@ from chatsite.accounts.holds import DOCUMENT_ON_HOLD
 from chatsite.stored_messages import StoredMessages
 
 MESSAGES = (
-    # of the file
+    # reasons of the file
     gettext_noop("The file could not be read."),
     gettext_noop("The file is empty."),
     gettext_noop("The file is damaged or incomplete."),
@@ -74,7 +74,7 @@ MESSAGES = (
     gettext_noop(
         "The file could not be read: it is damaged, or built in a way that its reader does not survive."
     ),
-    # of archives and messages
+    # reasons of archives and messages
     gettext_noop("The files in it are larger than is allowed (%(number)s MB)."),
     gettext_noop("The archive holds %(number)s files; at most %(most)s are read."),
     gettext_noop("None of the %(number)s files in the archive could be read: %(reasons)s."),
@@ -89,7 +89,7 @@ MESSAGES = (
     gettext_noop("its name leads out of the file that it is in"),
     gettext_noop("files of this kind cannot be read"),
     gettext_noop("the file is damaged or incomplete"),
-    # of the server
+    # reasons of the server
     gettext_noop("The file is missing on the server. Add it again."),
     gettext_noop(
         "It could not be read because of a fault on the server, which is in its log. Read it again later."
@@ -107,7 +107,7 @@ MESSAGES = (
     gettext_noop("The embedding service answers with vectors of another size than %(number)s numbers."),
     gettext_noop("The settings name no embedding service any more."),
     gettext_noop("What was prepared for the document is gone; it is read again."),
-    # of the upload
+    # reasons of the upload
     gettext_noop(
         "The files' storage does not answer, and nothing of this file is kept. Try again in a moment."
     ),
@@ -143,7 +143,7 @@ def _kinds(text: str) -> str:
 
 
 def _reasons(text: str) -> str:
-    """Files of an archive, each with its reason in brackets."""
+    """The files of an archive, each with its translated reason in brackets."""
     found = []
     for each in text.split("; "):
         match = LEFT_OUT.match(each)

@@ -1,6 +1,6 @@
-"""Suggests questions that a document answers, from its headings and definitions.
+"""Suggests questions that a document may answer, from its headings and definitions.
 
-They are guesses: each is tried before it is shown (see chat.engine.trial).
+Each question is tried before it is shown (see chat.engine.trial).
 """
 
 import re
@@ -11,15 +11,16 @@ from ingestion.models import Document, Passage
 from ingestion.search.sentence_splitting import split_sentences
 
 MAX_QUESTIONS = 12  # per document
-LATER_PASSAGES = 30  # searched for questions when a document without stored questions is shown
-MAX_PASSAGES = 200  # searched for questions when a document is read
-MIN_CHARACTERS = 100  # in a passage whose heading becomes a question
-MAX_SUBJECT = 60  # characters
+# Passages that are searched for questions if a document without stored questions is shown.
+LATER_PASSAGES = 30
+MAX_PASSAGES = 200  # passages that are searched for questions when a document is read
+MIN_CHARACTERS = 100  # characters in a passage whose heading becomes a question
+MAX_SUBJECT = 60  # characters of a subject
 MAX_WORDS = 8
-MAX_PLAIN = 3  # words of a heading that fits into a question without quotation marks
+MAX_PLAIN = 3  # longest heading, in words, that is used in a question without quotation marks
 
 ABOUT_PLAIN = "What should I know about {}?"
-ABOUT = {  # quotes a heading that may not fit into the sentence
+ABOUT = {  # questions that quote a heading, which may not fit into the sentence grammatically
     "english": "What should I know about “{}”?",
     "german": "Was sollte ich über „{}“ wissen?",
     "french": "Que faut-il savoir sur « {} » ?",
@@ -34,7 +35,7 @@ _DEFINITION = re.compile(
     r"(?P<verb>is|are|means)\s+(?:an?|any|all|either)\s"
 )
 _MODALS = ("can", "may", "must", "should", "will")
-# A heading that begins like a question: how to do something, or what “you” do.
+# A heading that begins like a question: how to do something, or what “you” must do.
 _ASKING = re.compile(
     r"(?P<thing>(?:how|what|when|where|who|whom|which)\b(?: (?!to\b|you\b)\S+){0,4})"
     r"(?: (?:to|you) (?P<verb>\w+))?(?P<rest>.*)",
@@ -64,7 +65,7 @@ _GENERIC = frozenset(
 def document_questions(principal: Principal, public_ids: Sequence[str]) -> list[str]:
     """Questions that these documents answer, in the order of the ids.
 
-    Only documents that `principal` may read count.
+    Includes only documents that `principal` may read.
     """
     readable = Document.objects.visible_to(principal).filter(public_id__in=set(public_ids))
     found = {str(document.public_id): questions_of(document) for document in readable}
@@ -72,9 +73,9 @@ def document_questions(principal: Principal, public_ids: Sequence[str]) -> list[
 
 
 def questions_of(document: Document) -> list[str]:
-    """The stored questions of a document.
+    """The stored questions of a document, or those that its text suggests.
 
-    If an earlier version of the site read it, those that its text suggests.
+    Documents that earlier versions of the software have read have no stored questions.
     """
     if document.questions:
         return [question for question in document.questions if isinstance(question, str)]
@@ -83,10 +84,7 @@ def questions_of(document: Document) -> list[str]:
 
 
 def needs_context(question: str) -> bool:
-    """Whether a question only quotes a heading.
-
-    This says nothing to those who do not see the document.
-    """
+    """Whether a question only quotes a heading, which means nothing without the document."""
     return any(question.startswith(first) and question.endswith(last) for first, last in _QUOTED)
 
 
@@ -109,11 +107,12 @@ def _questions(title: str, language: str, heading: str, content: str) -> Iterato
         yield from _definitions(content)
     subject = subject_of(heading, title)
     if subject.endswith(("?", "？")):
-        # “What is this spec?” can only be asked below its heading.
+        # Skip a question such as “What is this spec?”, which only makes sense below its heading.
         if not _DEICTIC.search(subject):
             yield subject
     elif asking := _ASKING.match(subject):
-        # “How to book” as “How do I book?”, “how much leave you have” as “How much leave do I have?”.
+        # “How to book” becomes “How do I book?”, and “how much leave you have” becomes “How much leave do I
+        # have?”.
         thing, verb, rest = asking["thing"], asking["verb"], asking["rest"]
         if verb:
             auxiliary, verb = (verb, "") if verb in _MODALS else ("do", verb)
@@ -127,14 +126,14 @@ def _questions(title: str, language: str, heading: str, content: str) -> Iterato
 
 
 def _is_about(subject: str, content: str) -> bool:
-    """Whether the text also has the subject: a heading may be a running title."""
+    """Whether the text also mentions the subject, because a heading may be a running title."""
     words = {word[:4] for word in re.findall(r"\w{4,}", subject.casefold())}
     text = content.casefold()
     return 3 * sum(word in text for word in words) >= max(1, len(words))
 
 
 def subject_of(heading: str, title: str = "") -> str:
-    """The subject of a passage: its innermost heading that names one, or an empty text.
+    """The subject of a passage: the innermost heading that is one; empty if there is none.
 
     It begins with a lower-case letter, as within a sentence.
     """

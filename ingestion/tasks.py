@@ -32,13 +32,13 @@ from .versions import former_versions
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = 3
-MAX_RETRY_SECONDS = 3_600  # even if a server asks for more
+MAX_RETRY_SECONDS = 3_600  # longest pause, even if a server asks for more
 
 
 class ReadRetryStrategy(RetryStrategy):
     """Waits longer with each attempt, and at least as long as a server has asked for.
 
-    A document that yielded is retried when its new position is reached.
+    A document that has yielded is retried when its new position is reached.
     """
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
@@ -55,10 +55,11 @@ class ReadRetryStrategy(RetryStrategy):
 READ_RETRIES = ReadRetryStrategy(
     max_attempts=ATTEMPTS, exponential_wait=15, retry_exceptions=[documents.TemporaryFailure]
 )
-BULK_RETRIES = RetryStrategy(max_attempts=10, exponential_wait=2)  # a document locked by another process
+# Retries if another process has locked a document.
+BULK_RETRIES = RetryStrategy(max_attempts=10, exponential_wait=2)
 ORPHAN_AGE = timedelta(days=1)
 WORKER_DIED = "Reading it ended its worker each time, so it is not tried again by itself."
-GRACE_SECONDS = 5  # time between taking a job and locking its document, which normally takes milliseconds
+GRACE_SECONDS = 5  # longest time between taking a job and locking its document; usually milliseconds
 ABANDONED = """
     SELECT job.id
     FROM procrastinate_jobs AS job
@@ -80,7 +81,7 @@ REQUEUE = """
     UPDATE procrastinate_jobs SET status = 'todo', worker_id = NULL
     WHERE id = ANY(%(jobs)s) AND status = 'doing'
 """
-# Yielding is not a failed attempt, but procrastinate counts it as one.
+# Correct the number of attempts: procrastinate counts yielding as a failed attempt.
 TAKE_BACK_ATTEMPT = "UPDATE procrastinate_jobs SET attempts = attempts - 1 WHERE id = %s"
 YIELD_CHECK_SECONDS = 1.0
 
@@ -91,13 +92,13 @@ class _ActiveJob:
     started: float = field(default_factory=time.monotonic)
 
 
-_active_jobs: dict[int, _ActiveJob] = {}  # by job: the documents that this process is reading
+_active_jobs: dict[int, _ActiveJob] = {}  # the documents that this process is reading, by job
 _shares = fair_queue.Shares()  # how long this process has read for each owner
 
 
 @app.task(name=fair_queue.TASK, queue=fair_queue.QUEUE, retry=READ_RETRIES, pass_context=True)
 def read(context: JobContext, document_id: int, replacement: dict[str, str | int] | None = None) -> None:
-    """Read one document; external faults are retried after 15 seconds and after four minutes."""
+    """Read one document; external failures are retried after 15 seconds and after four minutes."""
     job_id = context.job.id
     assert job_id is not None
     active = _active_jobs[job_id] = _ActiveJob()
@@ -108,7 +109,7 @@ def read(context: JobContext, document_id: int, replacement: dict[str, str | int
     except documents.Yielded:
         metrics.DOCUMENTS_READ.add("yielded")
         logger.info("A document yields to another person's, or was deleted.", extra={"document": document_id})
-        # If the database is unavailable, this costs one attempt; the job is tried again nevertheless.
+        # If the database is unavailable, this uses up one attempt, but the job is retried.
         with contextlib.suppress(OperationalError, InterfaceError), connection.cursor() as cursor:
             cursor.execute(TAKE_BACK_ATTEMPT, [job_id])
         raise
@@ -129,7 +130,7 @@ def read(context: JobContext, document_id: int, replacement: dict[str, str | int
 
 
 async def yield_to_others() -> None:
-    """Interrupt readings of this process when they must yield, while the worker runs."""
+    """While the worker runs, interrupt this process's readings that must yield."""
     while True:
         await asyncio.sleep(YIELD_CHECK_SECONDS)
         for job_id, active in list(_active_jobs.items()):
@@ -153,8 +154,8 @@ async def yield_to_others() -> None:
 async def requeue_active_jobs() -> None:
     """Return the jobs of this process to the queue when the worker shuts down.
 
-    This does not count as an attempt. The caller exits at once, which releases the lock that the next reader
-    of the document waits for.
+    This does not count as an attempt. The caller must exit at once, which releases the lock on the document
+    that the next worker waits for.
     """
     await app.connector.execute_query_async(REQUEUE, jobs=[*_active_jobs])
 
@@ -189,9 +190,9 @@ async def recover(timestamp: int) -> None:
 @app.periodic(cron="17 3 * * *")
 @app.task(name="ingestion.remove_orphans", queue=fair_queue.QUEUE, queueing_lock="remove-orphans")
 def remove_orphans(timestamp: int) -> None:
-    """Remove files without a document: a process died before it recorded or removed them."""
+    """Remove files without a document, left by processes that died before recording or removing them."""
     jobs = ProcrastinateJob.objects.filter(task_name=fair_queue.TASK, status__in=["todo", "doing"])
-    # Query jobs before documents: then a file that moves from a job to its document meanwhile is found.
+    # Query jobs before documents, so that a file that moves from a job to its document meanwhile is found.
     kept = {
         (arguments.get("replacement") or {}).get("name") for arguments in jobs.values_list("args", flat=True)
     }
@@ -205,15 +206,15 @@ def remove_orphans(timestamp: int) -> None:
 def recover_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
     """Return the jobs of dead workers to the queue; returns their number.
 
-    For the start of a worker; a running worker does so every minute. Use `grace_seconds=0` if no other worker
-    can be running.
+    Called when a worker starts, and every minute while it runs. Use `grace_seconds=0` if no other worker can
+    be running.
     """
     return async_to_sync(_retry_stalled_jobs)(grace_seconds)
 
 
 async def _retry_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
-    # A missed heartbeat is detected after half a minute; a dead worker's lock on its document is released at
-    # once.
+    # A missed heartbeat is only detected after half a minute, but a dead worker's lock on its document is
+    # released at once.
     without_heartbeat = await app.job_manager.get_stalled_jobs()
     stalled = {job.id for job in without_heartbeat if job.id is not None}
     rows = await app.connector.execute_query_all_async(
@@ -229,7 +230,7 @@ async def _retry_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
 
 
 def _fail_deadly(job_ids: Collection[int]) -> set[int]:
-    """Fail jobs that have killed several workers, because other jobs would wait behind them."""
+    """Fail jobs that have killed several workers, because other jobs wait behind them."""
     deadly = ProcrastinateJob.objects.filter(
         pk__in=job_ids, task_name=fair_queue.TASK, attempts__gte=ATTEMPTS - 1
     )

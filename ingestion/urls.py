@@ -1,4 +1,4 @@
-"""Documents: their pages, and their files."""
+"""The URLs of documents: pages, API, and files."""
 
 from django.urls import path, re_path
 
@@ -29,7 +29,7 @@ urlpatterns = [
     path("documents/<uuid:public_id>/details/", document_actions.details, name="details"),
     path("documents/<uuid:public_id>/again/", document_actions.again, name="again"),
     path("documents/<uuid:public_id>/delete/", document_actions.delete, name="delete"),
-    # REST
+    # REST API
     re_path(r"^api/documents/?\Z", DocumentsView.as_view(), name="api-documents"),
     re_path(r"^api/documents/batch/?\Z", BatchView.as_view(), name="api-batch"),
     re_path(rf"^api/documents/{ONE}/?\Z", DocumentView.as_view(), name="api-document"),
@@ -39,7 +39,7 @@ urlpatterns = [
     re_path(rf"^api/documents/{ONE}/file/?\Z", FileView.as_view(), name="api-file"),
     re_path(r"^api/documents/(?P<slashed>[^/]+/.+)\Z", SlashedDocumentView.as_view(), name="api-slashed"),
     re_path(r"^api/search/?\Z", SearchView.as_view(), name="search"),
-    # Content
+    # Files
     path("content/<path:sourcefile>/pages/<int:page>.png", content.PageImage.as_view(), name="page-image"),
     path("content/<path:sourcefile>", content.DocumentFile.as_view(), name="content"),
 ]

@@ -1,4 +1,4 @@
-"""What every reader returns, and the messages of unreadable files."""
+"""The result of every reader, and the messages for unreadable files."""
 
 import re
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Text that belongs together: (a part of) a page, slide, sheet, or the text under a heading.
+    """Text that belongs together: of a page, slide or sheet, or below a heading.
 
     Paragraphs are separated by a blank line; a row of a table is a line that names its columns.
     """
@@ -44,7 +44,7 @@ class Progress(Protocol):
         """Report the number of finished pages out of all."""
 
     def scans(self) -> None:
-        """Report that images are read from now on, which may take much longer."""
+        """Report that the reader now recognises text in images, which may take much longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,8 @@ class Limits:
     characters: int
     unpacked_bytes: int
     ocr_languages: str = ""
-    with_parts: bool = False  # whether files in it are extracted; not for files that are nested too deeply
+    # Whether files within the file are extracted; false at the deepest allowed level.
+    with_parts: bool = False
 
 
 class Parts(Protocol):
@@ -63,13 +64,13 @@ class Parts(Protocol):
 
     @property
     def left_out(self) -> list[str]:
-        """Names of the files that were not taken, with the reasons."""
+        """Names of the files that were not added, with reasons."""
 
     def add(self, name: str, chunks: Iterable[bytes]) -> None:
-        """Take one more file. One that cannot be read is left out with its reason."""
+        """Add a file; if it cannot be read, leave it out with the reason."""
 
     def leave_out(self, name: str, reason: str) -> None:
-        """Say why a file is not taken."""
+        """Record why a file was not added."""
 
 
 class Contents:
@@ -90,16 +91,13 @@ class Contents:
             self.sections.append(Section(section_anchor, page, one_line(heading, HEADING_CHARACTERS), text))
 
     def check(self, more: int) -> None:
-        """Raise Unreadable if that many more characters exceed the limit."""
+        """Raise Unreadable if this many additional characters would exceed the limit."""
         if self.characters + more > self._most:
             raise Unreadable(f"The file holds more text than is read ({self._most:,} characters).")
 
 
 def clean(text: str) -> str:
-    """Text that PostgreSQL can store and people can read.
-
-    It is composed, with plain newlines and without control characters.
-    """
+    """Clean a text: composed (NFC), with plain newlines, and without characters that cannot be stored."""
     return normal_form("NFC", UNWANTED.sub("", LINE_END.sub("\n", text)))
 
 
@@ -108,6 +106,6 @@ def one_line(text: str, limit: int) -> str:
 
 
 def anchor(text: str) -> str:
-    """A text as part of a citation, without the characters of its syntax ([ ] and ": ")."""
+    """A text as part of a citation, without the characters of the citation syntax ([ ] and ": ")."""
     plain = one_line(text, ANCHOR_CHARACTERS).replace("[", "(").replace("]", ")")
     return re.sub(r":(?=\s|$)", "", plain)

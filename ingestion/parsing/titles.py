@@ -1,4 +1,4 @@
-"""Distinguishes titles that authors gave from titles that programs filled in."""
+"""Distinguishes titles that authors wrote from titles that programs filled in."""
 
 import re
 from pathlib import PurePath
@@ -10,7 +10,7 @@ FILLED_IN = re.compile(
     # names of programs, and of files that were never named
     r"(microsoft (word|powerpoint|excel)|powerpoint|word document|untitled|unbenannt).*"
     r"|(document|dokument|slide|folie|book|mappe|presentation|präsentation)[ _-]?\d+"
-    # addresses, such as “about:blank” of a page that was printed without a title
+    # URLs, such as “about:blank” of a page that was printed without a title
     r"|(about|blob|data|view-source|https?):\S+|file:/.*",
     re.IGNORECASE,
 )

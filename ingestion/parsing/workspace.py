@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-YOUNG_SECONDS = 60  # a folder is locked as soon as it is made, so an older one without a lock is left over
+YOUNG_SECONDS = 60  # a folder is locked right after its creation, so an older one without a lock is abandoned
 PREFIX = "chatsite-reading-"
 
 
@@ -30,7 +30,7 @@ def sweep() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError), _locked(folder):
             status = folder.stat()
-            own = status.st_uid == os.geteuid()  # others may make folders here too
+            own = status.st_uid == os.geteuid()  # other accounts may also create folders here
             if own and time.time() - status.st_mtime > YOUNG_SECONDS:
                 shutil.rmtree(folder, ignore_errors=True)
 

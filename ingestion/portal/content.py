@@ -1,7 +1,7 @@
-"""The files of documents and the images of their pages, to those who may read them.
+"""Serves files of documents and images of their pages to people who may read them.
 
-A document that the caller may not read gives a 404, like one that does not exist. Nothing that is served can
-run a script: a file of a type that may contain a script is downloaded under another type, and every file is
+A document that the caller may not read results in a 404, like one that does not exist. Nothing that is served
+can run scripts: files whose type allows scripts are downloaded under another type, and every file is
 sandboxed.
 """
 
@@ -76,18 +76,19 @@ from ingestion.storage import files
 logger = logging.getLogger(__name__)
 
 AMBIGUOUS = "Several documents that you can read have this name. Choose one by its address."
-# The only choice is not opened automatically, because the answer that cited the name meant another document.
+# Show even a single choice, because the answer that cited this name meant another document.
 SUCCESSOR = (
     "An answer cited another document by this name. You can read one that now has the name, at its address."
 )
 CHUNK_BYTES = 256 * 1024
-# Possessive: otherwise two adjacent runs of white space would be divided in every possible way.
+# Possessive, to avoid backtracking over all divisions of adjacent runs of white space.
 RANGE = re.compile(r"\s*+bytes\s*+=\s*+(\d{0,18})\s*+-\s*+(\d{0,18})\s*+", re.ASCII)
-# Texts are shown as plain text: a browser would download CSV, and Markdown may hold HTML.
+# Show these formats as plain text: a browser would download CSV, and Markdown may contain HTML.
 SHOWN = {kind.media_type: "text/plain; charset=utf-8" for kind in (TEXT, MARKUP, CSV, TABS, JSON)}
 SHOWN[PDF.media_type] = PDF.media_type
 # Front ends fetch a file and show it from a `blob:` URL, which keeps the media type but not the sandbox: a
-# script in HTML would run at their origin. So only types that cannot hold one are sent as they are.
+# script in HTML would run with the front end's origin. Therefore only types that cannot contain scripts keep
+# their media type.
 OFFERED = (
     WORD, SLIDES, SHEETS, RECORDS, PNG, JPEG, TIFF, OPEN_TEXT, OPEN_SHEETS, OPEN_SLIDES, RICH_TEXT, BOOK,
     OLD_WORD, OLD_SHEETS, OLD_SLIDES, OUTLOOK, ARCHIVE,
@@ -95,12 +96,12 @@ OFFERED = (
 DOWNLOADED = {kind.media_type: kind.media_type for kind in OFFERED}
 DOWNLOADED[WEB.media_type] = SHOWN[TEXT.media_type]
 UNKNOWN = "application/octet-stream"
-# Chromium shows PDFs under this policy too: its viewer is a page of its own.
+# Chromium shows PDFs in spite of this policy, because its viewer is a separate page.
 SANDBOX = "sandbox; default-src 'none'; frame-ancestors {}"
 
 
 class StorageAway(APIException):
-    """The storage of files does not answer; the site itself does."""
+    """The file storage does not respond, although the site itself is available."""
 
     status_code = HTTPStatus.SERVICE_UNAVAILABLE
     default_detail = gettext_lazy("The files' storage does not answer. Try again in a moment.")
@@ -115,7 +116,7 @@ class DrawnTooSlowly(APIException):
 
 
 class AnyAccept(BaseContentNegotiation):
-    """Sends the file whatever `Accept` says; a refusal is JSON."""
+    """Sends the file regardless of `Accept`; errors are JSON."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
         return next(iter(parsers), None)
@@ -141,7 +142,7 @@ class Content(APIView):
 
     def handle_exception(self, exc: Exception) -> Any:
         if isinstance(exc, Http404):
-            raise exc  # answered by the site's own page, like every address that does not exist
+            raise exc  # the site's error page, as for every URL that does not exist
         if isinstance(exc, NotAuthenticated) and "text/html" in self.request.headers.get("Accept", ""):
             return redirect_to_login(self.request.get_full_path())
         return super().handle_exception(exc)
@@ -187,10 +188,10 @@ class PageImage(Content):
 
 
 def _cited(principal: Principal, address: str) -> NameResolution:
-    """The readable document of this public id, or else of this name.
+    """The readable document with this public id, or else with this name.
 
-    For one published client, names have look-alikes in place of digits (see chat/protocols/web_component.py).
-    Both spellings are tried, so that no document hides another one.
+    For one published client, names contain look-alikes instead of digits (see
+    chat/protocols/web_component.py). Both spellings are tried, so that no document hides another one.
     """
     if public_id := public_id_of(address):
         return NameResolution(Document.objects.visible_to(principal).with_public_id(public_id).first())
@@ -202,10 +203,9 @@ def _cited(principal: Principal, address: str) -> NameResolution:
 
 
 def _choices(request: Request, documents: Sequence[Document]) -> HttpResponseBase:
-    """A 300 response if the name is ambiguous or no longer means the cited document.
+    """A 300 response if the name is ambiguous, or if the document that was cited under it is gone.
 
-    The name may have been cited for a document that can no longer be opened. Raises Http404 if no document
-    has the name.
+    Raises Http404 if no document has the name.
     """
     if not documents:
         raise Http404
@@ -237,7 +237,7 @@ def _principal(request: Request) -> Principal:
 
 def file_response(request: Request, document: Document) -> HttpResponseBase:
     """The file of a document that the caller may read, or 304. Raises Http404 and StorageAway."""
-    # Browsers cache the type with the file, so a file with a changed type gets another tag.
+    # Browsers cache the media type with the file, so the type is part of the tag.
     renamed = document.media_type not in SHOWN and _media_type(document) != document.media_type
     etag = quote_etag(f"{document.sha256}-inert" if renamed else document.sha256)
     if _unchanged(request, etag):
@@ -250,14 +250,15 @@ def file_response(request: Request, document: Document) -> HttpResponseBase:
     except files.StorageFault as error:
         raise StorageAway from error
 
-    # The file or the requested part of it; closing the response closes the file.
+    # Stream the file or the requested part of it; closing the response closes the file.
     size = document.size
     wanted = _range(request, etag, size)
     start, end = wanted or (0, size - 1)
     length = max(0, end - start + 1)
     file.seek(start)
     body: Iterator[bytes] | AsyncIterator[bytes] = _pieces(file, length)
-    if isinstance(django_request(request), ASGIRequest):  # would buffer the whole file of a plain iterator
+    # With ASGI, Django would buffer the whole file if it got a plain iterator.
+    if isinstance(django_request(request), ASGIRequest):
         body = _pieces_async(file, length)
     response = StreamingHttpResponse(body, content_type=_media_type(document))
     close_with(response, file.close)
@@ -275,14 +276,14 @@ def file_response(request: Request, document: Document) -> HttpResponseBase:
 
 
 def _media_type(document: Document) -> str:
-    """The type that the file is sent as: never one that could run a script."""
+    """The media type to send, which never allows scripts."""
     return SHOWN.get(document.media_type) or DOWNLOADED.get(document.media_type, UNKNOWN)
 
 
 def _guarded(response: HttpResponseBase, etag: str) -> HttpResponseBase:
     _sandbox(response)
     response.headers["ETag"] = etag
-    # Browsers may store it but must revalidate each time: current rights apply.
+    # Browsers may store the response but must revalidate it each time, so that current rights apply.
     response.headers["Cache-Control"] = "private, no-cache"
     patch_vary_headers(response, ["Cookie", *KEY_HEADERS])
     return response
@@ -302,9 +303,9 @@ def _unchanged(request: Request, etag: str) -> bool:
 
 
 def _range(request: Request, etag: str, size: int) -> tuple[int, int] | None:
-    """First and last byte of a single range.
+    """First and last byte of a single range; None for the whole file.
 
-    None for the whole file, an empty range if it does not fit.
+    An empty range if the requested one is outside of the file.
     """
     found = RANGE.fullmatch(request.headers.get("Range", ""))
     if found is None or request.headers.get("If-Range", etag) != etag:
@@ -335,9 +336,9 @@ async def _pieces_async(file: "File[bytes]", length: int) -> AsyncIterator[bytes
 
 
 def _piece(file: "File[bytes]", length: int) -> bytes:
-    """Read the next piece. Raises RequestAborted if the storage fails.
+    """Read the next piece.
 
-    The response has begun, so its connection ends early.
+    Raises RequestAborted if the storage fails: the response has already begun, so the connection is cut.
     """
     try:
         return files.read_piece(file, min(CHUNK_BYTES, length))

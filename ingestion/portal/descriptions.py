@@ -1,4 +1,4 @@
-"""The state, readers and last change of a document in words for people."""
+"""Describes the state, readers and last change of a document in words."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -26,9 +26,9 @@ LEAVE = gettext_lazy("You can leave this page.")
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`words` for the badge, `detail` for the line below it.
+    """The state of a document: the badge's text and appearance, and a line below the badge.
 
-    `tone` and `icon` are the badge's look.
+    `words` are the badge's text; `tone` and `icon` determine its appearance. `detail` is the line.
     """
 
     words: str
@@ -47,10 +47,7 @@ class Readers:
 
 @dataclass(frozen=True, slots=True)
 class PartsState:
-    """How many files of an archive or a message are in each state.
-
-    Files of nested archives do not count.
-    """
+    """How many files of an archive or a message are in each state, without nested archives."""
 
     total: int = 0
     ready: int = 0
@@ -63,7 +60,7 @@ class PartsState:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a list."""
+    """A row of a document list."""
 
     document: Document
     state: State
@@ -85,10 +82,7 @@ class Row:
 
 
 def rows(documents: Sequence[Document], principal: Principal) -> list[Row]:
-    """A line for each document.
-
-    Their access lists should be prefetched (see library.with_readers).
-    """
+    """A row for each document, whose access lists should be prefetched (see library.with_readers)."""
     before, parts = places(documents), parts_of(documents)
     groups = own_groups(principal)
     return [
@@ -104,7 +98,7 @@ def rows(documents: Sequence[Document], principal: Principal) -> list[Row]:
 
 
 def parts_of(documents: Iterable[Document]) -> dict[int, PartsState]:
-    """The state of the files in each archive and message among the documents, by its key."""
+    """The state of the files in each archive and message among the documents, by primary key."""
     wholes = [each.pk for each in documents if each.media_type in CONTAINERS]
     if not wholes:
         return {}
@@ -122,20 +116,20 @@ def parts_of(documents: Iterable[Document]) -> dict[int, PartsState]:
 
 
 def is_unfinished(document: Document, parts: PartsState | None = None) -> bool:
-    """Whether the document or one of its parts is still to be read."""
+    """Whether the document or one of its parts has yet to be read."""
     return document.status in Document.UNFINISHED or bool(parts and parts.unfinished)
 
 
 def places(documents: Iterable[Document]) -> dict[int, int]:
-    """How many documents are read before each waiting one, by queue position."""
+    """How many documents will be read before each waiting one, by queue position."""
     waiting = {each.queue_position for each in documents if each.status == Document.Status.WAITING}
     return count_waiting_before(waiting) if waiting else {}
 
 
 def state(document: Document, before: int | None = None, parts: PartsState | None = None) -> State:
-    """The state of the document; `before` is the number of documents read before it, if known.
+    """The state of the document; `before` is how many documents will be read before it, if known.
 
-    The state of an archive or a message that was read is that of its `parts`.
+    The state of an archive or a message that has been read depends on its `parts`.
     """
     done, total = document.progress_done, document.progress_total
     match document.status:
@@ -159,7 +153,7 @@ def state(document: Document, before: int | None = None, parts: PartsState | Non
             words = gettext("Reading page %(done)s of %(total)s") if total else gettext("Reading")
             return State(words % {"done": done, "total": total} if total else words, detail=str(LEAVE))
         case Document.Status.INDEXING:
-            # After embedding, the passages are still to be written.
+            # After embedding, the passages have yet to be written.
             words = gettext("Embedding %(done)s of %(total)s") if done < total else gettext("Indexing")
             numbers = {
                 name: number_format(n, force_grouping=True) for name, n in (("done", done), ("total", total))
@@ -178,7 +172,7 @@ def state(document: Document, before: int | None = None, parts: PartsState | Non
 
 
 def expired(document: Document) -> str:
-    """The meaning of a document's last day, shown after the date."""
+    """A remark about a document's last day, shown after the date."""
     day = date_format(document.valid_until, gettext("j M Y")) if document.valid_until else ""
     return gettext("It was valid until %(day)s: search no longer finds it, and answers do not cite it.") % {
         "day": day
@@ -186,16 +180,16 @@ def expired(document: Document) -> str:
 
 
 def own_groups(principal: Principal) -> frozenset[int]:
-    """The numbers of the groups that a person is in."""
+    """The ids of the groups that a person is in."""
     memberships = User.groups.through.objects.filter(user=principal.user_id)
     return frozenset(memberships.values_list("group", flat=True))
 
 
 def readers(document: Document, principal: Principal, groups_of_reader: Collection[int]) -> Readers:
-    """Who may read the document, in words.
+    """Who may read the document, as text.
 
-    The owner sees all names. Others see only the names of their own groups, and the number of other groups
-    and people.
+    The owner sees all names. Other people only see the names of their own groups, and the numbers of other
+    groups and people.
     """
     is_owner = document.owner_id == principal.user_id
     entries = list(document.access_list.entries.all())
@@ -235,7 +229,7 @@ def changed(moment: datetime) -> str:
 
 
 def as_json(row: Row) -> dict[str, Any]:
-    """The members that the modules for uploads and attached files show."""
+    """The members that the upload and attachment scripts need."""
     document, now = row.document, row.state
     return {
         "id": str(document.public_id),

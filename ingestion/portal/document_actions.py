@@ -1,7 +1,4 @@
-"""Views that change a document: its readers, reading it again, deleting it.
-
-Only POST changes anything.
-"""
+"""Views that change a document: set its readers, read it again, delete it. Only POST changes anything."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -48,7 +45,7 @@ IS_PART = gettext_noop(
 
 
 def _acts_as_staff(request: HttpRequest | Request) -> bool:
-    """Whether the caller has the rights of staff; an API key only has them through its scope."""
+    """Whether the caller has the rights of staff; an API key only has these with a certain scope."""
     key = getattr(request, "auth", None)
     return (
         isinstance(request.user, User)
@@ -75,10 +72,7 @@ def may_delete(request: HttpRequest | Request, document: Document) -> bool:
 
 
 def record_as_staff(request: HttpRequest | Request, document: Document, did: str) -> None:
-    """Write to the audit log what was done to a document that is not the caller's own.
-
-    Call it in the transaction of the change.
-    """
+    """Audit a change of a document that is not the caller's own. Call in the change's transaction."""
     actor = request.user
     if isinstance(actor, User) and document.owner_id != actor.pk:
         subject = f"{did} {document.name} ({document.public_id})"
@@ -86,10 +80,7 @@ def record_as_staff(request: HttpRequest | Request, document: Document, did: str
 
 
 def details_in_words(changed: Mapping[str, Any]) -> str:
-    """Changed details by their names in forms, with their new values.
-
-    They are in English, for the audit log.
-    """
+    """The changed details with their labels and new values, in English for the audit log."""
     words = {"given_title": "title", "source_url": "source", "valid_until": "last day"}
     values = {name: ", ".join(value) if isinstance(value, list) else value for name, value in changed.items()}
     return "; ".join(
@@ -98,7 +89,7 @@ def details_in_words(changed: Mapping[str, Any]) -> str:
 
 
 def _changeable(request: HttpRequest, public_id: UUID, *, even_part: bool = False) -> Document:
-    """The document if the caller may change it; otherwise 403, or 404 if they may not read it."""
+    """The document, if the caller may change it. Raises 403, or 404 if the caller may not read it."""
     readable = library.with_readers(Document.objects.visible_to(session_principal(request)))
     document = get_object_or_404(readable, public_id=public_id)
     if not may_change(request, document):
@@ -109,7 +100,7 @@ def _changeable(request: HttpRequest, public_id: UUID, *, even_part: bool = Fals
 
 
 def any_group(request: HttpRequest | Request) -> bool:
-    """Whether the caller may choose groups they are not in."""
+    """Whether the caller may select groups that they are not in."""
     return _acts_as_staff(request)
 
 
@@ -126,10 +117,7 @@ def rights_form(request: HttpRequest, document: Document) -> AudienceForm:
 @login_required
 @require_POST
 def rights(request: HttpRequest, public_id: UUID) -> HttpResponse:
-    """Changes who may read the document.
-
-    If more people will, it asks for confirmation with their number.
-    """
+    """Changes who may read the document. If that adds readers, asks for confirmation with their number."""
     document = _changeable(request, public_id)
     form = rights_form(request, document)
     context: dict[str, Any] = {"document": document, "form": form}
@@ -177,7 +165,7 @@ def details(request: HttpRequest, public_id: UUID) -> HttpResponse:
 @login_required
 @require_POST
 def again(request: HttpRequest, public_id: UUID) -> HttpResponse:
-    """Reads the file again; the current passages stay in use until that is done."""
+    """Queues the file to be read again; the current passages are used until then."""
     document = _changeable(request, public_id, even_part=True)
     if document.status in Document.UNFINISHED:
         messages.info(request, gettext("The document is already being read."))

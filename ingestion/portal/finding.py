@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 
 from ingestion.models import Document, Passage
 
-MAX_CHARACTERS, MAX_WORDS = 200, 10  # of a query; the rest is ignored
+MAX_CHARACTERS, MAX_WORDS = 200, 10  # limits of a query; the rest is ignored
 MAX_COUNTED = 2_000  # passages whose hits are counted
 Piece = tuple[str, bool]  # a part of a text, and whether it is a match
 
@@ -34,8 +34,8 @@ def passages_with(document: Document, words: list[str]) -> QuerySet[Passage]:
 class Hits:
     """The hits in the passages of a document, numbered from 1 in the order of the text."""
 
-    positions: Sequence[int]  # of the passages
-    ends: Sequence[int]  # for each of them: the number of the last hit in it or before it
+    positions: Sequence[int]  # positions of the passages
+    ends: Sequence[int]  # for each passage, the number of the last hit in it or before it
 
     @classmethod
     def of(cls, passages: QuerySet[Passage], words: list[str]) -> "Hits":
@@ -48,11 +48,11 @@ class Hits:
         return self.ends[-1] if self.ends else 0
 
     def index_of(self, hit: int) -> int:
-        """The index of the passage that holds a hit."""
+        """The index of the passage that contains a hit."""
         return bisect_right(self.ends, hit - 1)
 
     def before(self, position: int) -> int:
-        """How many hits come before a passage."""
+        """The number of hits before a passage."""
         index = bisect_right(self.positions, position - 1)
         return self.ends[index - 1] if index else 0
 
@@ -75,7 +75,7 @@ def marked(text: str, words: list[str]) -> list[Piece]:
 def numbered(text: str, words: list[str], before: int = 0) -> list[tuple[str, bool, int]]:
     """The pieces of :func:`marked`, each with the number of the last hit up to its end.
 
-    Marks with only spaces between them count as one hit: “annual leave”, for example.
+    Matches with only spaces between them count as one hit: “annual leave”, for example.
     """
     pieces: list[tuple[str, bool, int]] = []
     for piece, is_match in marked(text, words):

@@ -1,4 +1,4 @@
-"""Who may read a document, and which files to add."""
+"""Forms for a document's readers and details, and for uploads."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from ingestion.access.lists import Audience
 from ingestion.models import Document
 
 MAX_PEOPLE = 200
-MAX_BOXES = 40  # groups as check boxes; more are typed
+MAX_BOXES = 40  # up to this many groups are checkboxes; if there are more, people type names
 ONLY_ME, SOME, EVERYONE, GUESTS = "me", "some", "everyone", "guests"
 READERS = [
     (ONLY_ME, gettext_lazy("Only me")),
@@ -29,9 +29,9 @@ READERS = [
 
 
 class AudienceForm(forms.Form):
-    """The choice of readers.
+    """Readers of a document: only me, some groups and people, everyone, or also guests.
 
-    The choices are: only me, some groups and people, everyone, and, if the site has guests, also guests.
+    Guests can only be selected if the site has guests.
     """
 
     who = forms.ChoiceField(
@@ -75,7 +75,7 @@ class AudienceForm(forms.Form):
             ]
 
     def offered_groups(self) -> QuerySet[Group]:
-        """The groups that may be chosen."""
+        """The groups that may be selected."""
         field = self.fields["groups"]
         assert isinstance(field, forms.ModelMultipleChoiceField)
         assert field.queryset is not None
@@ -105,7 +105,7 @@ class AudienceForm(forms.Form):
             raise forms.ValidationError(
                 gettext("Name at most %(most)s people, or choose a group.") % {"most": MAX_PEOPLE}
             )
-        # Current readers stay valid choices even while their account is disabled.
+        # Current readers remain valid choices even if their account is disabled.
         active = User.objects.filter(Q(is_active=True) | Q(pk__in=self._current.user_ids), guest_until=None)
         found = dict(active.filter(username__in=names).values_list("username", "pk"))
         missing = sorted(names - found.keys())
@@ -135,7 +135,7 @@ class AudienceForm(forms.Form):
         return cleaned
 
     def audience(self) -> Audience:
-        """The chosen readers of a valid form."""
+        """The selected readers of a valid form."""
         who = self.cleaned_data["who"]
         if who != SOME:
             return Audience(everyone=who in {EVERYONE, GUESTS}, guests=who == GUESTS)
@@ -144,7 +144,7 @@ class AudienceForm(forms.Form):
 
 
 class DetailsForm(forms.Form):
-    """A document's metadata besides its file."""
+    """A form for the metadata of a document."""
 
     title = forms.CharField(required=False, max_length=details.TITLE_CHARACTERS)
     labels = forms.CharField(required=False, max_length=2_000)
@@ -176,7 +176,7 @@ class SeveralFilesInput(forms.FileInput):
 
 
 class FilesField(forms.FileField):
-    """One file or several. Their content is checked one by one when they are added."""
+    """One or more files. The content of each is checked when it is added."""
 
     widget = SeveralFilesInput
 

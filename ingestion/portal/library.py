@@ -1,6 +1,6 @@
 """The list of documents, with filters and counts.
 
-Its pages stay stable while documents come and go.
+Its pages are stable while documents are added and deleted.
 """
 
 import re
@@ -27,11 +27,12 @@ Show = Literal["all", "mine", "running", "failed", "ending"]
 Sort = Literal["newest", "changed", "name", "size"]
 
 PAGE_SIZE = 50
-SHOWN_OF_PEOPLE = ("username", "first_name", "last_name", "guest_until")  # for display_name
+# The columns that display_name needs.
+SHOWN_OF_PEOPLE = ("username", "first_name", "last_name", "guest_until")
 QUERY_LENGTH = 200
 CURSOR = re.compile(r"([0-9]{1,16})-([0-9a-f]{32})")
 SALT = "ingestion.listing"
-# The column of each order, and whether it is descending; ties are ordered by id.
+# The column of each sort order, and whether it is descending; ties are ordered by id.
 SORTS: dict[Sort, tuple[str, bool]] = {
     "newest": ("created_at", True),
     "changed": ("changed_at", True),
@@ -72,7 +73,7 @@ class ListingQuery:
         )
 
     def address(self, **other: str) -> str:
-        """The query string of the first page, with some parts replaced."""
+        """The query string of the first page, with some parameters replaced."""
         parts = {
             "show": self.show,
             "q": self.words,
@@ -88,10 +89,7 @@ class ListingQuery:
 
     @property
     def narrowed(self) -> bool:
-        """Whether words, folder, category or owner limit the list.
-
-        Other filters are shown with counts.
-        """
+        """Whether words, folder, category or owner limit the list; other filters have counts."""
         return bool(self.words or self.folder or self.category or self.owner)
 
 
@@ -121,7 +119,7 @@ def listed_for(principal: Principal) -> DocumentQuerySet:
 
 
 def with_readers(documents: DocumentQuerySet) -> DocumentQuerySet:
-    """The documents with owner and access list, so that rows need no queries of their own."""
+    """The documents with owner and access list, so that rows need no further queries."""
     return documents.select_related("owner", "part_of").prefetch_related(_readers())
 
 
@@ -199,10 +197,7 @@ class Choices:
 
 
 def choices(principal: Principal, query: ListingQuery) -> Choices:
-    """The subfolders of the selected folder, and all categories and owners.
-
-    Categories and owners are those of all visible documents.
-    """
+    """The subfolders of the selected folder, and the categories and owners of all visible documents."""
     readable = listed_for(principal).order_by()
     inside: Counter[str] = Counter()
     beyond = f"{query.folder}/" if query.folder else ""
@@ -223,7 +218,7 @@ def choices(principal: Principal, query: ListingQuery) -> Choices:
 
 
 def page_of(found: DocumentQuerySet, words: str, after: str, size: int) -> Listed:
-    """Documents with all the words, newest first, `size` at a time, after the cursor."""
+    """Up to `size` documents with all the words after the cursor, newest first."""
     found = found.with_words(words)
     match = CURSOR.fullmatch(after)
     if match:
@@ -232,14 +227,14 @@ def page_of(found: DocumentQuerySet, words: str, after: str, size: int) -> Liste
     rows = list(found.order_by("-created_at", "-public_id")[: size + 1])
     if len(rows) <= size:
         return Listed(rows, "")
-    # Time and public id instead of the primary key, which would reveal the number of documents.
+    # A cursor of time and public id: the primary key would reveal the number of documents.
     last_row = rows[size - 1]
     microseconds = (last_row.created_at - EPOCH) // timedelta(microseconds=1)
     return Listed(rows[:size], f"{microseconds}-{last_row.public_id.hex}")
 
 
 def ids_in(texts: Iterable[str]) -> list[UUID]:
-    """The public ids in values that a page sent; others are ignored."""
+    """The valid public ids among values that a page sent."""
     found = []
     for text in texts:
         try:

@@ -34,7 +34,7 @@ MAX_FAILED = 1_000  # failed documents that are removed at once
 
 
 class PlaceForm(forms.Form):
-    """Folder and category; empty fields are not changed."""
+    """Sets folder and category; empty fields are not changed."""
 
     folder = forms.CharField(required=False, max_length=500)
     category = forms.CharField(required=False, max_length=100)
@@ -58,7 +58,7 @@ class PlaceForm(forms.Form):
 @never_cache
 @require_POST
 def several(request: HttpRequest) -> HttpResponse:
-    """The next step for the selected documents that the caller may change; others are skipped."""
+    """The next step of an action on those selected documents that the caller may change."""
     act = request.POST.get("act", "")
     step = {"delete": _delete, "rights": _rights, "place": _place}.get(act)
     may = may_delete if act == "delete" else may_change
@@ -113,7 +113,7 @@ def _rights(request: HttpRequest, chosen: Sequence[Document]) -> HttpResponse:
         current=audience_of(chosen[0]) if len(audiences) == 1 else Audience(),
     )
     if len(audiences) > 1:
-        form.initial["who"] = None  # no default: it could remove readers unnoticed
+        form.initial["who"] = None  # no default, because it could remove readers by mistake
     if not form.is_valid():
         rows = descriptions.rows(chosen, session_principal(request))
         return _page(request, chosen, 422 if form.is_bound else 200, form=form, rows=rows)

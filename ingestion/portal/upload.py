@@ -1,7 +1,4 @@
-"""Adds documents.
-
-The form works without JavaScript; the script sends file by file to show progress.
-"""
+"""Adds documents. The form works without JavaScript; the script sends files one by one to show progress."""
 
 import re
 from collections import Counter
@@ -56,7 +53,7 @@ MAX_RECENT = 50
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def add(request: HttpRequest) -> HttpResponseBase:
-    """The form, and the state of the caller's documents of the last hour."""
+    """The upload form, with the states of documents that the caller added in the last hour."""
     principal = session_principal(request)
     posted = request.method == "POST"
     form = UploadForm(
@@ -143,10 +140,7 @@ def add_files(
 def reply(
     form: UploadForm, principal: Principal, added: list[Upserted], refused: list[dict[str, str]]
 ) -> dict[str, Any]:
-    """The response for the upload script.
-
-    It has documents with their states, and refused files with reasons.
-    """
+    """The response for the upload script: documents with their states, and refused files with reasons."""
     problems = [str(problem) for problems in form.errors.values() for problem in problems]
     lines = rows([put.document for put in added], principal)
     return {
@@ -161,13 +155,13 @@ def reply(
 
 
 def in_use(principal: Principal) -> str:
-    """How much of their quota the person uses; empty if nothing limits them."""
+    """How much of their quota the person uses, as text; empty without a quota."""
     use = quota.usage_of(User.objects.get(pk=principal.user_id))
     return use.words if use.limited else ""
 
 
 def status_of(refused: list[dict[str, str]]) -> int:
-    """The status for refusals; if the server is the cause, further files would fail as well."""
+    """The status of a refusal; it differs if the server is the cause, and further files would fail too."""
     codes = {refusal["code"] for refusal in refused}
     return 507 if "storage_full" in codes else 503 if "storage_away" in codes else 422
 
@@ -175,11 +169,11 @@ def status_of(refused: list[dict[str, str]]) -> int:
 OUTCOMES = ("added", "replaced", "unchanged")
 
 
-MAX_NAMED = 5  # replaced files that are named one by one
+MAX_NAMED = 5  # replaced files whose names are listed
 
 
 def _replaced(put: Upserted) -> str:
-    """“Replaced: version 2 of canteen.md”; empty if nothing was replaced."""
+    """A text like “Replaced: version 2 of canteen.md”; empty if nothing was replaced."""
     if put.outcome != "replaced":
         return ""
     words = gettext("Replaced: version %(version)s of %(name)s")
@@ -187,7 +181,7 @@ def _replaced(put: Upserted) -> str:
 
 
 def _words(added: list[Upserted]) -> str:
-    """“2 files added, 1 replaced, 1 unchanged.”, and which ones were replaced."""
+    """A text like “2 files added, 1 replaced, 1 unchanged.”, with the names of replaced files."""
     replaced = [words for words in map(_replaced, added) if words]
     if len(added) == 1 and replaced:
         return f"{replaced[0]}."
@@ -208,10 +202,7 @@ def _words(added: list[Upserted]) -> str:
 
 
 def _to_replace(request: HttpRequest, principal: Principal) -> Document | None:
-    """The caller's document in the query parameter `replace`.
-
-    None if an upload cannot replace it.
-    """
+    """The caller's document in the query parameter `replace`; None if an upload cannot replace it."""
     public_id = request.GET.get("replace", "")
     if not UUID_TEXT.fullmatch(public_id):
         return None

@@ -1,4 +1,4 @@
-"""A page of the admin that adds several files at once, as the portal's page does."""
+"""A page of the admin that adds several files at once, like the portal's page."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ OUTCOMES = {
 
 
 class SeveralFilesForm(UploadForm):
-    """The portal's form with the admin's pickers: there may be thousands of groups."""
+    """The portal's form with the admin's autocomplete fields: there may be thousands of groups."""
 
     groups = groups_field(label=gettext_lazy("Groups"))
     people = people_field(label=gettext_lazy("People"))  # type: ignore[assignment]  # not typed as a list of names
@@ -69,7 +69,7 @@ class AddSeveral:
         ]
 
     def add_several(self, request: HttpRequest) -> HttpResponse:
-        """The form, and then the outcome for each file. Adding the same files again changes nothing."""
+        """Shows the form, and then the outcome for each file. Adding the same files again changes nothing."""
         user = request.user
         if not isinstance(user, User) or not self.has_add_permission(request):  # type: ignore[attr-defined]
             raise PermissionDenied

@@ -46,7 +46,7 @@ from .document_actions import (
 PASSAGES_SHOWN = 20
 PARTS_SHOWN = 50
 MAX_STATUSES = 100
-CHANGES_SHOWN = 100  # paragraphs that changed, on one page
+CHANGES_SHOWN = 100  # changed paragraphs shown on one page
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,7 @@ class Pill:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A changed paragraph with its unchanged neighbours.
-
-    It also has the number of unchanged paragraphs that are left out before them.
-    """
+    """A changed paragraph with its unchanged neighbours, and how many are omitted before these."""
 
     skipped: int
     before: str
@@ -85,7 +82,7 @@ class Comparison:
     def of(cls, before: str, after: str, page: int) -> "Comparison":
         """Page `page` of the changes from `before` to `after`.
 
-        Each unchanged paragraph is shown only once: before a change, or after the last change of a run.
+        Each unchanged paragraph is shown only once: before a change, or after the last one of a run.
         """
         paragraphs = compare(before, after)
         places = [at for at, each in enumerate(paragraphs) if each.kind != "same"]
@@ -93,7 +90,8 @@ class Comparison:
         page = min(max(page, 1), pages)
         shown = places[(page - 1) * CHANGES_SHOWN : page * CHANGES_SHOWN]
         found = []
-        seen = places[(page - 1) * CHANGES_SHOWN - 1] + 1 if page > 1 else 0  # before this, all was shown
+        # Everything before this was shown on earlier pages.
+        seen = places[(page - 1) * CHANGES_SHOWN - 1] + 1 if page > 1 else 0
         for at, following in zip_longest(shown, shown[1:], fillvalue=len(paragraphs) + 1):
             near = at > seen
             ends = at + 1 < len(paragraphs) and at + 2 < following and paragraphs[at + 1].kind == "same"
@@ -171,11 +169,11 @@ def documents(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
-    """One document: its state, its readers and why they may read it, and its passages."""
+    """Shows one document: its state, its readers with the reasons for their access, and its passages."""
     principal = session_principal(request)
     readable = library.with_readers(Document.objects.visible_to(principal))
     found = get_object_or_404(readable.with_public_id(public_id))
-    inside: list[Row] = []  # the first files of an archive or a message
+    inside: list[Row] = []  # the first files in an archive or a message
     if found.media_type in CONTAINERS:
         parts = library.with_readers(library.listed_for(principal)).filter(part_of=found)
         inside = rows(list(parts.order_by("part_path")[:PARTS_SHOWN]), principal)
@@ -209,10 +207,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
 @never_cache
 @require_safe
 def changes(request: HttpRequest, public_id: UUID) -> HttpResponse:
-    """What changed between two versions of a document, by paragraphs.
-
-    By default, these are the changes since the last version.
-    """
+    """Shows the changed paragraphs between two versions of a document; by default, since the last one."""
     principal = session_principal(request)
     readable = Document.objects.visible_to(principal)
     found = get_object_or_404(readable.with_public_id(public_id))
@@ -245,7 +240,7 @@ def _number(query: QueryDict, name: str) -> int:
 def _passages(found: Document, query: QueryDict) -> dict[str, Any]:
     """Some passages from position `from` on, and the positions of the previous and next page.
 
-    With `q` only passages with its words, those around the hit with the number `hit`.
+    With `q`, only passages with its words, around the hit with the number `hit`.
     """
     asked = query.get("q", "")
     words = finding.words_of(asked)
@@ -281,9 +276,9 @@ def _passages(found: Document, query: QueryDict) -> dict[str, Any]:
 @never_cache
 @require_safe
 def status(request: HttpRequest) -> JsonResponse:
-    """The state of the documents with these ids, as far as the caller may read them.
+    """The states of the documents with these ids, as far as the caller may read them.
 
-    If one of them is finished, also has the number of documents that the caller's answers may use, for the
+    If one of them is finished, the response also has the number of documents that a search covers, for the
     sidebar.
     """
     principal = session_principal(request)

@@ -1,1 +1,1 @@
-"""The documents that wait to be read: their order, and the jobs as the admin shows them."""
+"""The queue of documents to read: their order, and the jobs in the admin."""

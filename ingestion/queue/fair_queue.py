@@ -1,17 +1,17 @@
 """Start-time fair queueing of documents by owner.
 
-Each waiting document has a queue position, and the lowest is read first. An owner's next document gets the
-position after their last one, but never one below the position being served. The first document of an owner
-with nothing waiting is therefore read next, ahead of ten thousand documents of another owner. The positions
-start again at 1 when the queue is empty.
+Each waiting document has a queue position, and the document with the lowest position is read first. An
+owner's next document gets the position after their last one, but never one below the position that is being
+served. If nothing of an owner is waiting, their first document is therefore read next, even if another owner
+has ten thousand waiting documents. Positions start again at 1 when the queue is empty.
 
-Positions count documents, so a person with slow documents would take most of the time. Each worker therefore
-measures how long it has read for each owner (`Shares`), and puts a document back behind the next document of
-an owner for whom it has read less.
+Positions count documents, so an owner of slow documents would still take up most of the time. Each worker
+therefore measures how long it has read for each owner (`Shares`), and moves a document behind the next
+document of an owner for whom it has read less.
 
-Slow documents could still occupy every worker. Therefore, if a person waits and none of their documents is
-being read, the document that was started last yields: it is put back and started again later. The one that
-was started first never yields, so each is read in the end.
+Slow documents could still occupy every worker. Therefore, if an owner waits and none of their documents is
+being read, the document that was started last yields: it is moved back and started again later. The one that
+was started first never yields, so that every document is read eventually.
 """
 
 import logging
@@ -35,10 +35,11 @@ logger = logging.getLogger(__name__)
 
 TASK = "ingestion.read"
 QUEUE = "ingestion"
-MAX_COUNTED = 100  # waiting documents ahead of one, after which counting stops
+MAX_COUNTED = 100  # counting of waiting documents ahead stops here
 YIELD_SECONDS = 5.0  # how long all workers must be busy, and another owner wait, before a document yields
-YIELDED_POSITIONS = 10  # positions that it moves back; with fewer it would soon yield again
-MAX_INSPECTED = 100  # waiting jobs inspected to find one of an owner without a running job
+# Positions by which a yielding document moves back; with fewer, it would soon yield again.
+YIELDED_POSITIONS = 10
+MAX_INSPECTED = 100  # waiting jobs that are inspected to find one of an owner without a running job
 
 # Read from the jobs, because row-level security hides other owners' documents from the caller.
 CURRENT_POSITION = """
@@ -49,8 +50,8 @@ CURRENT_POSITION = """
         0
     )
 """
-# Whether this job must end early: its document was deleted; or all running jobs have taken a while, this one
-# was started last, and an owner without a running job has waited as long.
+# Whether this job must end early. This is so if its document was deleted. It is also so if all jobs have been
+# running for a while, this one was started last, and an owner without a running job has waited for as long.
 MUST_YIELD = """
     WITH active AS (
         SELECT job.id, coalesce(document.owner_id, 0) AS owner_id, EXISTS (
@@ -80,7 +81,7 @@ MUST_YIELD = """
         WHERE job.id = %(job)s
     ) AS yields
 """
-# The first waiting document of each owner, with its place in the order.
+# The first waiting document of each owner, in the order of the queue.
 FIRST_OF_OTHERS = """
     WITH waiting AS (
         SELECT id, priority, (args ->> 'document_id')::bigint AS document_id
@@ -92,7 +93,7 @@ FIRST_OF_OTHERS = """
     FROM waiting JOIN ingestion_document AS document ON document.id = waiting.document_id
     GROUP BY 1
 """
-MIN_DEBT_SECONDS = 2.0  # lead in reading time over another owner from which a document is put back
+MIN_DEBT_SECONDS = 2.0  # a document is moved back if its owner leads another one by this much reading time
 MAX_OWNERS = 1_000  # owners whose times are remembered
 MAX_LOST = 1_000
 LOST = """
@@ -117,7 +118,7 @@ COUNT_BEFORE = """
 
 
 class Shares:
-    """How long this worker has read for each owner, compared with those who wait now.
+    """How long this worker has read for each owner who has documents now.
 
     A new owner starts with the smallest time of the current owners, so that nobody is compensated for times
     without documents.
@@ -135,10 +136,10 @@ class Shares:
         return max(self._least, self._seconds.get(owner_id, 0.0))
 
     def position_behind(self, owner_id: int, positions: Mapping[int, int]) -> int | None:
-        """The position at which a document of this owner has to wait.
+        """The position to which a document of this owner must move; None if it is the owner's turn.
 
-        None if it is the owner's turn. The position is behind the first document of an owner for whom this
-        worker has read less. `positions` has the position of the first waiting document of each owner.
+        The position is behind the first document of an owner for whom this worker has read less. `positions`
+        has the position of each owner's first waiting document.
         """
         present = {owner_id, *positions}
         self._least = min(self.of(each) for each in present)
@@ -150,7 +151,7 @@ class Shares:
 
 
 def next_position(document: Document) -> int:
-    """Return the position of a document about to wait; call it in the transaction that saves it."""
+    """Return the position for a new waiting document. Call this in the transaction that saves it."""
     with connection.cursor() as cursor:
         cursor.execute(CURRENT_POSITION)
         served: int = cursor.fetchone()[0]
@@ -166,19 +167,19 @@ def next_position(document: Document) -> int:
 
 
 def position_after_yielding(document: Document) -> int:
-    """Return the position of a document that is put back while it is read."""
+    """Return the position for a document that yields while it is being read."""
     return next_position(document) + YIELDED_POSITIONS
 
 
 def put_behind(document_id: int, position: int) -> int:
     """Move a document that yields to a later position; returns the priority of its job.
 
-    Jobs for files of the document that were sent later are moved, too: otherwise the older file would be read
-    after a newer one, and replace it.
+    Jobs for later files of the same document are moved too: otherwise the older file would be read after a
+    newer one, and replace it.
     """
     priority = job_priority(position)
     with transaction.atomic():
-        # The document first: its row lock makes a request that queues another file wait, and come later.
+        # Lock the document's row first, so that a request that queues another file waits and comes later.
         Document.objects.filter(pk=document_id).update(queue_position=Greatest("queue_position", position))
         ProcrastinateJob.objects.filter(
             lock=lock_name(document_id), status="todo", priority__gt=priority
@@ -197,40 +198,38 @@ def first_positions() -> dict[int, int]:
 
 
 def job_priority(position: int) -> int:
-    """Return the job's priority; the highest is served first.
-
-    Documents come after all other jobs.
-    """
+    """Return the priority of a job; the highest comes first. Documents come after all other jobs."""
     return -position
 
 
 def count_waiting_before(positions: Collection[int]) -> dict[int, int]:
-    """Count the documents that are read before each of these positions, up to MAX_COUNTED."""
+    """Count the documents that will be read before each of these positions, up to MAX_COUNTED."""
     with connection.cursor() as cursor:
         cursor.execute(COUNT_BEFORE, [MAX_COUNTED, list(positions)])
         return dict(cursor.fetchall())
 
 
 def lock_name(document_id: int) -> str:
-    """The queue's lock for jobs of a document, which run one at a time."""
+    """The name of the lock for a document's jobs, which run one at a time."""
     return f"document-{document_id}"
 
 
 def enqueue(document: Document, replacement: dict[str, str | int] | None = None) -> None:
-    """Queue the reading of a document at its position; call it in the transaction that saves it."""
+    """Queue a job that reads a document. Call this in the transaction that saves the document."""
     task = app.configure_task(
         TASK, queue=QUEUE, lock=lock_name(document.pk), priority=job_priority(document.queue_position)
     )
-    # Through Django's connection, not the app's own one in workers: the job must be committed together with
-    # its document. A worker that took it earlier would find no document and end the job.
+    # Use Django's connection instead of procrastinate's: the job must be committed together with its
+    # document. A worker that took the job earlier would find no document and end the job.
     deferrer = JobDeferrer(JobManager(DjangoConnector()), task.job)
     deferrer.defer(**job_arguments(document, replacement))
 
 
 def requeue(document: Document, replacement: dict[str, str | int] | None) -> None:
-    """Make the document wait and queue its reading again; call it within a transaction."""
+    """Set the document to waiting and queue its reading again. Call this in a transaction."""
     document.queue_position = next_position(document)
-    document.status, document.reason = Document.Status.WAITING, ""  # the caller may show this object
+    # Update the object too, because the caller may show it.
+    document.status, document.reason = Document.Status.WAITING, ""
     Document.objects.filter(pk=document.pk).update(
         status=document.status,
         reason=document.reason,
@@ -243,7 +242,7 @@ def requeue(document: Document, replacement: dict[str, str | int] | None) -> Non
 
 
 def queue_lost() -> int:
-    """Queue documents again that wait without a job; return their number."""
+    """Queue waiting documents without a job again; returns their number."""
     with connection.cursor() as cursor:
         cursor.execute(LOST, [Document.Status.WAITING, MAX_LOST])
         lost = [number for (number,) in cursor.fetchall()]
@@ -261,7 +260,7 @@ def job_arguments(document: Document, replacement: dict[str, str | int] | None) 
 
 
 def last_queued_file(document_id: int) -> dict[str, Any] | None:
-    """The last queued replacement of the document's file, as its job names it."""
+    """The newest queued replacement of the document's file, as its job describes it."""
     jobs = ProcrastinateJob.objects.filter(lock=lock_name(document_id), status__in=("todo", "doing"))
     newest = jobs.exclude(args__replacement=None).order_by("-pk").first()
     return newest.args["replacement"] if newest else None

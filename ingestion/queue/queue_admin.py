@@ -1,7 +1,4 @@
-"""The queue in the admin: jobs of the workers.
-
-It uses the words of the site instead of the library's.
-"""
+"""The queue in the admin: jobs of the workers, in the site's terms instead of the library's."""
 
 import json
 from datetime import datetime
@@ -23,7 +20,7 @@ from ingestion.bulk import changes
 
 from . import fair_queue
 
-MAX_ARGUMENTS = 2_000  # characters shown
+MAX_ARGUMENTS = 2_000  # characters of a job's arguments that are shown
 JOB_STATES = {
     "todo": gettext_lazy("waiting"),
     "doing": gettext_lazy("running"),
@@ -92,9 +89,9 @@ class WorkFilter(admin.SimpleListFilter):
 
 
 def work_of(task: str) -> str:
-    """What a task does.
+    """The name of a task's work.
 
-    It is also “Read document” for jobs that a former version queued as ingestion.read_document.
+    Jobs that a former version queued as ingestion.read_document are “Read document” too.
     """
     return str(WORK.get(task, task.rpartition(".")[2].replace("_", " ").capitalize()))
 
@@ -136,7 +133,7 @@ class JobAdmin(OwnFilters, ProcrastinateJobAdmin):
 
     @admin.display(description=gettext_lazy("what happened to it"))
     def events(self, job: ProcrastinateJob) -> str:
-        """Newest first."""
+        """The job's events, newest first."""
         rows = [
             (_moment(event.at), EVENTS.get(event.type, event.type))
             for event in job.procrastinateevent_set.all()

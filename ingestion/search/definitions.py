@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from .rough_stems import held_stems, stems
 from .sentence_splitting import spans_of
 
-MAX_DEFINED = 200  # characters of a question that asks for a definition
-SUBJECT_WORDS = 2  # words that may precede the verb of a definition, in addition to those of the question
+MAX_DEFINED = 200  # longest question that can ask for a definition, in characters
+SUBJECT_WORDS = 2  # words that may precede the verb of a definition, in addition to those of the subject
 _DEFINITION = re.compile(
     r"(?:what (?:is|are|does)|what's|was (?:ist|sind|bedeutet)) (?:(?:an?|the|ein|eine|der|die|das) )?"
     r"(?P<thing>[^?]{2,60}?)(?: (?:used for|for|mean|stand for|good for))?\Z",
@@ -28,7 +28,7 @@ _BEFORE_CLAUSE = re.compile(r"(?:when|if|while|once|wenn|falls|sobald|während)\
 
 
 def defined_thing(question: str) -> frozenset[str]:
-    """The words for the thing to define; none for other questions."""
+    """The words for the thing that the question asks to define; empty for other questions."""
     match = _DEFINITION.match(" ".join(question[:MAX_DEFINED].split()).rstrip("? "))
     return stems(match["thing"]) if match else frozenset()
 
@@ -41,7 +41,7 @@ def asks_definition(question: str) -> bool:
 def gives_definition(question: str, texts: Sequence[str]) -> bool:
     """Whether `texts` answer “What is a …?” or “What is NAME?”; true for other questions.
 
-    The first text is the content, the others are its headings.
+    The first text is the content; the others are its headings.
     """
     match = _WHAT_IS.match(" ".join(question[:MAX_DEFINED].split()))
     if match is None:
@@ -69,7 +69,7 @@ def defines(question: str, heading: str, content: str) -> bool:
 def states(thing: frozenset[str], text: str, headings: frozenset[str] = frozenset()) -> bool:
     """Whether `text` begins with the thing and says what it is, or introduces it as a name.
 
-    In “This directory contains …”, the subject is the thing that the headings name.
+    In “This directory contains …”, the subject is what the headings name.
     """
     if not thing:
         return False

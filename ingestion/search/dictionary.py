@@ -1,6 +1,6 @@
-"""Translations from a large German and English dictionary, if the machine has one.
+"""Translations from a large German–English dictionary, if one is configured.
 
-The dictionary (CHATSITE_DICTIONARY) is a text file in the layout of Ding, such as the one of Debian's package
+The dictionary (CHATSITE_DICTIONARY) is a text file in the format of Ding, such as that of Debian's package
 trans-de-en. Each line is an entry: German before “ :: ”, English after it. Both sides have the same number of
 forms, separated by “ | ”, and a form has one or more phrases of the same meaning, separated by “;”:
 
@@ -31,15 +31,15 @@ from .tokens import plain_words
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 1  # version of the compiled file; another number means that the dictionary is compiled again
+FORMAT = 1  # version of the compiled format; a file with another version is compiled again
 NAME = "dictionary.sqlite"
 MAX_PHRASE = 3  # words in a translation
 MAX_KEPT = 6  # translations of a word
 MAX_LINE = 20_000  # characters
 SUBJECT_WORTH = 0.5  # weight of a meaning that belongs to a subject, such as [mus.]
-FORM_WORTH = 0.5  # weight of plurals, participles and examples, which follow the first form
+FORM_WORTH = 0.5  # weight of further forms in an entry: plurals, participles and examples
 
-# Gender, subject, region, explanation, abbreviation.
+# Remarks: gender, subject, region, explanation, abbreviation.
 _REMARK = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|\([^()]*\)|/[^/]*/|<[^<>]*>")
 _SUBJECT = re.compile(r"\[[a-zü]+\.\]")
 _UNUSUAL = re.compile(r"\[(?:slang|vulg\.|obs\.|archaic|humor\.|pej\.|obsolet|veraltet)\]")
@@ -47,7 +47,7 @@ _PLACEHOLDER = re.compile(r"(?i)\b(?:jdn|jdm|jds|jd|etw|sth|sb's|sb|sich|oneself
 
 
 class Dictionary:
-    """A compiled dictionary. Raises sqlite3.Error if the file is not an SQLite file."""
+    """A compiled dictionary. Raises sqlite3.Error if the file is not an SQLite database."""
 
     def __init__(self, path: Path) -> None:
         self._database = sqlite3.connect(
@@ -57,11 +57,11 @@ class Dictionary:
         self._find("")
 
     def english_of(self, word: str) -> tuple[str, ...]:
-        """The English phrases for a German word in any form, the most usual first."""
+        """The English phrases for a German word in any form, most usual first."""
         return self._find(f"de {word}") or self._find(f"de~ {german_stem(word)}")
 
     def german_of(self, word: str) -> tuple[str, ...]:
-        """The German phrases for an English word in any form, the most usual first."""
+        """The German phrases for an English word in any form, most usual first."""
         return self._find(f"en {word}") or self._find(f"en~ {english_stem(word)}")
 
     def _find(self, form: str) -> tuple[str, ...]:
@@ -91,8 +91,8 @@ def _opened(source: str, compiled: str) -> Dictionary | None:
 def prepare_dictionary() -> bool:
     """Compile this site's dictionary if it is new or was replaced.
 
-    Returns whether that was necessary. A file that cannot be read or has another layout is logged, and the
-    site goes on without a dictionary.
+    Returns whether that was necessary. If the file cannot be read or has another format, this is logged, and
+    the site works without a dictionary.
     """
     if not settings.DICTIONARY:
         return False
@@ -113,9 +113,9 @@ def prepare_dictionary() -> bool:
 
 
 def compile_dictionary(source: Path, target: Path) -> int:
-    """Write `source` to the SQLite file `target` and return how many words it has.
+    """Compile `source` into the SQLite file `target`; returns the number of words.
 
-    Raises OSError, ValueError (no line is an entry, or the text is not UTF-8), sqlite3.Error.
+    Raises OSError, sqlite3.Error, or ValueError if no line is an entry or the text is not UTF-8.
     """
     mark = _mark(source)
     unfinished = target.with_suffix(".new")
@@ -157,9 +157,9 @@ def compile_dictionary(source: Path, target: Path) -> int:
 
 
 def _pairs(lines: Iterable[str], used: Counter[str]) -> Iterator[tuple[str, str, float]]:
-    """Triples of a word's form, a phrase in the other language, and the pair's weight.
+    """Triples of a form of a word, a phrase in the other language, and the pair's weight.
 
-    Counts in `used` how often each word occurs in a phrase.
+    Counts in `used` how often each word occurs in phrases.
     """
     stem_of_german = functools.lru_cache(maxsize=50_000)(german_stem)
     stem_of_english = functools.lru_cache(maxsize=50_000)(english_stem)
@@ -194,7 +194,7 @@ def _phrases(form: str) -> list[str]:
 
 
 def _mark(source: Path) -> str:
-    """The mark by which a compiled file is recognised as up to date. Raises OSError."""
+    """A mark that shows whether a compiled file is up to date. Raises OSError."""
     status = source.stat()
     return f"{FORMAT} {source} {status.st_size} {status.st_mtime_ns}"
 

@@ -1,7 +1,4 @@
-"""Irregular forms of English and German verbs and nouns.
-
-No rule about endings leads from them to their base.
-"""
+"""Irregular forms of English and German verbs and nouns, for which no rule about endings works."""
 
 _FORMS = """
 be: been; bear: bore born borne; begin: began begun; break: broke broken; bring: brought; build: built

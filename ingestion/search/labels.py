@@ -1,8 +1,9 @@
 """Labels of documents in citations.
 
 A label is the name, the path, or the name with a few digits of the id. A label has no brackets, colon or
-control character, so that a citation "[label#anchor]" can be found in an answer. A name with such characters
-always gets digits, and only this module inserts `~` and `/`, so that the three kinds of label never collide.
+control character, so that a citation "[label#anchor]" can be found in an answer. A name that contains such
+characters always gets digits, and only this module inserts `~` and `/`, so that the three kinds of labels
+never collide.
 """
 
 import functools
@@ -21,7 +22,7 @@ _NUMBERED = re.compile(r"~([0-9a-f]{8}|[0-9a-f]{32})(?:\.[^.~/]*)?\Z")
 
 @dataclass(frozen=True, slots=True)
 class Uniqueness:
-    """Which parts of a document's identity are unique among those that one reader may read."""
+    """Which identifiers of a document are unique among the documents that one reader may read."""
 
     name: bool
     path: bool
@@ -34,7 +35,7 @@ def source_name(name: str, folder: str, public_id: UUID, unique: Uniqueness) -> 
         if unique.name:
             return name
         parts = folder.split("/")
-        # In a URL, a first folder that looks like an id would be taken for an id.
+        # A first folder that looks like an id would be treated as an id in a URL.
         if unique.path and folder and all(map(_is_plain, parts)) and not _UUID.fullmatch(parts[0]):
             return f"{folder}/{name}"
     cleaned = cleaned_label(name) or "document"
@@ -43,7 +44,7 @@ def source_name(name: str, folder: str, public_id: UUID, unique: Uniqueness) -> 
     return f"{stem}~{digits}.{ending}" if dot and stem and ending else f"{cleaned}~{digits}"
 
 
-@functools.lru_cache(maxsize=2_000)  # answers use the same names and anchors again and again
+@functools.lru_cache(maxsize=2_000)  # cached, because answers use the same names and anchors repeatedly
 def cleaned_label(text: str) -> str:
     """`text` on one line, without characters that would break a citation."""
     visible = "".join(" " if unicodedata.category(letter)[0] in "CZ" else letter for letter in text)
@@ -65,7 +66,7 @@ def content_address(public_id: UUID, name: str) -> str:
 
 
 def identifier_range(label: str) -> tuple[UUID, UUID] | None:
-    """The lowest and highest document id with the digits of `label`; None without digits."""
+    """The lowest and highest document id that begin with the digits of `label`; None without digits."""
     found = _NUMBERED.search(label)
     if found is None:
         return None
@@ -79,5 +80,5 @@ def _is_plain(name: str) -> bool:
 
 
 def storable(text: str) -> str:
-    """`text` as PostgreSQL can store it: without NUL and lone surrogates."""
+    """`text` without NUL characters and lone surrogates, which PostgreSQL cannot store."""
     return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")

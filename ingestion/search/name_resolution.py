@@ -1,4 +1,4 @@
-"""The document that a name in a citation means to a reader, or the documents to choose from."""
+"""Finds the document that a name in a citation means to a reader, or the possible ones."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,12 +11,12 @@ from ingestion.models import Document
 
 from .labels import identifier_range, storable
 
-MAX_CHOICES = 20  # documents with the same name offered to choose from
+MAX_CHOICES = 20  # documents with the same name from which a reader can choose
 
 
 @dataclass(frozen=True, slots=True)
 class NameResolution:
-    """The documents that a name stands for, for one reader: one, or several to choose from."""
+    """What a name means to one reader: one document, or several to choose from."""
 
     document: Document | None = None
     choices: tuple[Document, ...] = ()
@@ -31,7 +31,7 @@ def resolve_name(principal: Principal, *spellings: str) -> NameResolution:
     """Resolve a name, a path or a name with digits for this reader, in one or several spellings.
 
     A document that was cited to this reader under the name takes precedence over others with the same name.
-    If it was deleted, no other document is meant, but the others are offered to choose from.
+    If that document was deleted, the name means no document, but the reader can choose from the others.
     """
     names = set(spellings)
     if any(storable(name) != name for name in names):
@@ -52,7 +52,7 @@ def resolve_name(principal: Principal, *spellings: str) -> NameResolution:
             found = rows("resolve_name", parameters | {"name": last, "folder": folder if slash else None})
         candidates |= {row["id"] for row in found}
     choices = tuple(readable.filter(Q(pk__in=candidates) | Q(public_id__in=cited)).order_by("-pk"))
-    # If a document was cited under the name, the only one that remains may be a different one.
+    # If a document was cited under the name and is gone, the only remaining one may be a different document.
     if len(choices) == 1 and not cited:
         return NameResolution(choices[0])
     return NameResolution(choices=choices[:MAX_CHOICES])

@@ -1,6 +1,6 @@
-"""Words in documents for everyday words in questions: the list in office_words.txt.
+"""The words that documents use for everyday words in questions, from office_words.txt.
 
-For instance “annual leave” for “days off”. The list has office vocabulary in English and German; a site's
+For instance, “annual leave” for “days off”. The list has English and German office vocabulary; a site's
 glossary (ingestion.glossary) can replace entries.
 """
 
@@ -16,10 +16,7 @@ LIST = Path(__file__).with_suffix(".txt")
 
 @functools.cache
 def shipped() -> Mapping[str, tuple[str, ...]]:
-    """The words that documents use, by everyday word.
-
-    If the list has a word in several lines, those of all lines.
-    """
+    """The words that documents use, by everyday word, from all lines that contain it."""
     known: dict[str, tuple[str, ...]] = {}
     for everyday, words in lines():
         found = [plain_words(each) for each in words.split(",")]
@@ -32,16 +29,13 @@ def shipped() -> Mapping[str, tuple[str, ...]]:
 def documents_words(phrase: str) -> tuple[str, ...]:
     """The words and phrases that documents use for an everyday one.
 
-    The everyday word may have any form (“picked on”, “picking on”).
+    The everyday phrase may have any form (“picked on”, “picking on”).
     """
     return shipped().get(phrase) or _by_stems().get(_stemmed(phrase), ())
 
 
 def may_begin(word: str) -> bool:
-    """Whether an everyday phrase may begin with the word.
-
-    Few words of a question can begin one.
-    """
+    """Whether an everyday phrase may begin with the word, which is true for few words."""
     return word in _beginnings() or _stem(word) in _beginnings()
 
 
@@ -63,7 +57,8 @@ def _stemmed(phrase: str) -> str:
     return " ".join(map(_stem, phrase.split()))
 
 
-_stem = functools.lru_cache(maxsize=20_000)(stem)  # a word of a question is in several phrases
+# Cached, because a word of a question is part of several phrases.
+_stem = functools.lru_cache(maxsize=20_000)(stem)
 
 
 @functools.cache

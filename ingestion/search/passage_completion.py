@@ -17,16 +17,14 @@ from .retrieval import FoundPassage
 from .sentence_splitting import Span, spans_of
 from .table_rows import continues, has_time, table_around
 
-REACH = 20  # number of passages before and after that are searched for the rest of a table
-MAX_ALONE = (
-    600  # characters of a passage that is not joined with others (MAX_JOINED in indexing/splitting.py)
-)
-MAX_LENGTH = 4_000  # characters of a passage with the whole of its table
-MAX_TIMETABLE = 8_000  # the same if each row has a time of day, because the last departure may be in any row
-MAX_SECTION = 1_200  # characters of a passage with the whole of its section
-MAX_ITEMS = 800  # characters of the items that are added to a list at each of its ends
-RUNNING_TITLE = 80  # characters of text that may interrupt a table at the end of a page
-COMMON_COLUMNS = 2  # common columns that rows on two pages must have to be of one table
+REACH = 20  # how many passages before and after are searched for the rest of a table
+MAX_ALONE = 600  # longest passage as split (MAX_JOINED in indexing/splitting.py)
+MAX_LENGTH = 4_000  # longest passage after adding its whole table
+MAX_TIMETABLE = 8_000  # the same for a timetable, because the last departure may be in any row
+MAX_SECTION = 1_200  # longest passage after adding its whole section
+MAX_ITEMS = 800  # most characters of list items that are added at each end
+RUNNING_TITLE = 80  # longest text that may interrupt a table at the end of a page
+COMMON_COLUMNS = 2  # columns that rows on two pages must have in common to belong to one table
 UNKNOWN = -1  # number of rows if a table continues beyond REACH
 _COMPLETE = re.compile(r"[.!?:…]['\"”’»)\]]*\s*\Z")
 
@@ -44,8 +42,8 @@ class _Neighbour:
 def complete_passages(principal: Principal, passages: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
     """The passages, each joined with the rest of a short section, table, list or sentence.
 
-    The result for a table has its other rows. A passage of a longer section or table is not joined, but for a
-    longer table the number of its rows is given.
+    A passage of a longer section or table is not joined, but the result gives the number of rows of a longer
+    table.
     """
     completed = [passage.passage_id for passage in passages if _may_be_part(passage)]
     if not completed:
@@ -61,10 +59,7 @@ def complete_passages(principal: Principal, passages: Sequence[FoundPassage]) ->
 
 
 def without_repeated(passages: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
-    """The passages, without those whose text is part of a better one's.
-
-    It may, for instance, be part of the better one's table.
-    """
+    """The passages, without those whose text is part of a better one's, for instance of its table."""
     kept: list[FoundPassage] = []
     for passage in passages:
         places = (each.content for each in kept if each.document_id == passage.document_id)
@@ -74,7 +69,7 @@ def without_repeated(passages: Sequence[FoundPassage]) -> tuple[FoundPassage, ..
 
 
 def cut_tables(passages: Sequence[FoundPassage]) -> dict[int, int]:
-    """{passage id: number of rows of the whole table}, for passages with only a part of a table."""
+    """{passage id: number of rows of the whole table} for passages that have only a part of a table."""
     return {passage.passage_id: passage.table_rows for passage in passages if passage.table_rows}
 
 
@@ -112,10 +107,7 @@ def _whole(passage: FoundPassage, around: Mapping[int, _Neighbour]) -> FoundPass
 
 
 def _section(around: Mapping[int, _Neighbour]) -> dict[int, str]:
-    """The contents of the passage's section by their distance from it.
-
-    Empty if the section is too long.
-    """
+    """The texts of the passage's section, by distance from it; empty if the section is too long."""
     anchor = around[0].anchor
     contents = {place: each.content for place, each in around.items() if each.anchor == anchor}
     is_whole = -REACH not in contents and REACH not in contents
@@ -152,12 +144,12 @@ def _goes_on(first: _Neighbour, second: _Neighbour) -> bool:
 
 
 def _is_in_list(span: Span) -> bool:
-    """Whether an item may follow: it is one, or introduces some."""
+    """Whether a list item may follow this block: it is an item, or introduces some."""
     return span.is_item or span.text.endswith(":")
 
 
 def _items_at_start(passage: _Neighbour) -> str:
-    """The items with which a passage begins; empty if there are none, or if they are too long."""
+    """The items at the beginning of a passage; empty if there are none, or if they are too long."""
     items = list(takewhile(lambda span: span.is_item, passage.spans))
     if not items or items[-1].end > MAX_ITEMS:
         return ""
@@ -165,7 +157,7 @@ def _items_at_start(passage: _Neighbour) -> str:
 
 
 def _items_at_end(passage: _Neighbour) -> str:
-    """The items with which a passage ends, and their lead-in; empty if none, or too long."""
+    """The items at the end of a passage and their lead-in; empty if none, or too long."""
     spans = passage.spans
     items = list(takewhile(lambda span: span.is_item, reversed(spans)))
     others = spans[: len(spans) - len(items)]
@@ -178,10 +170,7 @@ def _items_at_end(passage: _Neighbour) -> str:
 
 
 def _joined(contents: Mapping[int, str]) -> str:
-    """The contents in order, joined.
-
-    A blank line follows a complete sentence, otherwise a line break.
-    """
+    """Join contents in order: by a blank line after a complete sentence, otherwise by a line break."""
     whole = ""
     for place in sorted(contents):
         border = "\n\n" if _COMPLETE.search(whole) else "\n"
@@ -209,14 +198,14 @@ def _following_table(around: Mapping[int, _Neighbour], direction: int) -> tuple[
         if not continues(first.text, second.text, least=1 if here.anchor == near.anchor else COMMON_COLUMNS):
             return contents, True
         if not (is_clear and is_near_clear):
-            # A page number or a running title is between the rows.
+            # Allow a page number or a running title between the rows.
             return contents, here.anchor == near.anchor
         contents.append(near.content)
     return contents, False
 
 
 def _edge(passage: _Neighbour, direction: int) -> tuple[Span | None, bool]:
-    """The row at an edge of the passage, and whether nothing is between it and the edge."""
+    """The row nearest to an edge of the passage, and whether it is directly at the edge."""
     spans = passage.spans[::-direction]
     if spans and spans[0].is_row:
         return spans[0], True

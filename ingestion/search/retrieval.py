@@ -1,7 +1,7 @@
-"""Search: the passages most relevant to a question among those that the caller may read.
+"""Search: the most relevant passages for a question among those that the caller may read.
 
-Every statement applies the rights by one function (ingestion_readable_entries), and nothing is filtered
-afterwards. The plan that finds the candidates affects only speed.
+All statements apply the rights with the same SQL function (ingestion_readable_entries); nothing is filtered
+afterwards. The plan for finding candidates affects only speed.
 """
 
 import logging
@@ -74,14 +74,14 @@ logger = logging.getLogger(__name__)
 
 Loaded = dict[int, Mapping[str, Any]]  # rows of sql/load_passages.sql by passage id
 
-MAX_WORDS = 64  # distinct words of a question; each costs an index lookup
-MAX_EMBEDDED_CHARACTERS = 4_000  # characters of a question
-MAX_PASSAGES = 50  # in one search result
-UNITS_OF_A_WORD = 2  # characters per word in scripts without spaces
+MAX_WORDS = 64  # distinct words of a question; each one costs an index look-up
+MAX_EMBEDDED_CHARACTERS = 4_000  # characters of a question that are embedded
+MAX_PASSAGES = 50  # passages of one search result
+UNITS_OF_A_WORD = 2  # characters that count as a word in scripts without spaces
 CONTEXT_WEIGHT = 0.3  # weight of the words, and of the vector, of earlier questions
-DEFINING = 2  # passages with a definition that move to the top
-BEST_PLACE = 3  # passages of the best page or section that do not move behind other places
-NEARLY = 0.75  # score of such a passage, as a share of the best passage's score
+DEFINING = 2  # passages with a definition that are moved to the top
+BEST_PLACE = 3  # passages of the best page or section that are not moved behind other places
+NEARLY = 0.75  # minimum score of such a passage, as a share of the best passage's score
 COMPARED = 30  # passages whose texts are compared with the question word by word
 
 # The vectors of an English model, such as the built-in one, are ignored for other languages.
@@ -96,10 +96,7 @@ NO_TRUST = VectorTrust(weight=0, languages=frozenset(), words=PAIRS)
 
 @dataclass(frozen=True, slots=True)
 class FoundPassage:
-    """A passage with everything that a citation needs.
-
-    `label` is `sourcefile` and, if any, the #anchor.
-    """
+    """A passage with everything that a citation needs. `label` is `sourcefile` with the #anchor, if any."""
 
     passage_id: int
     document_id: int
@@ -120,7 +117,7 @@ class FoundPassage:
     found_by: FoundBy
     source_url: str = ""
     table_rows: int = (
-        0  # of a table of which the content has only a part (see ingestion.search.passage_completion)
+        0  # rows of the table, if the content has only a part (see ingestion.search.passage_completion)
     )
 
 
@@ -128,10 +125,10 @@ class FoundPassage:
 class SearchResult:
     """The results of a search, best first.
 
-    `candidates` is the number of readable passages that were compared. `mode` is the mode that was used; it
-    is "text" if the question could not be embedded. `fit` says how relevant the best passage seems: 0 is just
-    enough, 1 clearly relevant, and there is no upper limit. `found_at` is the time.monotonic() of the last
-    access check.
+    `candidates` is the number of readable passages that were compared. `mode` is the mode that was used:
+    "text" if the question could not be embedded. `fit` says how relevant the best passage seems: 0 is just
+    relevant enough, 1 clearly relevant; there is no upper limit. `found_at` is the time.monotonic() of the
+    last access check.
     """
 
     passages: tuple[FoundPassage, ...]
@@ -140,7 +137,7 @@ class SearchResult:
     mode: Mode = "hybrid"
     fit: float = 0.0
     expanded: str = ""
-    synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by phrase of the question
+    synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)  # synonyms by phrase of the question
     found_at: float = field(default_factory=time.monotonic, compare=False)
 
     @property
@@ -163,7 +160,7 @@ class _Wanted:
     narrowed: Mapping[str, Any]  # parameters of sql/search.sql
 
     def parameters(self, house: Expansion) -> dict[str, Any]:
-        """All parameters but those of the vectors."""
+        """All parameters except those of the vectors."""
         words = NO_WORDS
         if self.mode != "vectors":
             words = _word_parameters(self.query, self.counted, house, self.context)
@@ -190,8 +187,9 @@ def search(
     None if nothing is relevant. `context` has earlier questions that may contain the subject; their words
     count less. `minimum_score` applies to the final score (0..1), in hybrid mode after reranking. `to_person`
     restricts the search to documents that the caller owns or that name them as a reader, `to_groups` to those
-    shared with one of their groups; with both, either is enough. `scope` is one of ingestion.search.scopes;
-    `without` has the ids of documents to leave out. All narrow what the caller may read and never widen it.
+    shared with one of their groups; with both, one of these is enough. `scope` is a scope of
+    ingestion.search.scopes; `without` has the ids of documents to leave out. All of these restrict what the
+    caller may read, and never extend it.
     """
     query, context = storable(query), storable(context)
     top = min(top, MAX_PASSAGES)
@@ -212,7 +210,8 @@ def search(
     }
     wanted = _Wanted(principal, query, counted, context, mode, top, minimum_score, narrowed)
     found, is_translated = _search_once(wanted)
-    # Words translated one by one find passages that mention something; a whole question finds an answer.
+    # Single translated words find passages that mention something; a whole translated question finds an
+    # answer.
     if is_translated and (not found.passages or found.passages[0].language == "english"):
         again = _search_in_english(wanted, found)
         found = replace(again, query=query) if again.passages else found
@@ -220,7 +219,7 @@ def search(
 
 
 def _search_once(wanted: _Wanted) -> tuple[SearchResult, bool]:
-    """The result, and whether words of the question were translated one by one."""
+    """The result, and whether words of the question were translated individually."""
     query, mode = wanted.query, wanted.mode
     by_words = mode != "vectors"
     lookup = Lookup(wanted.principal, query)
@@ -261,7 +260,7 @@ def _search_once(wanted: _Wanted) -> tuple[SearchResult, bool]:
 
 
 def _search_in_english(wanted: _Wanted, found: SearchResult) -> SearchResult:
-    """Search for the question's English translation, in the words of the passages found so far.
+    """Search with an English translation of the question, in words of the passages found so far.
 
     The result is empty if the question cannot be translated.
     """
@@ -277,22 +276,22 @@ def _search_in_english(wanted: _Wanted, found: SearchResult) -> SearchResult:
 
 
 def count_readable(principal: Principal) -> int:
-    """How many documents with passages the caller may read."""
+    """The number of documents with passages that the caller may read."""
     wanted = {"user_id": principal.user_id, "today": timezone.localdate()}
     return int(rows("count_readable", wanted)[0]["count"])
 
 
 def readable_state(principal: Principal) -> str:
-    """A text that changes with the documents that the caller may read.
+    """A text that changes whenever a document that the caller may read changes.
 
-    It is equal for callers who may read the same.
+    It is the same for callers who may read the same documents.
     """
     wanted = {"user_id": principal.user_id, "today": timezone.localdate()}
     return str(rows("readable_state", wanted)[0]["state"])
 
 
 def count_passages(principal: Principal) -> int:
-    """How many passages the caller may read."""
+    """The number of passages that the caller may read."""
     found = Document.objects.visible_to(principal).searchable().aggregate(passages=Sum("passage_count"))
     return int(found["passages"] or 0)
 
@@ -315,13 +314,13 @@ def load(principal: Principal, passage_ids: Sequence[int]) -> list[FoundPassage]
 
 
 def _load(principal: Principal, passage_ids: Sequence[int]) -> Rows:
-    """Rows of sql/load_passages.sql."""
+    """Load rows with sql/load_passages.sql."""
     wanted = {"user_id": principal.user_id, "passage_ids": list(passage_ids)}
     return rows_of_each([prepared("load_passages")], wanted)[0]
 
 
 def trust_of(space: EmbeddingSpace, query: str) -> VectorTrust:
-    """How much the vectors of a space count for this question."""
+    """How much the vectors of a space count for a question."""
     if not is_english_only(space.name, space.dimensions):
         return FOLDER_TRUST if is_from_folder(space.name) else SERVER_TRUST
     if has_unspaced_script(query):
@@ -352,10 +351,7 @@ def _word_parameters(
 
 
 def _vector_parameters(space: EmbeddingSpace, query: str, context: str, mode: Mode) -> dict[str, Any]:
-    """Parameters for the vectors.
-
-    If the embedding model fails, those of a search without vectors.
-    """
+    """Parameters for the vectors; if the embedding model fails, those for a search without vectors."""
     without = {"with_vectors": False, "vector": None, "space_id": None}
     if mode == "text":
         return without
@@ -378,10 +374,9 @@ def _reranked(
     trust: VectorTrust,
     readable: float,
 ) -> tuple[Ranking, Loaded]:
-    """The ranking after comparing the texts of the best passages with the question.
+    """The ranking after comparing the texts of the best passages with the question; and the texts.
 
-    Also returns these texts. The texts include titles and headings. The ranking is empty if they are not
-    relevant enough.
+    The texts include titles and headings. The ranking is empty if they are not relevant enough.
     """
     ranked = ranking.passages
     language = ranked[0].candidate.language
@@ -394,7 +389,8 @@ def _reranked(
     gone: dict[str, str] = {"title": "", "heading": "", "content": ""}
     texts = [loaded.get(passage_id, gone) for passage_id in compared]
     joined = [f"{text['title']} {text['heading']} {text['content']}" for text in texts]
-    small = common_words(language) if language in LANGUAGES else ()  # for others PostgreSQL drops stop words
+    # In other languages, PostgreSQL drops stop words.
+    small = common_words(language) if language in LANGUAGES else ()
     words = [row["word"] for row in kept if row["word"] not in small] or asked
     length = len(words) / (UNITS_OF_A_WORD if has_unspaced_script(query) else 1)
     scores = rerank_scores(words, joined, house.everyday)
@@ -418,8 +414,8 @@ def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, to
     """The first `top` passages with different texts.
 
     Those that are not `loaded` are loaded here. A further passage of the same page or section comes after
-    those of other places. Passages in the same place as the best one are exceptions, if they have a heading
-    and are nearly as good.
+    passages of other places. Passages of the best passage's place are exceptions, if they have a heading and
+    are nearly as good.
     """
     found: list[FoundPassage] = []
     others: list[FoundPassage] = []  # passages from places that are already among the results
@@ -436,7 +432,7 @@ def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, to
             more = _load(principal, missing)
             known = {**loaded, **{row["passage_id"]: row for row in more}}
         for item in batch:
-            row = known.get(item.candidate.passage_id)  # missing if its document was replaced meanwhile
+            row = known.get(item.candidate.passage_id)  # None if its document was replaced meanwhile
             words = plain_words(row["content"]) if row else ""
             if row is None or words in seen:
                 continue
@@ -449,7 +445,7 @@ def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, to
                 vector_score=item.candidate.vector_score,
                 found_by=item.found_by,
             )
-            # A text without pages and headings has no places.
+            # A text without pages and headings is not divided into places.
             best = best or place
             is_of_best = place == best and bool(row["heading"])
             is_nearly_best = is_of_best and item.score >= NEARLY * ranked[0].score

@@ -1,4 +1,4 @@
-"""Approximate stems of words, by which a question and a text are compared."""
+"""Approximate stems of words, to compare a question with a text."""
 
 import re
 from functools import cache, lru_cache
@@ -7,8 +7,8 @@ from .irregular import BASES
 from .tokens import search_text
 
 MAX_STEM = 6
-LAST_LETTERS = 4  # letters from the end of a compound that its stem includes
-MIN_COMPOUND = 10  # letters, without endings
+LAST_LETTERS = 4  # the stem of a compound includes this many letters from its end
+MIN_COMPOUND = 10  # letters of a compound, without its ending
 MAX_ENDINGS = 3
 STOP_WORDS = frozenset(
     """
@@ -33,13 +33,13 @@ _ENDINGS = re.compile(
 
 
 def stems(text: str) -> frozenset[str]:
-    """Approximate stems for any language: enough to compare words."""
+    """Approximate stems of words in any language, good enough to compare words."""
     words = (word for word in search_text(text, stored=False).split() if word not in STOP_WORDS)
     return frozenset(map(stem, words))
 
 
 def held_stems(text: str) -> frozenset[str]:
-    """The stems of all words of a text, and of the first parts of its compounds."""
+    """The stems of all words of a text and of the first parts of its compounds."""
     words = (word for word in search_text(text, stored=False).split() if word not in STOP_WORDS)
     return frozenset(each for word in words for each in forms(word))
 
@@ -56,10 +56,10 @@ def weak_stems() -> frozenset[str]:
 
 
 def stem(word: str) -> str:
-    """An approximate stem: enough to compare words.
+    """An approximate stem, good enough to compare words.
 
-    The stem of a long word, such as a German compound, includes its last letters before the endings, because
-    many different compounds begin alike (Arbeitszeit, Arbeitsspeicher).
+    The stem of a long word, such as a German compound, includes the last letters before the ending, because
+    many different compounds begin in the same way (Arbeitszeit, Arbeitsspeicher).
     """
     word = BASES.get(word, word)
     if len(word) >= MIN_COMPOUND and word.isalpha():
@@ -77,13 +77,13 @@ def stem(word: str) -> str:
             word = word[: -len(ending)]
             break
     if len(word) > 3 and word.endswith("y"):
-        word = f"{word[:-1]}i"  # salary, salaries
+        word = f"{word[:-1]}i"  # such as salary and salaries
     return word[:MAX_STEM]
 
 
 @lru_cache(maxsize=20_000)
 def forms(word: str) -> tuple[str, ...]:
-    """The stem of a word, and for a compound also that of its first part."""
+    """The stem of a word, and for a compound also the stem of its first part."""
     whole = stem(word)
     return (whole, whole.partition("~")[0]) if "~" in whole else (whole,)
 

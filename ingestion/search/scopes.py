@@ -1,9 +1,9 @@
-"""Scopes: the part of the readable documents that a question is searched in.
+"""Scopes: the part of the readable documents in which a question searches.
 
-A scope is one string in requests, rows and forms: "all", "own" (added by the caller), "folder:path/of/it"
-(with subfolders), "category:Name", or "document:<public id>", several separated by commas. It narrows what
-the caller may read and never widens it: a scope that the caller may not read finds nothing, just like one
-that does not exist.
+A scope is a string in requests, rows and forms: "all", "own" (documents added by the caller),
+"folder:path/of/it" (with subfolders), "category:Name", or "document:<public id>", several of them separated
+by commas. It restricts what the caller may read and never extends it: a scope that the caller may not read
+finds nothing, just like one that does not exist.
 """
 
 from collections.abc import Iterable
@@ -36,8 +36,8 @@ def documents_in(principal: Principal, scope: str) -> list[int] | None:
 def kept_apart(principal: Principal, besides: Iterable[str] = ()) -> list[int]:
     """The ids of files that the caller attached to questions and that nobody else can read.
 
-    A search of everything leaves them out: they would crowd out the documents of the organisation. `besides`
-    has scopes whose documents are searched nevertheless, such as those of earlier questions.
+    A search of everything leaves them out, because they would crowd out the documents of the organisation.
+    Documents in the scopes `besides`, such as those of earlier questions, are searched nevertheless.
     """
     wanted = {"user_id": principal.user_id, "private": private_digest(principal.user_id)}
     found = rows_of_each([prepared("kept_apart", constants=ATTACHED_FOLDERS)], wanted)[0]
@@ -59,30 +59,24 @@ def searched_parameters(principal: Principal) -> dict[str, Any]:
 
 
 def count_searched(principal: Principal) -> int:
-    """How many documents a search of everything searches.
-
-    Files that were attached elsewhere are left out.
-    """
+    """The number of documents in a search of everything, without files attached to other questions."""
     return int(rows("count_searched", searched_parameters(principal))[0]["count"])
 
 
 def count_attached(principal: Principal, scopes: Iterable[str]) -> int:
-    """How many more documents are searched if those of `scopes` are not kept apart."""
+    """How many more documents are searched if attached files in `scopes` are included."""
     searched = set(kept_apart(principal)).difference(kept_apart(principal, scopes))
     current = Q(valid_until=None) | Q(valid_until__gte=timezone.localdate())
     return Document.objects.filter(current, pk__in=searched, version__gt=0, passage_count__gt=0).count()
 
 
 def count_named(principal: Principal, scope: str) -> int:
-    """The number of readable documents in a scope.
-
-    Documents that could not be read from the start are left out.
-    """
+    """The number of readable documents in a scope, without those that never could be read."""
     return _with_parts(principal, scope).exclude(status=Document.Status.FAILED, version=0).count()
 
 
 def count_unread(principal: Principal, scope: str) -> int:
-    """How many documents of the caller that a scope names are still being read."""
+    """How many of the caller's documents in a scope are still being read."""
     if not scope.startswith(f"{DOCUMENT}:"):
         return 0
     found = _with_parts(principal, scope)
@@ -90,7 +84,7 @@ def count_unread(principal: Principal, scope: str) -> int:
 
 
 def named(principal: Principal, scope: str) -> list[Document]:
-    """The readable documents that a scope names, in its order; none for any other scope."""
+    """The readable documents that a scope names one by one, in order; empty for other scopes."""
     kind, _, value = scope.partition(":")
     if kind != DOCUMENT:
         return []
@@ -106,7 +100,7 @@ def is_closed(principal: Principal, scope: str) -> bool:
 
 
 def describe(principal: Principal, scope: str) -> str:
-    """The scope in words that follow "in", for this reader; empty for everything."""
+    """The scope as text for this reader, to follow "in"; empty for everything."""
     kind, _, value = scope.partition(":")
     if kind in ("", ALL):
         return ""
@@ -115,7 +109,7 @@ def describe(principal: Principal, scope: str) -> str:
     if scope == CLOSED:
         return gettext("documents that you cannot read")
     if kind in (FOLDER, CATEGORY):
-        # A person with more rights may have chosen the name.
+        # Hide the name: a person with more rights may have chosen the scope.
         found = _within(principal, scope).exists()
         if kind == FOLDER:
             open_, closed = (
@@ -129,7 +123,7 @@ def describe(principal: Principal, scope: str) -> str:
             )
         return open_ % {"name": as_shown(value)} if found else closed
     readable = _within(principal, scope)
-    # Some of the chosen documents may be deleted, or closed to this reader.
+    # Some of the chosen documents may be deleted or not readable for this reader.
     if "," in value and (number := readable.count()) > 1:
         return gettext("%(number)s chosen documents") % {"number": number}
     document = readable.first()
@@ -141,7 +135,7 @@ def describe(principal: Principal, scope: str) -> str:
 
 
 def _with_parts(principal: Principal, scope: str) -> DocumentQuerySet:
-    """The documents of a scope, with the parts of documents that the scope names."""
+    """The documents of a scope, including the parts of its documents."""
     found = _within(principal, scope)
     if scope.startswith(f"{DOCUMENT}:"):
         return found.with_parts().visible_to(principal)

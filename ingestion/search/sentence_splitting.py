@@ -1,7 +1,7 @@
-"""Splits text into quotable sentences with positions: prose, bullets, table rows, headings.
+"""Splits text into quotable pieces with positions: sentences, bullets, table rows, headings.
 
-Lines of a PDF break anywhere, so a line break alone does not end a sentence. A blank line, a bullet, a row or
-a heading does.
+Lines of a PDF break anywhere, so a line break alone does not end a sentence, but a blank line, a bullet, a
+row or a heading does.
 """
 
 import functools
@@ -9,9 +9,9 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-MAX_CACHED = 1_000  # passages, some kilobytes each; cached because questions find the same passages again
+MAX_CACHED = 1_000  # passages, some kilobytes each; cached because different questions find the same passages
 LONGEST = 500  # characters; longer sentences are cut at semicolons or line breaks
-_SHORT_LINE = 70  # characters in a line that may be a heading
+_SHORT_LINE = 70  # characters of a line that may be a heading
 _NUMBERED_LINE = 100  # the same for a line that begins with a section number
 
 _BLOCK_START = re.compile(r"\s*(?:[-*•–▪‣]\s|\(?\d{1,2}[.)]\s|\(?[a-z]\)\s|#{1,6}\s|\||>)")
@@ -21,7 +21,7 @@ _MARKER = re.compile(r"(?:\s|[-*•–▪‣](?=\s)|#{1,6}(?=\s)|\|(?=\s)|>(?=\s
 _ROW = re.compile(r"\s*[^;:\n]{1,80}: [^;\n]*(?:; [^;:\n]{1,80}: [^;\n]*)+\s*\Z")
 _CELL = re.compile(r"\s*([^;:\n]{1,80}): [^;:\n]+\s*\Z")
 _RULE = re.compile(r"[\s|:\-=_*+]*\Z")
-# Full stops of scripts with and without spaces; the first kind is not followed by a lower-case letter.
+# Ends of sentences in scripts with and without spaces; the first kind is not followed by a lower-case letter.
 _END = re.compile(
     r"(?<![.!?…])[.!?…]+[\"'”’»)\]]*(?=\s+[\"'“‘«„¿¡(\[]*(\w))|[。！？｡]+[」』”’）]*|[؟۔।]+[\"'”’»)\]]*"
 )
@@ -52,7 +52,7 @@ _ABBREVIATION = re.compile(
 class Span:
     """A sentence: `text` is the text at start:end, on one line.
 
-    `block` numbers the paragraphs, list items, rows and headings, to distinguish neighbours.
+    `block` is the number of its paragraph, list item, row or heading, to distinguish neighbours.
     """
 
     start: int
@@ -66,12 +66,12 @@ class Span:
 
 @functools.lru_cache(maxsize=MAX_CACHED)
 def spans_of(content: str) -> tuple[Span, ...]:
-    """Like `split_sentences`, with a cache, for passages, which are found repeatedly."""
+    """Like `split_sentences`, with a cache, because the same passages are found repeatedly."""
     return tuple(split_sentences(content))
 
 
 def split_sentences(content: str) -> list[Span]:
-    """The sentences and headings of `content` in order, without bullets, marks and empty ones."""
+    """The non-empty sentences and headings of `content` in order, without bullets and markup."""
     spans = []
     columns = _first_columns(content)
     for number, (start, end) in enumerate(_blocks(content, columns)):
@@ -97,7 +97,7 @@ def _first_columns(content: str) -> frozenset[str]:
 
 
 def _is_row(line: str, columns: Collection[str]) -> bool:
-    """Whether it is a row of several cells, or one of which only the first cell is filled: “Item: Files”."""
+    """Whether a line is a table row: of several cells, or with only the first one filled: “Item: Files”."""
     cell = _CELL.match(line)
     return bool(_ROW.match(line)) or (cell is not None and cell[1] in columns)
 
@@ -128,7 +128,8 @@ def _sentences(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
             continue
         dot = match.start()
         if _ABBREVIATION.search(content[max(first, dot - 12) : dot + 1]):
-            # A full stop after a number may end a sentence ("by 12."), or number an item ("12. Item").
+            # A full stop after a number may end a sentence ("by 12.") or belong to an item number ("12.
+            # Item").
             word = re.split(r"\W", content[max(0, dot - 12) : dot])[-1]
             line_start = content.rfind("\n", 0, dot) + 1
             is_answer = content[first:dot].strip() == "No" and not (match[1] or "").isdigit()
@@ -141,7 +142,7 @@ def _sentences(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _cut(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """A stretch without full stops, in quotable parts."""
+    """Cut a text without full stops into quotable parts."""
     first = start
     if end - start > LONGEST:
         for match in _CUT.finditer(content, start, end):
@@ -166,6 +167,6 @@ def _is_heading(block: str) -> bool:
 
 
 def _is_numbered_heading(line: str) -> bool:
-    """Whether it is a section heading with a number of at least two levels: “4.2 Sick pay”."""
+    """Whether a line is a section heading with a number of at least two levels: “4.2 Sick pay”."""
     text = line.strip()
     return len(text) <= _NUMBERED_LINE and bool(_NUMBERED.match(text)) and text[-1] not in ".,;:!?"

@@ -1,6 +1,6 @@
-"""Stems of the languages for which Snowball has an algorithm and PostgreSQL has none.
+"""Stems for languages for which Snowball has an algorithm and PostgreSQL has none.
 
-The words of documents and of questions are stemmed here. PostgreSQL then takes these stems unchanged.
+The words of documents and questions are stemmed here; PostgreSQL uses these stems unchanged.
 """
 
 import threading
@@ -21,7 +21,7 @@ _one_at_a_time = threading.Lock()  # stemmers are not thread-safe
 
 @lru_cache(maxsize=50_000)
 def stem(word: str, language: str) -> str:
-    """The stem of a word in lower case; empty if it is one of the language's common small words."""
+    """The stem of a word in lower case; empty for function words of the language."""
     if word in common_words(language):
         return ""
     if word.isascii() and word.isdigit():
@@ -43,7 +43,7 @@ def english_stem(word: str) -> str:
 
 
 def indexed_text(text: str, language: str) -> str:
-    """The words of a text as PostgreSQL indexes them: for LANGUAGES, these are stems."""
+    """The words of a text that PostgreSQL indexes; for LANGUAGES, these are stems."""
     words = search_text(text)
     if language not in LANGUAGES:
         return words
@@ -51,10 +51,10 @@ def indexed_text(text: str, language: str) -> str:
 
 
 def stems_by_language(words: Sequence[str]) -> dict[str, list[str]]:
-    """{language of LANGUAGES: the stems of these words and phrases, in the same order}"""
+    """{language of LANGUAGES: the stems of these words and phrases in the same order}"""
 
     def stemmed(word: str, language: str) -> str:
-        if " " not in word:  # as in most texts
+        if " " not in word:  # the usual case
             return stem(word, language)
         return " ".join(filter(None, (stem(part, language) for part in word.split())))
 

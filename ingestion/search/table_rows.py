@@ -14,10 +14,7 @@ _COLUMN = re.compile(r"([^:;\n]{1,100}): ")
 
 
 def table_around(spans: Sequence[Span], at: int) -> Sequence[Span]:
-    """The rows of the table that contains the row `spans[at]`.
-
-    They are adjacent rows that share a column.
-    """
+    """The rows of the table that contains the row `spans[at]`: adjacent rows that share a column."""
     first = last = at
     while first > 0 and spans[first - 1].is_row and continues(spans[first - 1].text, spans[first].text):
         first -= 1
@@ -29,21 +26,18 @@ def table_around(spans: Sequence[Span], at: int) -> Sequence[Span]:
 
 
 def continues(row: str, following: str, least: int = 1) -> bool:
-    """Whether two adjacent rows belong to the same table.
-
-    They must have at least that number of columns in common.
-    """
+    """Whether two adjacent rows belong to one table: at least this many columns are the same."""
     return len(cells_of(row).keys() & cells_of(following).keys()) >= least
 
 
 def rows_of(content: str) -> dict[str, Mapping[str, str]]:
-    """The cells of each row of a passage by the row's text."""
+    """The cells of each row of a passage, by the row's text."""
     return {span.text: cells_of(span.text) for span in spans_of(content) if span.is_row}
 
 
 @functools.lru_cache(maxsize=MAX_CACHED)
 def cells_of(row: str) -> Mapping[str, str]:
-    """The cells of the row “Case: illness; Days: 5” by column."""
+    """The cells of a row such as “Case: illness; Days: 5”, by column."""
     cells: dict[str, str] = {}
     name = ""
     for piece in row.split("; "):
@@ -57,5 +51,5 @@ def cells_of(row: str) -> Mapping[str, str]:
 
 
 def has_time(row: str) -> bool:
-    """Whether a cell is a time of day, or two, and nothing else: “18:35”, “9:00–17:00”."""
+    """Whether a cell consists of one or two times of day: “18:35”, “9:00–17:00”."""
     return any(_TIME_OF_DAY.fullmatch(cell.strip()) for cell in cells_of(row).values())

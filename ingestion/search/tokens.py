@@ -1,8 +1,7 @@
-"""Words for full-text search: lower case, without punctuation.
+"""Words for full-text search: lower case, no punctuation, bigrams for scripts without spaces.
 
-Scripts without spaces become bigrams. Passages and questions go through the same functions, so that equal
-words are always written the same way, whatever the locale of the database is. PostgreSQL only stems, drops
-stop words and counts.
+Passages and questions are processed by the same functions, so that equal words are always written in the same
+way, whatever the database's locale. PostgreSQL only stems words, drops stop words and counts.
 """
 
 import re
@@ -10,15 +9,15 @@ import unicodedata
 
 from chatsite.normal_form import normal_form
 
-NORMAL_MARGIN = 1_000  # characters by which the normal form of a short text may exceed its length
+NORMAL_MARGIN = 1_000  # characters by which the normal form may be longer than a short text
 SEARCH_TEXT_LIMIT = 100_000  # characters; PostgreSQL refuses a tsvector of more than a megabyte
 
-# Thai, Lao, Burmese and Khmer; kana, bopomofo and hangul; Chinese characters, also those beyond 16 bits.
+# Thai, Lao, Burmese and Khmer; kana, bopomofo and hangul; Chinese characters, including those beyond 16 bits.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-# Between Chinese characters or kana a space does not end a word, but a line break or markup does.
+# Between Chinese characters or kana, a space does not end a word, but a line break or markup does.
 _SPACE_WITHIN = re.compile(
     r"(?<=[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff])\s+(?=[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff])"
 )
@@ -27,7 +26,7 @@ _ABBREVIATION = re.compile(r"\b[^\W\d_](?:\.[^\W\d_])+\b")
 
 
 class _Separators(dict[int, str]):
-    """Maps punctuation, symbols, spaces and control characters to a space; filled on demand."""
+    """A translation table from punctuation, symbols and control characters to a space; filled on demand."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -39,10 +38,7 @@ _separators = _Separators()
 
 
 def normal_limit(text: str) -> int:
-    """How many characters of a text's normal form are read.
-
-    One character can become eighteen (ﷺ).
-    """
+    """How many characters of a text's normal form are used. One character can become eighteen (ﷺ)."""
     return 2 * len(text) + NORMAL_MARGIN
 
 
@@ -56,10 +52,10 @@ def plain_words(text: str) -> str:
 
 
 def search_text(text: str, *, stored: bool = True) -> str:
-    """The text for PostgreSQL to parse.
+    """The text for PostgreSQL to parse: words of `text`, and bigrams for scripts without spaces.
 
-    It has the words of `text`, and bigrams for scripts without spaces. A stored text also gets bigrams across
-    spaces, abbreviations without dots, and single characters, which a question of one character finds.
+    A stored text also gets bigrams across spaces, abbreviations without dots, and single characters, for
+    questions of one character.
     """
 
     def cut(match: re.Match[str]) -> str:
@@ -74,7 +70,7 @@ def search_text(text: str, *, stored: bool = True) -> str:
 
 
 def units(text: str) -> list[str]:
-    """The words of `text` in order; in scripts without spaces the single characters."""
+    """The words of `text` in order; in scripts without spaces, its characters."""
     words = plain_words(_with_abbreviations(text))
     return _UNSPACED.sub(lambda match: f" {' '.join(match.group())} ", words).split()
 

@@ -1,7 +1,6 @@
-"""Translates words of a question between German and English.
+"""Translates words of a question between German and English, to find documents in both.
 
-The translations find documents in the other language. They are taken from a short list that comes with the
-product and, for words that are not in the list, from the site's dictionary.
+The translations come from a short built-in list and, for other words, from the site's dictionary.
 """
 
 import functools
@@ -29,7 +28,7 @@ _GERMAN = frozenset(
     wen wenn wer werde werden wie wieder will wir wird wo wohin womit wurde zu zum zur zwischen
     """.split()  # noqa: SIM905 (a list of words reads as one)
 )
-# PostgreSQL's English stop words, which are not content words in German documents either.
+# PostgreSQL's English stop words, except content words of German.
 _ENGLISH = frozenset(
     """
     i me my myself we our ours ourselves you your yours yourself he him his himself she her hers herself
@@ -65,47 +64,44 @@ _ASKED = (
     (" wen ", "who"),
 )
 
-# Verbs before which the counted thing ends: “how many weeks of leave do partners have”.
+# Verbs that follow the counted thing: “how many weeks of leave do partners have”.
 _VERBS = frozenset(
     """
     hat habe haben hast bekomme bekommen bekommt gibt gelten darf kann können muss müssen
     """.split()  # noqa: SIM905 (a list of words reads as one)
 )
-# Verbs that say which way something goes: “When do I get my pay?”
+# Verbs that express a direction: “When do I get my pay?”
 _PLAIN_VERBS = {
     **dict.fromkeys(("bekomme", "bekommen", "bekommt", "kriege", "krieg", "kriegen", "erhalte"), "get"),
     **dict.fromkeys(("brauche", "brauchen", "braucht", "benötige"), "need"),
 }
-# Units at the end of a compound (Urlaubstage), whose translation in the list may lack them.
+# Units at the end of a compound (Urlaubstage); the translation in the list may omit them.
 _UNITS = {"tage": "days", "tagen": "days", "wochen": "weeks", "stunden": "hours", "monate": "months"}
 
-# Last parts of a compound that say less than the first one (Urlaubsgeld).
+# Last parts of compounds that are less distinctive than the first part (Urlaubsgeld).
 _WEAK_ENDS = frozenset({*_UNITS, "tag", "zeit", "zeiten", "geld", "jahr", "stunde", "woche", "plan"})
 _LINKS = ("", "s", "n", "en", "es", "er")  # letters that may join the parts of a compound
-MIN_PART = 3  # letters, of a compound
-MIN_DICTIONARY_PART = 4  # letters; shorter parts would be found in too many words
-MAX_COMPOUND = 40  # letters
-_SAME = 3  # number of first letters that a part must share with a word of the list
-MAX_TRANSLATED = 64  # words of a question
+MIN_PART = 3  # letters in each part of a compound
+MIN_DICTIONARY_PART = 4  # letters; shorter parts would match too many words
+MAX_COMPOUND = 40  # letters of a compound
+_SAME = 3  # initial letters that a part must have in common with a word of the list
+MAX_TRANSLATED = 64  # words of a question that are translated
 
 _HOW = re.compile(r" wie (?:viele?|lange?|oft|hoch) ")
 _CAPITAL = re.compile(r"\b[^\W\d_a-zäöüß]\w*")
 
 LIST = Path(__file__).with_suffix(".txt")
-MAX_TRANSLATIONS = 6  # of a word
+MAX_TRANSLATIONS = 6  # translations of one word
 
 
 def translations_of(word: str) -> tuple[str, ...]:
-    """The words of the translations that the list has for a word; none for most words."""
+    """The words of the list's translations of a word; empty for most words."""
     return _words(_known().get(word, ()))
 
 
 @functools.lru_cache(maxsize=20_000)
 def translations_of_form(word: str) -> tuple[str, ...]:
-    """The words of a word's translations; the word may be inflected.
-
-    For a compound, see `_of_compound`.
-    """
+    """The words of a word's translations. The word may be inflected, or a compound (see `_of_compound`)."""
     found = dictionary()
     return _words((*_phrases_of_form(word), *(found.german_of(word) if found else ())))
 
@@ -115,7 +111,7 @@ def _words(phrases: Sequence[str]) -> tuple[str, ...]:
 
 
 def _phrases_of_form(word: str) -> tuple[str, ...]:
-    """Like `translations_of_form`, but with phrases undivided: “pay day”."""
+    """Like `translations_of_form`, but returns whole phrases: “pay day”."""
     if len(word) > MAX_COMPOUND:
         return ()
     if found := _of_list(word):
@@ -129,17 +125,17 @@ def _phrases_of_form(word: str) -> tuple[str, ...]:
 
 
 def _of_list(word: str) -> tuple[str, ...]:
-    """The phrases in the list for a word, which may be inflected."""
+    """The list's phrases for a word, which may be inflected."""
     return _known().get(word) or _by_stems().get(german_stem(word)) or ()
 
 
 def _of_compound(word: str) -> tuple[str, ...]:
-    """The phrases in the list for the most distinctive part of a German compound."""
+    """The list's phrases for the most distinctive part of a German compound."""
     of_stems = _by_stems()
     beginnings = _beginnings()
     if word[:_SAME] not in beginnings:
         return ()
-    for cut in range(MIN_PART, len(word) - MIN_PART + 1):  # the longest last part first
+    for cut in range(MIN_PART, len(word) - MIN_PART + 1):  # try the longest last part first
         last = word[cut:]
         if last[:_SAME] not in beginnings:
             continue
@@ -151,8 +147,9 @@ def _of_compound(word: str) -> tuple[str, ...]:
 
 
 def _of_parts(word: str, known: Dictionary) -> tuple[str, ...]:
-    """The phrases in the dictionary for both parts of a German compound: “ferry route”."""
-    for cut in range(MIN_DICTIONARY_PART, len(word) - MIN_DICTIONARY_PART + 1):  # the longest last part first
+    """The dictionary's phrases for both parts of a German compound: “ferry route”."""
+    # Try the longest last part first.
+    for cut in range(MIN_DICTIONARY_PART, len(word) - MIN_DICTIONARY_PART + 1):
         if not (lasts := known.english_of(word[cut:])):
             continue
         for link in _LINKS:
@@ -171,10 +168,7 @@ def english_of(word: str) -> str:
 
 @functools.lru_cache(maxsize=50)  # a search needs it several times
 def language_of(question: str) -> str:
-    """“german” or “english”, whichever has more distinctive words in the question.
-
-    Empty if neither.
-    """
+    """“german” or “english”: the language with more distinctive words in the question; empty if neither."""
     words = {*plain_words(question).split()}
     only = {
         "german": words & (_GERMAN - _ENGLISH - HOMOGRAPHS | _ASKING["german"]),
@@ -191,7 +185,7 @@ def without_grammar(words: Sequence[str], language: str) -> list[str]:
 
 
 def stems_of_question(question: str) -> frozenset[str]:
-    """The stems of a question without the function words of its language."""
+    """The stems of a question's words, without function words of its language."""
     language = language_of(question)
     if language != "german":
         return stems(question)
@@ -199,16 +193,16 @@ def stems_of_question(question: str) -> frozenset[str]:
 
 
 def is_german(question: str) -> bool:
-    """Whether a question is German, or consists only of German words that are in the list."""
+    """Whether a question is German, or consists only of German words in the list."""
     return language_of(question) == "german" or all(map(english_of, plain_words(question).split()))
 
 
 def question_in_english(question: str, held: Collection[str] = ()) -> str:
     """A German question's question word and content words in English; empty for other questions.
 
-    `held` has the stems of the passages to quote; a translation whose stem is among these is preferred to
-    others. A word without a translation is kept if it is also English, or may be a name, which German writes
-    with a capital letter.
+    `held` has the stems of the passages to quote; translations with these stems are preferred. A word without
+    a translation is kept if it is also English, or if it may be a name, which German writes with a capital
+    letter.
     """
     if not is_german(question):
         return ""
@@ -228,10 +222,10 @@ def question_in_english(question: str, held: Collection[str] = ()) -> str:
             named += [_UNITS[unit]] if unit else []
             others = () if word in {unit, *_english_words()} else _phrases_of_form(word)
             in_held = [each for each in others if all(stem(part) in held for part in each.split())]
-            # “Wann wird das Gehalt gezahlt?”: when is the salary paid, not the pay.
+            # “Wann wird das Gehalt gezahlt?” should become “when is the salary paid”, not “the pay paid”.
             following = {stem(other) for each in content[place + 1 :] for other in in_english([each])}
             fit = [each for each in in_held if following.isdisjoint(map(stem, each.split()))]
-            # A dictionary has many meanings of a word: only one that occurs in the passages is likely.
+            # A dictionary has many meanings of a word: prefer one that occurs in the passages.
             others = others if not dictionary() or _of_list(word) or _of_compound(word) else ()
             if chosen := next(iter((*fit, *in_held, *others)), ""):
                 named += chosen.split()
@@ -241,7 +235,7 @@ def question_in_english(question: str, held: Collection[str] = ()) -> str:
 
 
 def in_english(words: Sequence[str]) -> list[str]:
-    """The words of a German question in English, as far as they are in the list."""
+    """The words of a German question in English, as far as the list has them."""
     return list(
         dict.fromkeys(
             other
@@ -254,7 +248,7 @@ def in_english(words: Sequence[str]) -> list[str]:
 
 @functools.cache
 def _known() -> Mapping[str, tuple[str, ...]]:
-    """The German words, and the English words and phrases, by each word of the other language."""
+    """The list's translations of each word, from German to English and from English to German."""
     known: dict[str, dict[str, None]] = {}
     for germans, phrases in _lines():
         for each in germans:
@@ -266,7 +260,7 @@ def _known() -> Mapping[str, tuple[str, ...]]:
 
 @functools.cache
 def _by_stems() -> Mapping[str, tuple[str, ...]]:
-    """The English words and phrases by the stem of the German one."""
+    """The list's English words and phrases by the stem of the German one."""
     known: dict[str, dict[str, None]] = {}
     for germans, phrases in _lines():
         for each in germans:
@@ -293,7 +287,7 @@ def _first_english() -> Mapping[str, str]:
 
 @functools.cache
 def _lines() -> Sequence[tuple[list[str], list[str]]]:
-    """The German words of each line of the list, and the English words and phrases."""
+    """The lines of the list: German words, and English words and phrases."""
     found = []
     for line in LIST.read_text(encoding="utf-8").splitlines():
         german, colon, english = line.partition(":")

@@ -1,6 +1,4 @@
-"""Who may read the files of a folder.
-
-Its `.chatsite.toml` says so, or else that of the nearest folder above.
+"""Who may read the files of a folder, from `.chatsite.toml` in it or the nearest folder above.
 
     everyone = true             # or guests = true, or
     groups = ["HR", "Board"]    # these groups, and
@@ -34,7 +32,7 @@ LISTS = ("groups", "users")
 
 
 class RightsError(Exception):
-    """The rights of a folder are invalid; the text says where and why."""
+    """The rights of a folder are invalid; the message says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +44,7 @@ class Rights:
 
 
 class FolderRights:
-    """The rights of every folder below the root.
-
-    `default` are those of the command's flags, if any.
-    """
+    """The rights of all folders below the root. `default` are the rights from the command's flags, if any."""
 
     def __init__(self, root: Path, default: Rights | None, category: str) -> None:
         self._root = root
@@ -103,7 +98,7 @@ class FolderRights:
             raise RightsError(f"{path}: {error}") from error
 
     def _understood(self, values: dict[str, Any]) -> Rights:
-        """Raises ValueError with what is wrong."""
+        """Parse the settings of a rights file. Raises ValueError with a description of the error."""
         if unknown := sorted(values.keys() - {*FLAGS, *LISTS, "category"}):
             known = ", ".join((*FLAGS, *LISTS, "category"))
             raise ValueError(f"{', '.join(unknown)} is unknown. Known are: {known}.")

@@ -1,6 +1,6 @@
 """Mirrors a folder tree: compares it with its documents and applies the differences.
 
-Documents of other sources are not changed: `SourceFile` lists the documents of this source.
+Documents of other sources are not changed; `SourceFile` lists the documents of each source.
 """
 
 import hashlib
@@ -35,7 +35,8 @@ from .tree import (
     scan_tree,
 )
 
-UNSURE_NS = 2_000_000_000  # a file changed this recently may change again without getting another time
+# A file that was changed this recently may change again without a new modification time.
+UNSURE_NS = 2_000_000_000
 CHUNK_BYTES = 1_000_000
 
 
@@ -50,7 +51,7 @@ class Source:
     rights: FolderRights
 
     def folder_of(self, found: TreeFile) -> str:
-        """The document's folder. Raises UploadRefused if it is too long."""
+        """The folder of a file's document. Raises UploadRefused if the path is too long."""
         return file_names.folder_name(f"{self.prefix}/{found.folder}")
 
 
@@ -72,11 +73,12 @@ class Differences:
 
     new: list[Difference] = field(default_factory=list)
     changed: list[Difference] = field(default_factory=list)
-    moved: list[Difference] = field(default_factory=list)  # other readers, owner, folder or category
+    # Files whose readers, owner, folder or category differ.
+    moved: list[Difference] = field(default_factory=list)
     stamped: list[Difference] = field(default_factory=list)
     gone: list[SourceFile] = field(default_factory=list)
     unchanged: int = 0
-    failed: int = 0  # number of the unchanged documents whose reading failed
+    failed: int = 0  # number of unchanged documents whose reading has failed
     files: int = 0
     documents: int = 0
     hidden: int = 0
@@ -84,12 +86,12 @@ class Differences:
     problems: list[tuple[str, str]] = field(default_factory=list)
 
     def __len__(self) -> int:
-        """The number of steps of `follow`."""
+        """The number of steps that `follow` will yield."""
         changes = len(self.new) + len(self.changed) + len(self.moved)
         return changes + len(self.stamped) + len(self.gone)
 
     def add(self, source: Source, each: Difference) -> None:
-        """Add the file to the right list."""
+        """Add the file to the list for its kind of difference."""
         row = each.known
         folder = source.folder_of(each.found)
         if row is None:
@@ -101,7 +103,7 @@ class Differences:
                     same = hashlib.file_digest(file, "sha256").hexdigest() == row.sha256
             except OSError:
                 if not _widened(source, each):
-                    self.moved.append(each)  # fewer readers apply even if the file cannot be read
+                    self.moved.append(each)  # removed readers lose access even if the file cannot be read
                 raise
             if not same:
                 self.changed.append(each)
@@ -109,7 +111,8 @@ class Differences:
             self.stamped.append(each)
         document = row.document
         if document.sha256 != row.sha256 and _widened(source, each):
-            # The newest contents are not read yet, or failed: additional readers would see earlier ones.
+            # The newest contents have not been read successfully yet, so additional readers would see earlier
+            # ones.
             self.changed.append(each)
             return
         placed = (document.folder, document.category, document.owner_id) == (
@@ -181,7 +184,7 @@ def follow(source: Source, differences: Differences) -> Iterator[Synced | None]:
     for difference in [*differences.changed, *differences.new]:
         each = difference
         if each.known and _widened(source, each):
-            # Additional readers must not get the former contents, so these are removed.
+            # Remove the former contents, because additional readers must not see them.
             try:
                 documents.delete_document(each.known.document)
             except OnHold:
@@ -191,7 +194,7 @@ def follow(source: Source, differences: Differences) -> Iterator[Synced | None]:
             each = replace(each, known=None)
         elif each.known:
             with transaction.atomic():
-                _move(source, each)  # fewer readers take effect at once, before the new contents are read
+                _move(source, each)  # removed readers lose access at once, before the new contents are read
         try:
             with open_below(source.root, each.found.path) as file:
                 yield _take(source, each, File(file, each.found.name))
@@ -204,7 +207,7 @@ def follow(source: Source, differences: Differences) -> Iterator[Synced | None]:
 
 
 def _readers(source: Source, rights: Rights) -> Audience:
-    """All readers, including the owner."""
+    """All readers of an audience, including the owner."""
     owner = {source.owner.pk} if source.owner else set()
     return replace(rights.audience, user_ids=rights.audience.user_ids | owner)
 
@@ -221,10 +224,7 @@ def _widened(source: Source, each: Difference) -> bool:
 
 
 def _move(source: Source, each: Difference) -> bool:
-    """Give the document its readers, folder, category and owner.
-
-    False if a legal hold keeps its owner.
-    """
+    """Set the document's readers, folder, category and owner. False if a legal hold keeps its owner."""
     assert each.known
     document = each.known.document
     is_kept = document.owner != source.owner and is_on_hold(document.owner_id)
@@ -238,7 +238,7 @@ def _move(source: Source, each: Difference) -> bool:
 
 
 def _take(source: Source, each: Difference, file: "File[bytes]") -> Synced:
-    """Add the file, or replace its earlier version."""
+    """Add the file as a document, or replace its earlier version."""
     row = each.known
     with transaction.atomic():
         if row:

@@ -10,7 +10,7 @@ from io import BufferedReader
 from pathlib import Path, PurePosixPath
 
 PATH_CHARACTERS = 1000
-RIGHTS_FILE = ".chatsite.toml"  # has the rights of the folder and its subfolders (see folder_rights.py)
+RIGHTS_FILE = ".chatsite.toml"  # contains the rights of its folder and subfolders (see folder_rights.py)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class TreeFile:
 
     @property
     def folder(self) -> str:
-        """“” for the root itself."""
+        """The path of the file's folder; “” for the root."""
         return folder_above(self.path)
 
     @property
@@ -42,13 +42,13 @@ class Tree:
 
 
 def folder_above(path: str) -> str:
-    """The parent folder of a path relative to the root, which is “”."""
+    """The parent folder of a path; the root is “”."""
     above = PurePosixPath(path).parent.as_posix()
     return "" if above == "." else above
 
 
 def scan_tree(root: Path) -> Tree:
-    """Everything below the root, ordered by path."""
+    """Scan everything below the root; files are ordered by path."""
     tree = Tree()
 
     def unreadable(error: OSError) -> None:
@@ -56,7 +56,7 @@ def scan_tree(root: Path) -> Tree:
 
     for folder, folders, names in os.walk(root, onerror=unreadable):
         tree.links += sum(Path(folder, name).is_symlink() for name in folders)
-        # Only as deep as paths can be, although a tree may be deeper.
+        # Stop at the greatest possible depth of a path, although a tree may be deeper.
         folders[:] = sorted(
             name
             for name in folders
@@ -86,7 +86,7 @@ def scan_tree(root: Path) -> Tree:
 def open_below(root: Path, path: str) -> BufferedReader:
     """Open a regular file without following any link on its path. Raises OSError."""
     wanted = root / path
-    # Without blocking, because opening a pipe in the tree would wait for ever.
+    # Non-blocking, because opening a pipe in the tree would wait forever.
     descriptor = os.open(wanted, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         regular = stat.S_ISREG(os.fstat(descriptor).st_mode)

@@ -1,4 +1,4 @@
--- How many documents with passages the caller may read.
+-- The number of documents with passages that the caller may read.
 \set user_id 1
 \set today '2027-01-31'
 

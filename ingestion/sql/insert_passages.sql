@@ -1,6 +1,5 @@
--- Insert passages, and for each one a row with its words: those of the title (A), the heading (B) and the content (D).
--- The words are stemmed in the document's language; if PostgreSQL does not know the language, they are kept as they
--- are.
+-- Insert passages, and for each one a row with the words of title (A), heading (B) and content (D). The words
+-- are stemmed in the document's language; if PostgreSQL does not support the language, they are not changed.
 \set document_id 1
 \set first 0
 \set language english

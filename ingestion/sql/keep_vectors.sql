@@ -1,4 +1,4 @@
--- Copy the vectors of a document to its prepared vectors, one for each text that has none there yet.
+-- Copy the vectors of a document to its prepared vectors, for texts that have no prepared vector yet.
 \set document_id 1
 \set space_id 1
 

@@ -1,4 +1,5 @@
--- The files that the caller attached to questions and that nobody else can read, with the files in them.
+-- The files that the caller attached to questions and that nobody else can read, including the files inside
+-- these.
 \set user_id 1
 \set private '0'
 \set attached '^Attachments(/\\d{4}-\\d\\d-\\d\\d)?$'

@@ -1,5 +1,5 @@
--- These passages, with the passages before and after each of them under the same heading, as far as the caller may read
--- the document.
+-- The given passages, with the passages before and after each one under the same heading, if the caller may
+-- read the document.
 \set user_id 1
 \set passage_ids '{1,2}'
 \set reach 20

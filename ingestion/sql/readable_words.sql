@@ -1,4 +1,5 @@
--- The words of each passage that the caller may read, as the index of words has them, and how often each occurs.
+-- The words of each passage that the caller may read, in the form of the word index, and how often each
+-- occurs.
 \set user_id 1
 \set today '2027-01-31'
 

@@ -1,5 +1,5 @@
--- The documents that were cited to this reader under a name. Some may have been deleted since, or may be unreadable
--- now.
+-- The documents that were cited to this reader under a name. Some may be deleted, or no longer readable for
+-- the person.
 \set user_id 1
 \set sourcefile guide.md
 \set most 20

@@ -1,4 +1,4 @@
--- The documents that the caller may read and whose public ids are within a range, the newest first.
+-- The documents that the caller may read and whose public ids are within a range, newest first.
 \set user_id 1
 \set lowest 00000000-0000-0000-0000-000000000000
 \set highest ffffffff-ffff-ffff-ffff-ffffffffffff

@@ -79,7 +79,8 @@ WITH RECURSIVE lists AS MATERIALIZED (
     FROM ingestion_readable_entries(:'user_id') AS mine
     WHERE
         NOT (:'to_person' OR :'to_groups')
-        OR (:'to_person' AND mine.user_id IS NOT NULL)  -- includes owners, whom lists name as well
+        -- Also finds owners, because access lists include them.
+        OR (:'to_person' AND mine.user_id IS NOT NULL)
         OR (:'to_groups' AND mine.group_id IS NOT NULL)
 ),
 
@@ -88,7 +89,7 @@ library AS MATERIALIZED (
     FROM ingestion_document AS document
     WHERE
         :'plan' <> 'indexed'
-        -- Redundant with the function below, but as an array it makes the planner use the index of access lists.
+        -- Redundant with the function below, but an array makes the planner use the index of access lists.
         AND document.access_list_id = ANY(ARRAY(SELECT lists.access_list_id FROM lists))
         AND ingestion_is_searched(
             document, (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE, :'today',
@@ -250,7 +251,7 @@ nearest AS MATERIALIZED (
     LIMIT :'depth'
 ),
 
--- In the indexed plan, the documents of the passages that were found or kept, if they are readable and in scope.
+-- In the indexed plan: the documents of found or kept passages, if they are readable and in scope.
 met AS MATERIALIZED (
     SELECT document.id, document.language
     FROM ingestion_document AS document
@@ -307,7 +308,7 @@ hits AS MATERIALIZED (
     ) AS hit
 ),
 
--- How many readable passages have each word. For words in `estimated` this is computed from their share.
+-- The number of readable passages with each word. For words in `estimated`, it is computed from their share.
 frequencies AS MATERIALIZED (
     SELECT
         word.number,

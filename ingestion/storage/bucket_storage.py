@@ -17,7 +17,7 @@ from .ranged import (
 )
 
 BUFFER_BYTES = 256 * 1024
-# Limits for a server that hangs: READ_SECONDS times ATTEMPTS, because a person waits for the answer.
+# Give up on a hanging server after READ_SECONDS times ATTEMPTS, because a person is waiting.
 CONNECT_SECONDS = 3
 READ_SECONDS = 8
 ATTEMPTS = 2
@@ -36,7 +36,8 @@ class BucketStorage(S3Storage):  # type: ignore[misc]
             retries={"total_max_attempts": ATTEMPTS},
         )
         super().__init__(**{"client_config": time_limits} | options)
-        self.transfer_config = TransferConfig(use_threads=False)  # one part of an upload in memory, not ten
+        # Keeps one part of an upload in memory instead of ten.
+        self.transfer_config = TransferConfig(use_threads=False)
 
     def _open(self, name: str, mode: str = "rb") -> "File[bytes]":
         key = safe_join(self.location, clean_name(name))

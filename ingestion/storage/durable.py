@@ -1,4 +1,4 @@
-"""The default storage: a folder whose files are complete and durable."""
+"""The default storage: a folder that never contains incomplete or unsynced files."""
 
 import os
 import tempfile
@@ -12,18 +12,15 @@ CHUNK_BYTES = 1_000_000
 
 
 class DurableStorage(FileSystemStorage):
-    """A folder.
-
-    A file under its final name is complete and synced; saving the name again replaces it.
-    """
+    """Storage in a folder. Saving writes and syncs a temporary file, then renames it to the final name."""
 
     def get_available_name(self, name: str, max_length: int | None = None) -> str:
-        return name  # names are generated: an equal name means equal content
+        return name  # names are generated, so an equal name means equal content
 
     def _save(self, name: str, content: "File[Any]") -> str:
         path = Path(self.path(name))
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent)  # 0600
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent)  # mode 0600
         try:
             with os.fdopen(descriptor, "wb") as target:
                 for chunk in content.chunks(CHUNK_BYTES):

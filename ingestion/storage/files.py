@@ -1,7 +1,6 @@
-"""Files of documents, and images of their pages.
+"""Files of documents and images of their pages, under generated names in the default storage.
 
-They have generated names in Django's default storage. The storage may be a folder or remote; only
-`local_copy` handles paths.
+The storage may be a folder or remote; only `local_copy` handles paths.
 """
 
 import contextlib
@@ -49,10 +48,7 @@ class Stored:
 
 
 def store(upload: "File[bytes]", limit: int) -> Stored:
-    """Store the upload durably under a random name.
-
-    Raises TooLarge. Leaves nothing behind on failure.
-    """
+    """Store an upload durably under a random name. Raises TooLarge. A failure leaves nothing behind."""
     token = secrets.token_hex(16)
     name = f"{FOLDER}/{token[:2]}/{token}"
     measured = _Measured(upload, limit)
@@ -60,14 +56,14 @@ def store(upload: "File[bytes]", limit: int) -> Stored:
         with _answering():
             name = default_storage.save(name, measured)
     except BaseException:
-        with contextlib.suppress(OSError):  # the clean-up of orphans removes the rest
+        with contextlib.suppress(OSError):  # the job that removes orphans deletes the rest
             remove(name)
         raise
     return Stored(name, measured.total, measured.digest.hexdigest())
 
 
 def digest(file: BufferedReader) -> str:
-    """The SHA-256 of a file, in the form that `Stored` has."""
+    """The SHA-256 of a file, in the form that `Stored` uses."""
     return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -80,7 +76,7 @@ def remove(name: str) -> None:
 
 
 def discard(stored: Stored, document_id: int) -> None:
-    """Remove a stored file, unless it has become the file of the document."""
+    """Remove a stored file unless it has become the document's file."""
     if not Document.objects.filter(pk=document_id, file=stored.name).exists():
         remove(stored.name)
 
@@ -97,7 +93,7 @@ def local_copy(name: str) -> Iterator[Path]:
     try:
         path = default_storage.path(name)
     except NotImplementedError:
-        with workspace() as folder:  # the next worker cleans it up if this one is killed
+        with workspace() as folder:  # the next worker removes it if this one is killed
             copy = Path(folder) / "file"
             with _answering(), default_storage.open(name) as source, copy.open("wb") as target:
                 shutil.copyfileobj(source, target, CHUNK_BYTES)
@@ -138,7 +134,7 @@ def page_characters(document: Document, page: int) -> dict[str, Any]:
 
 
 def _kept(document: Document, part: str, make: Callable[[Path], bytes]) -> bytes:
-    """A file derived from the document's file, created once and removed with it."""
+    """A file that is derived from the document's file, created once, and removed together with it."""
     name = str(document.file.name)
     cached = f"{name}{IMAGES}/{part}"
     with contextlib.suppress(FileNotFoundError), _answering(), default_storage.open(cached) as file:
@@ -147,7 +143,8 @@ def _kept(document: Document, part: str, make: Callable[[Path], bytes]) -> bytes
         made = make(path)
     with _answering():
         default_storage.save(cached, ContentFile(made))
-        if not default_storage.exists(name):  # it was deleted meanwhile, with its other images
+        # The document's file was deleted meanwhile, with its other images.
+        if not default_storage.exists(name):
             _remove_images(name)
     return made
 
@@ -163,7 +160,7 @@ def names_older_than(age: timedelta) -> list[str]:
             for name in names:
                 if default_storage.get_modified_time(f"{folder}/{name}") < before:
                     found.append(f"{folder}/{name}")
-            for inner in folders:  # folders of images, each named after the document's file
+            for inner in folders:  # folders of images are named after the documents' files
                 for image in _listed(f"{folder}/{inner}")[1][:1]:
                     if default_storage.get_modified_time(f"{folder}/{inner}/{image}") < before:
                         found.append(f"{folder}/{inner.removesuffix(IMAGES)}")
@@ -176,7 +173,7 @@ def _remove_images(name: str) -> None:
     for image in images:
         default_storage.delete(f"{folder}/{image}")
     if images:
-        with contextlib.suppress(OSError):  # another image was added just now
+        with contextlib.suppress(OSError):  # another image has just been added
             default_storage.delete(folder)
 
 
@@ -192,7 +189,7 @@ def _listed(folder: str) -> tuple[list[str], list[str]]:
 def _answering() -> Iterator[None]:
     """Translate errors of third-party storages into StorageFault.
 
-    Errors of this machine have a number. Errors of HTTP libraries are also OSErrors, but without a number.
+    Errors of this machine have an errno. HTTP libraries also raise OSErrors, but without an errno.
     """
     try:
         yield
@@ -206,7 +203,7 @@ def _answering() -> Iterator[None]:
 
 
 class _Measured(File):  # type: ignore[type-arg]
-    """A file that counts and digests its bytes while a storage reads it once from the beginning."""
+    """A file wrapper that counts and digests the bytes while a storage reads the file once."""
 
     def __init__(self, upload: "File[bytes]", limit: int) -> None:
         assert upload.file is not None
@@ -241,7 +238,7 @@ class _Measured(File):  # type: ignore[type-arg]
             yield data
 
     def close(self) -> None:
-        """The caller closes its own file."""
+        """Do nothing: the caller closes the wrapped file."""
 
     def __iter__(self) -> Any:
         return self.chunks()

@@ -1,6 +1,6 @@
-"""Texts of former versions of a document.
+"""Texts of former versions of documents.
 
-They are kept when its file is replaced, and purged by number and age.
+A text is kept when a file is replaced, and purged by number and age.
 """
 
 from datetime import timedelta
@@ -15,14 +15,14 @@ from ingestion import quota
 from ingestion.access.models import AccessEntry
 from ingestion.models import Document, FormerVersion
 
-MAX_CHARACTERS = 1_000_000  # in a version; a longer text is not kept and not compared
+MAX_CHARACTERS = 1_000_000  # characters of a version; a longer text is neither kept nor compared
 PURGE_BATCH = 1_000
 
 
 def text_of(document: Document) -> str:
-    """The present text of a document, from its passages.
+    """The current text of a document, from its passages.
 
-    Each heading occurs once, and paragraphs are between empty lines. Empty if it is longer than
+    Each heading occurs once, and blank lines separate paragraphs. Empty if the text is longer than
     MAX_CHARACTERS.
     """
     passages = document.passages.order_by()
@@ -42,7 +42,7 @@ def text_of(document: Document) -> str:
 def keep(document: Document) -> None:
     """Keep the text of a document whose file is being replaced, in the caller's transaction.
 
-    Nothing is kept without text, or if the owner's quota has no room for it.
+    Keeps nothing if there is no text, or if it would exceed the owner's quota.
     """
     if not settings.KEPT_VERSIONS or not document.version or not (text := text_of(document)):
         return
@@ -78,12 +78,12 @@ def visible(principal: Principal, document: Document) -> QuerySet[FormerVersion]
 
 
 def with_number(former: QuerySet[FormerVersion], version: int) -> FormerVersion | None:
-    """The row of `former` that has the text of this version; None if that is not kept."""
+    """The row of `former` with the text of this version; None if the text was not kept."""
     return former.filter(since__lte=version, version__gte=version).first()
 
 
 def purge() -> int:
-    """Delete texts that are too many for their document, or too old; returns their number.
+    """Delete texts beyond the limits of number and age; returns how many.
 
     Texts of documents whose owner is under a legal hold are kept.
     """

@@ -1,7 +1,7 @@
-"""Compares two texts by paragraphs, and changed paragraphs by words.
+"""Compares two texts by paragraphs, and changed paragraphs by words, in linear time.
 
-The time is linear in their length. Units that occur once in both texts are anchors (patience diff); the text
-between two anchors is divided again, MAX_DEPTH times at most. Text without an anchor counts as replaced.
+Units that occur once in both texts are anchors (patience diff); the text between two anchors is divided
+again, at most MAX_DEPTH times. Text without an anchor counts as replaced.
 """
 
 import re
@@ -13,9 +13,10 @@ from itertools import pairwise
 from typing import Literal
 
 MAX_DEPTH = 8
-MIN_SHARED = 0.5  # common words of the shorter text; with fewer, the texts are shown one after the other
+# Share of the shorter text's words that must be common; otherwise the texts are shown one after the other.
+MIN_SHARED = 0.5
 PARAGRAPHS = re.compile(r"\n\s*\n")
-# A line break at the width of the page, but not before a row of a table.
+# A line break within a paragraph, but not before a row of a table.
 BROKEN = re.compile(r"(?<=[^\s.:;!?])\n(?=[^\W\d_]|[(“‘])(?![^:;\n]{1,80}: [^;\n]*;)")
 
 Kind = Literal["same", "added", "removed"]
@@ -42,9 +43,10 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word; `ends`: a paragraph ends after it.
+    """A word.
 
-    `ended`: the word stayed, and a paragraph of the old text ended after it.
+    `ends` says that a paragraph ends after it; `ended` that it was kept, and that a paragraph of the old text
+    ended after it.
     """
 
     text: str
@@ -71,7 +73,7 @@ def paragraphs_of(text: str) -> list[str]:
 
 
 def matches(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int]]:
-    """(index in `old`, index in `new`, length) of the runs that stay, in order."""
+    """(index in `old`, index in `new`, length) of the unchanged runs, in order."""
     pairs: list[tuple[int, int]] = []
     ranges = [(0, len(old), 0, len(new), 0)]
     while ranges:
@@ -104,14 +106,14 @@ def matches(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int]
 
 
 def _anchors(old: Sequence[str], new: Sequence[str], here: range, there: range) -> list[tuple[int, int]]:
-    """Units that occur once in both ranges, as the longest sequence that is in order in both."""
+    """The longest sequence of units that occur once in both ranges and in the same order."""
     once = {unit for unit, number in Counter(old[i] for i in here).items() if number == 1}
     numbers = Counter(new[j] for j in there if new[j] in once)
     place = {new[j]: j for j in there if numbers[new[j]] == 1}
     found = [(i, place[old[i]]) for i in here if old[i] in place]
-    ends: list[int] = []  # by length: the smallest last place of an increasing sequence
-    at: list[int] = []  # by length: the index in `found` of that last place
-    before: list[int] = []  # by index in `found`: the index of the predecessor
+    ends: list[int] = []  # for each length, the smallest last position of an increasing sequence
+    at: list[int] = []  # for each length, the index in `found` of that last position
+    before: list[int] = []  # for each index in `found`, the index of its predecessor
     for index, (_, j) in enumerate(found):
         length = bisect_left(ends, j)
         before.append(at[length - 1] if length else -1)
@@ -126,7 +128,7 @@ def _anchors(old: Sequence[str], new: Sequence[str], here: range, there: range) 
 
 
 def _replaced(old: Sequence[str], new: Sequence[str]) -> list[Paragraph]:
-    """The paragraphs between two anchors, by words if enough of them are shared."""
+    """The paragraphs between two anchors, compared by words if enough words are shared."""
     removed = [Paragraph("removed", (Piece("removed", text),)) for text in old]
     added = [Paragraph("added", (Piece("added", text),)) for text in new]
     if not (removed and added):
@@ -157,12 +159,9 @@ def _words(paragraphs: Sequence[str]) -> list[_Word]:
 
 
 def _paragraphs(fates: Sequence[tuple[Kind, _Word]]) -> Iterator[Paragraph]:
-    """Group words into paragraphs.
-
-    The paragraphs are those of the new text; removed words are in those of the old text.
-    """
+    """Group words into the paragraphs of the new text; removed words are grouped as in the old text."""
     pieces: list[tuple[Kind, list[str]]] = []
-    waits = False  # the new paragraph has ended, but removed words that belonged to it may follow
+    waits = False  # the new paragraph has ended, but removed words that belong to it may follow
     for index, (kind, word) in enumerate(fates):
         if pieces and pieces[-1][0] == kind:
             pieces[-1][1].append(word.text)

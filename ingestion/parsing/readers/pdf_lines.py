@@ -26,17 +26,17 @@ from .pdf_tags import has_tags, tagged_tables, words_in_cells
 FONT_NAME_BYTES = 200
 LINE_CHARACTERS = 20_000
 WORD = re.compile(r"\S+")
-MOST_WORDS = 5_000  # words on a page that is searched for tables
+MOST_WORDS = 5_000  # pages with more words are not searched for tables
 MOST_OBJECTS = 5_000
 MAX_RECTANGLES = 500
-LEAST_RULES = 3  # between the rows of a table
-GAP = 0.7  # share of the line's height: a wider gap may separate columns
-THIN = 2.5  # points; a thinner rectangle is a line
-BROWSERS = ("Skia/PDF", "Qt ", "cairo ")  # the beginnings of what browsers give as the producer
+LEAST_RULES = 3  # minimum number of drawn lines between the rows of a table
+GAP = 0.7  # a gap wider than this share of the line's height may separate columns
+THIN = 2.5  # points; a thinner rectangle counts as a line
+BROWSERS = ("Skia/PDF", "Qt ", "cairo ")  # prefixes of the producer names that browsers write
 BOLD_WEIGHT = 600
-EDGE_LINES = 2  # lines at the top and at the bottom that may be running titles or page numbers
+EDGE_LINES = 2  # number of lines at the top and at the bottom that may be running titles or page numbers
 # PDFium returns a hyphen at the end of a line as U+0002 or U+FFFE, even if it has joined that line with the
-# next (columns). In lines it is this character until `_without_hyphenation` resolves it.
+# next one (in columns). Such a hyphen is this character until `_without_hyphenation` resolves it.
 BREAK = "\U000f00ad"
 BROKEN_LINE = re.compile(r"[\x02\ufffe\xad](?=\s*\Z)|(?<=\w)[\x02\ufffe](?=\w)")
 BROKEN_WORD = re.compile(rf"\b(\w++){BREAK}(?=(\w++))")
@@ -49,9 +49,9 @@ COMPOUND = re.compile(r"\b\w++-\w++")
 class Line:
     """A line of a page, with the font size of its first letter.
 
-    `whole` is a row of a table or recognised text: never a heading, never joined with its neighbours. `level`
-    is that of the bookmark that points to the line; the size is 0 for a line that only the bookmark provides.
-    `left` is its left edge, and `baseline` the height of its baseline, in points.
+    `whole` marks a row of a table or recognised text, which is never a heading and never joined with its
+    neighbours. `level` is the level of the bookmark that points to the line; the size is 0 for a line that
+    only exists in a bookmark. `left` is its left edge, and `baseline` the height of its baseline, in points.
     """
 
     text: str
@@ -63,7 +63,7 @@ class Line:
     baseline: float | None = None
 
     def outranks(self, other: "Line") -> bool:
-        """Whether this heading ranks above another: bookmarks above lines that look like headings."""
+        """Whether this heading ranks above another; bookmarks rank above lines that look like headings."""
         if self.level is not None or other.level is not None:
             return self.level is not None and (other.level is None or self.level < other.level)
         return self.size > other.size * 1.02
@@ -73,11 +73,9 @@ class Line:
 class PageLines:
     """The lines of a page in the order of its text.
 
-    A table stands at the position of its first line.
-
-    `last` is the table with which the page ends, if any. `completed` is the table at the end of the previous
-    page, if its last row continues on this page. That row is then complete in `completed`, and not among
-    these lines.
+    A table is at the position of its first line. `last` is the table at the end of the page, if any.
+    `completed` is the table at the end of the previous page, if its last row continues on this page.
+    `completed` then contains the complete row, which is not among these lines.
     """
 
     lines: list[Line]
@@ -96,7 +94,7 @@ def lines_of(page: pypdfium2.PdfPage, above: Table | None = None) -> PageLines:
         textpage.close()
 
     table_of = {number: table for table in found for number in table.lines}
-    read: dict[int, Table] = {}  # by the table as it was found
+    read: dict[int, Table] = {}  # tables as they were read, by the identity of the table as it was found
     last: Table | None = None
     completed: Table | None = None
     with_tables: list[Line] = []
@@ -126,7 +124,7 @@ def lines_of(page: pypdfium2.PdfPage, above: Table | None = None) -> PageLines:
 
 
 def replace_last_row(lines: list[Line], table: Table, completed: Table) -> None:
-    """Replace the last row of the table with which a page ends by the completed row."""
+    """Replace the last row of the table at the end of a page with the completed row."""
     row = len(table.cells) - 1
     old = [text for number, text in table.numbered_lines() if number == row]
     new = [text for number, text in completed.numbered_lines() if number == row]
@@ -139,17 +137,14 @@ def replace_last_row(lines: list[Line], table: Table, completed: Table) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a table row, and the words of each of the row's non-empty cells.
-
-    The line is as in :func:`lines_of`.
-    """
+    """A line of a table row as in :func:`lines_of`, and the words of the row's non-empty cells."""
 
     text: str
     cells: list[list[Word]]
 
 
 def rows_of(page: pypdfium2.PdfPage) -> Iterator[Row]:
-    """The rows of the page's tables, one for each line that a row became."""
+    """The rows of the page's tables: one for each line that a row was split into."""
     textpage = page.get_textpage()
     try:
         text = _text_units(textpage)
@@ -161,7 +156,7 @@ def rows_of(page: pypdfium2.PdfPage) -> Iterator[Row]:
         for number, line in table.numbered_lines():
             of_row.setdefault(number, []).append(line)
         for number, (texts, cells) in enumerate(zip(table.rows, table.cells, strict=True)):
-            # Without lines: a row taken for column names, which may be one that continues a table.
+            # A header row has no lines, but may be a row of a table that continues from the previous page.
             for line in of_row.get(number, ["; ".join(filter(None, texts))]):
                 yield Row(line, list(filter(None, cells)))
 
@@ -173,7 +168,7 @@ def _tables(
     lines: list[tuple[int, Line]],
     above: Table | None = None,
 ) -> tuple[list[Table], dict[int, str]]:
-    """The tables of the page, and the text that their lines contain next to them."""
+    """The tables of the page, and other text on the same lines."""
     rules = _rules(page)
     has_rules, tags = len(rules) >= LEAST_RULES, has_tags(page)
     gaps = 0 if has_rules and not tags else sum(itertools.islice(filter(None, _gap(textpage, lines)), ROWS))
@@ -210,7 +205,7 @@ def _whole(text: str) -> str:
 
 
 def _lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, Line]]:
-    """Each line with its start position."""
+    """Each line of the page's text with its start position."""
     position = 0
     for raw in text.split("\r\n"):
         start = position
@@ -220,7 +215,7 @@ def _lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, Li
             first = _character(textpage, start + len(raw) - len(raw.lstrip()))
             last = _character(textpage, start + len(raw.rstrip()) - 1)
             bold = _bold(textpage, first) and _bold(textpage, last)
-            # The rendered size: many programs set size 1 and scale the text.
+            # Use the rendered size, because many programs set size 1 and scale the text.
             size = float(pdfium.FPDFText_GetFontSize(textpage.raw, first))
             matrix = pdfium.FS_MATRIX()
             if pdfium.FPDFText_GetMatrix(textpage.raw, first, matrix):
@@ -232,7 +227,7 @@ def _lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, Li
 def _character(textpage: pypdfium2.PdfTextPage, place: int) -> int:
     """PDFium's index of the character at a position of the text.
 
-    They differ because the text omits characters without meaning.
+    They differ, because the text omits some characters.
     """
     index = int(pdfium.FPDFText_GetCharIndexFromTextIndex(textpage.raw, place))
     return index if index >= 0 else place
@@ -277,10 +272,7 @@ def _with_markers(lines: list[Line]) -> list[Line]:
 
 
 def _gap(textpage: pypdfium2.PdfTextPage, lines: list[tuple[int, Line]]) -> Iterator[bool]:
-    """Whether each line has a gap.
-
-    This is far faster to compute than the positions of the words.
-    """
+    """Whether each line has a wide gap, which is far faster to compute than the words' positions."""
     box = tuple(ctypes.c_double() for _ in range(4))  # left, top, right, bottom
     for start, line in lines:
         spans, height = [], 0.0
@@ -310,7 +302,7 @@ def breaks_words(document: pypdfium2.PdfDocument) -> bool:
 def _words(
     textpage: pypdfium2.PdfTextPage, text: str, lines: list[tuple[int, Line]], is_hyphenated: bool
 ) -> Iterator[Word]:
-    """Every word with its box and the number of its line."""
+    """The words with their boxes and the numbers of their lines."""
     box = tuple(ctypes.c_double() for _ in range(4))
     edge = tuple(ctypes.c_double() for _ in range(4))
     line = 0
@@ -320,7 +312,7 @@ def _words(
         first, last = _character(textpage, match.start()), _character(textpage, match.end() - 1)
         has_start = pdfium.FPDFText_GetCharBox(textpage.raw, first, *box)
         if has_start and pdfium.FPDFText_GetCharBox(textpage.raw, last, *edge):
-            # The first letter of an Arabic or Hebrew word is its rightmost.
+            # The first letter of an Arabic or Hebrew word is the rightmost one.
             left, right = min(box[0].value, edge[0].value), max(box[1].value, edge[1].value)
             bottom, top = min(box[2].value, edge[2].value), max(box[3].value, edge[3].value)
             word = _whole(BROKEN_LINE.sub(BREAK, match.group()))
@@ -329,7 +321,7 @@ def _words(
 
 
 def _rules(page: pypdfium2.PdfPage) -> list[Rule]:
-    """Horizontal edges of drawings: lines, and the borders of boxes."""
+    """Horizontal edges of drawings, such as lines and the borders of boxes."""
     found = []
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
     for index in range(min(pdfium.FPDFPage_CountObjects(page.raw), MOST_OBJECTS)):
@@ -344,31 +336,31 @@ def _rules(page: pypdfium2.PdfPage) -> list[Rule]:
     return found
 
 
-PAGE_NUMBER = re.compile(r"(?<!\d)\d{1,3}(?!\d)")  # longer ones are years, or numbers of invoices
+PAGE_NUMBER = re.compile(r"(?<!\d)\d{1,3}(?!\d)")  # longer numbers are years or invoice numbers
 EDGE_SHARE = 0.6  # share of the pages on which a line must appear to be boilerplate
 HEADING_SCALE = 1.12  # a heading is larger than the surrounding text by this factor
 BOLD_HEADING_SCALE = 1.02  # the same for a bold line
-BOLD_HEADING_LINES = 2  # a bold line of normal size is a heading if at most this many are together
-BOLD_SHARE = 0.3  # and if at most this share of the text is bold
+BOLD_HEADING_LINES = 2  # bold lines of normal size are a heading if at most this many are adjacent
+BOLD_SHARE = 0.3  # and if at most this share of the document is bold
 HEADING_LINE = 120
-FULL_LINE = 0.72  # share of the widest usual line: a shorter line ends its paragraph
+FULL_LINE = 0.72  # a line shorter than this share of the usual width ends its paragraph
 SHORT_LINE = 40  # characters; a shorter line is never joined with the next
-HYPHENATED_SHARE = 0.03  # of the lines, if words are broken: fewer end with a hyphen of their own
+HYPHENATED_SHARE = 0.03  # in a hyphenated document, more than this share of the lines ends with a hyphen
 MAX_MARKS = 100  # bookmarks on a page
 MARKED_LINES = 3  # lines in the title of a bookmark
 BULLET = re.compile(r"^(?:[•◦▪‣●○■–*-]|\(?\d{1,2}[.)]|[a-z]\))\s")
 ITEM_NUMBER = re.compile(r"^\(?(\d{1,2})[.)]\s")
 SENTENCE_ENDS = ".!?:;"
-INDENT = 3.0  # points: the lines of a list item begin farther to the right than its marker
+INDENT = 3.0  # points by which the lines of a list item are indented, relative to its marker
 NUMBERED = re.compile(r"^(?:chapter|section|part|appendix|annex)?[\d.ivx]+(?=[^\d.ivx])", re.IGNORECASE)
-Bookmarks = Mapping[int, Sequence[tuple[int, str]]]  # level and title, by page number from 1
+Bookmarks = Mapping[int, Sequence[tuple[int, str]]]  # level and title of bookmarks, by page number (from 1)
 
 
 def without_boilerplate(pages: list[list[Line]]) -> list[list[Line]]:
-    """The pages without running titles: lines at the edges that repeat on most pages.
+    """The pages without running titles, which are lines at the top or bottom of most pages.
 
-    Lines that differ only in short numbers count as equal. A line that occurs between the edges at least as
-    often is kept, because it belongs to a list.
+    Lines that differ only in short numbers count as equal. A line that occurs at least as often inside pages
+    is kept, because it belongs to a list.
     """
     if len(pages) < 3:
         return pages
@@ -396,7 +388,7 @@ def _shape(line: Line) -> str:
 def sections_of(
     pages: list[list[Line]], bookmarks: Bookmarks | None = None, is_hyphenated: bool = True
 ) -> Iterator[Section]:
-    """One section for each heading on each page; a heading also applies to the next page.
+    """A section for each heading on each page; a heading also applies to the next page's start.
 
     `is_hyphenated` says whether the program that wrote the file breaks words at the ends of lines.
     """
@@ -428,21 +420,23 @@ def sections_of(
                 continue
             heading = " › ".join(line.text for line in path)
             text = _without_hyphenation(_paragraphs(run, full), compounds, is_hyphenated)
-            if pending and len(heading) > HEADING_CHARACTERS:  # the heading is shortened
+            # The heading was shortened, so keep its full text.
+            if pending and len(heading) > HEADING_CHARACTERS:
                 text = f"{pending[0].text}\n\n{text}"
             yield Section(f"page={number}", number, one_line(heading, HEADING_CHARACTERS), text)
             pending = []
-        if pending and pending[0].size:  # a heading without text is text of this page
+        if pending and pending[0].size:  # a heading without text becomes text of this page
             yield Section(f"page={number}", number, "", pending[0].text)
 
 
 def _with_bookmarks(lines: list[Line], bookmarks: Sequence[tuple[int, str]]) -> list[Line]:
-    """The lines with the levels of bookmarks that name them; other bookmarks come first."""
+    """Set the levels of lines that bookmarks name; other bookmarks become lines before the others."""
     if not bookmarks:
         return lines
     keys = ["" if line.whole else _key(line.text) for line in lines]
     unseen = []
-    marked: dict[int, tuple[int, int]] = {}  # by first line: the number of lines, and the level
+    # By first line, the number of lines and the level of a bookmark's title.
+    marked: dict[int, tuple[int, int]] = {}
     for level, title in bookmarks[:MAX_MARKS]:
         wanted = _key(title)
         for start, first in enumerate(keys):
@@ -465,7 +459,7 @@ def _with_bookmarks(lines: list[Line], bookmarks: Sequence[tuple[int, str]]) -> 
 
 
 def _key(text: str) -> str:
-    """A heading's letters and digits, without its number, which bookmarks often lack."""
+    """The letters and digits of a heading, without its number, which bookmarks often omit."""
     key = NUMBERED.sub("", "".join(text.split()))
     return "".join(filter(str.isalnum, key)).casefold()
 
@@ -493,10 +487,7 @@ def _headings(lines: list[Line], body: float, full: float, some_bold: bool) -> l
 
 
 def _runs(lines: list[Line], headings: list[bool]) -> Iterator[tuple[bool, list[Line]]]:
-    """Runs of adjacent lines: headings of one size, or text.
-
-    A bookmarked heading is a run of its own.
-    """
+    """Runs of adjacent lines: headings of one size, or text. A bookmarked heading is a separate run."""
     run: list[Line] = []
     run_heading = False
     for line, heading in zip(lines, headings, strict=True):
@@ -511,13 +502,10 @@ def _runs(lines: list[Line], headings: list[bool]) -> Iterator[tuple[bool, list[
 
 
 def _paragraphs(lines: list[Line], full: float) -> str:
-    """Lines joined to paragraphs.
-
-    Lines shorter than `full` (rows, ends of paragraphs) are not continued.
-    """
+    """Join lines to paragraphs. A line shorter than `full` (a row, or the end of a paragraph) ends one."""
     text = ""
     previous: Line | None = None  # None if the previous line is complete
-    item: Line | None = None  # the first line of the list item that the previous one belongs to
+    item: Line | None = None  # the first line of the list item to which the previous line belongs
     for line in lines:
         joined = "\n" if text else ""
         begins = _begins_item(line, previous, item)
@@ -539,10 +527,7 @@ def _paragraphs(lines: list[Line], full: float) -> str:
 
 
 def _begins_item(line: Line, previous: Line | None, item: Line | None) -> bool:
-    """Whether a line begins an item of a list.
-
-    A number that ends a sentence does not: *at frame / 40.*
-    """
+    """Whether a line begins a list item. A number that ends a sentence does not: *at frame / 40.*"""
     found = BULLET.match(line.text)
     if found is None or line.whole:
         return False
@@ -554,16 +539,16 @@ def _begins_item(line: Line, previous: Line | None, item: Line | None) -> bool:
 
 
 def _is_after(line: Line, previous: Line, item: Line) -> bool:
-    """Whether a line begins the paragraph after a list: a sentence as far left as the markers."""
+    """Whether a line begins the paragraph after a list: a sentence aligned with the markers."""
     if line.left is None or item.left is None or previous.text[-1] not in SENTENCE_ENDS:
         return False
     return line.left <= item.left + INDENT
 
 
 def _without_hyphenation(text: str, compounds: set[str], is_hyphenated: bool) -> str:
-    """The text with words joined that line ends had split.
+    """Join words that were split at line ends.
 
-    A hyphen is kept if the document is not hyphenated or has the word with a hyphen elsewhere, and before
+    The hyphen is kept if the document is not hyphenated, if the word has a hyphen elsewhere, and before
     digits and names.
     """
     if not is_hyphenated:

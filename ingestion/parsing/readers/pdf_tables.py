@@ -1,7 +1,7 @@
-"""Finds tables on a PDF page by the positions of words and of the lines between them.
+"""Finds tables on a PDF page from the positions of words and drawn lines.
 
-A PDF has no tables, only words and lines. A table is recognised only if white space through all rows
-separates its columns; everything else remains text.
+A PDF contains no tables, only words and drawn lines. A table is only recognised if its columns are separated
+by white space through all rows; everything else remains text.
 """
 
 import itertools
@@ -14,20 +14,20 @@ from statistics import median
 
 from .tables import header_of, is_number, numbered_lines
 
-NEAR = 4.0  # greatest distance, in points, between edges of lines that belong together
-SAME_HEIGHT = 3.0  # greatest distance between the middles of words on one line
-WIDTH = 60.0  # least width of a line between two rows
+NEAR = 4.0  # maximum distance, in points, between edges of lines that belong together
+SAME_HEIGHT = 3.0  # maximum vertical distance between the centres of words on one line
+WIDTH = 60.0  # minimum width of a line between two rows
 EM = 1 / 0.72  # an em, as a multiple of the height of a capital letter
-RULED_GUTTER, GUTTER = 0.7, 1.1  # least white space between columns in em, with and without drawn lines
-LINE_PITCH = 1.6  # greatest distance, in em, between the lines of a cell
-PITCH = 2.6  # greatest distance, in em, between rows without drawn lines
-ROWS = 3  # least number of rows without drawn lines
-CELL_CHARACTERS = 28  # a column with longer cells is text; one such column is allowed
+RULED_GUTTER, GUTTER = 0.7, 1.1  # minimum white space between columns in em, with and without drawn lines
+LINE_PITCH = 1.6  # maximum distance, in em, between the lines of a cell
+PITCH = 2.6  # maximum distance, in em, between rows without drawn lines
+ROWS = 3  # minimum number of rows without drawn lines
+CELL_CHARACTERS = 28  # a column with longer cells counts as text; one such column is allowed
 MARKERS = 3  # characters of a bullet or a list number
 
 
-LEAST_ALIKE = 2  # least number of cells in a column from which its kind can be known
-ALIKE = 0.8  # share of a column's cells that must have numbers
+LEAST_ALIKE = 2  # minimum number of cells in a column to determine its kind
+ALIKE = 0.8  # share of a column's cells that must contain numbers
 
 Span = tuple[float, float]
 
@@ -73,8 +73,8 @@ class Table:
 
     `cells` has the words of each cell by row; `named` says whether the first row names the columns. `lines`
     are the numbers of the lines of text in the table, `gutters` the white space between columns. `above` has
-    the header rows of the table that this one continues, if any. A table known by its tags has the `numbers`
-    of its rows, and the `count` of all on any page; it has the `extents` of its columns instead of gutters.
+    the header rows of the table that this one continues, if any. A tagged table has the `numbers` of its
+    rows, and the `count` of the rows on all pages; it has the `extents` of its columns instead of gutters.
     `has_names` says whether tags name columns or rows, `ends_page` whether no text follows on the page.
     """
 
@@ -103,11 +103,10 @@ class Table:
         return numbered_lines(enumerate(rows, -len(self.above)), self.named)
 
     def continued_by(self, other: "Table") -> "Table":
-        """`other`, the first table of the next page, perhaps as a continuation.
+        """`other`, the next page's first table, with the names of these columns if it continues them.
 
-        If it continues this table, it gets the column names of this table. It does so if its columns are at
-        the same places, and if its first row has numbers, not names, where the rows of this table have
-        numbers.
+        It is a continuation if its columns have the same positions, and if its first row has numbers in the
+        columns that contain numbers here.
         """
         header, rows = self.header, other.rows
         if other.numbers:
@@ -161,9 +160,9 @@ class Table:
         )
 
     def completed_by(self, other: "Table") -> "tuple[Table, Table] | None":
-        """Both tables, the last row of this one completed by the first of `other`.
+        """Both tables, after moving the rest of the last row from the start of `other` to this one.
 
-        None if `other` does not begin with the rest of that row. The second table may then have no rows.
+        None if `other` does not begin with the rest of that row. The second table may have no rows left.
         """
         if other.above and self.is_split_before(other):
             # A row without its first cell is the rest of the last one.
@@ -179,7 +178,7 @@ class Table:
             return None
         whole = [here + rest for here, rest in zip(self.cells[-1], other.cells[place], strict=True)]
         completed = replace(self, cells=[*self.cells[:-1], whole])
-        if place + 1 == len(other.cells):  # only the header is left, if anything
+        if place + 1 == len(other.cells):  # at most the header is left
             return completed, replace(other, cells=[], numbers=(), above=())
         cells = other.cells[:place] + other.cells[place + 1 :]
         numbers = [*other.numbers[:place], *other.numbers[place + 1 :]]
@@ -195,7 +194,7 @@ def _texts(rows: Iterable[Iterable[Iterable[Word]]]) -> list[list[str]]:
 
 
 def tables(words: Sequence[Word], rules: Iterable[Rule]) -> list[Table]:
-    """The tables of a page, from the top."""
+    """The tables of a page, from top to bottom."""
     if not words:
         return []
     em = median(word.top - word.bottom for word in words) * EM
@@ -203,7 +202,7 @@ def tables(words: Sequence[Word], rules: Iterable[Rule]) -> list[Table]:
     taken = {line for table in found for line in table.lines}
     rest = [word for word in words if word.line not in taken]
 
-    # Only tables that have every word of their lines are certain.
+    # Keep only tables that contain every word of their lines; others are uncertain.
     certain = []
     for table in (*found, *_aligned(rest, em)):
         size = sum(len(word.text) for row in table.cells for cell in row for word in cell)
@@ -215,7 +214,7 @@ def tables(words: Sequence[Word], rules: Iterable[Rule]) -> list[Table]:
 def _groups(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
     """Groups of lines of the same width above each other.
 
-    Lines that are drawn cell by cell are joined before.
+    Lines that are drawn cell by cell are joined first.
     """
     joined: list[Rule] = []
     for rule in sorted(rules, key=lambda rule: (-round(rule.height), rule.left)):
@@ -242,9 +241,9 @@ def _groups(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
 
 
 def _ruled(words: Sequence[Word], group: list[Rule], em: float) -> Iterator[Table]:
-    """Tables between drawn lines: adjacent bands with the same white space between columns.
+    """Tables with drawn lines: adjacent bands with the same white space between columns.
 
-    The names of the columns may be above the first line: bold words, below text that is not in the table.
+    The column names may be above the first line, as bold words below text outside the table.
     """
     left, right = group[0].left - NEAR, group[0].right + NEAR
     inside = [word for word in words if left < word.middle_across < right]
@@ -268,7 +267,7 @@ def _ruled(words: Sequence[Word], group: list[Rule], em: float) -> Iterator[Tabl
 
 
 def _names_at_the_end(words: Sequence[Word], em: float) -> list[Word]:
-    """The bold lines with which these words end."""
+    """The bold lines at the end of these words."""
     names: list[Word] = []
     for line in reversed(_visual_lines(words)):
         near = not names or line[0].middle - names[-1].middle < LINE_PITCH * em
@@ -291,7 +290,7 @@ def _aligned(words: Sequence[Word], em: float) -> Iterator[Table]:
 
 
 class _Run:
-    """Rows from the top, as long as white space runs through all of them."""
+    """A run of rows from the top that have white space between columns in common."""
 
     def __init__(self, gutter: float, ruled: bool = True) -> None:
         self.bands: list[list[Word]] = []
@@ -301,7 +300,7 @@ class _Run:
         self._left, self._right = math.inf, -math.inf
 
     def takes(self, band: list[Word]) -> bool:
-        """Add the row if the columns remain separate."""
+        """Add the row if the columns remain separate; returns whether it was added."""
         if not band:
             return False
         left = min(self._left, *(word.left for word in band))
@@ -315,7 +314,7 @@ class _Run:
         return False
 
     def split(self, band: Sequence[Word]) -> tuple[list[Word], list[Word]]:
-        """The words above the first line that span several columns, and the other words."""
+        """Separate the words above the first line that span several columns from the other words."""
         lines = _visual_lines(band)
         for place, line in enumerate(lines if len(self.bands) >= ROWS - 1 else ()):
             left, right = line[0].left, max(word.right for word in line)
@@ -331,7 +330,7 @@ class _Run:
         gutters = self._gutters()
         cells = []
         for band in self.bands:
-            # The texts between the gutters, in the reading direction of the script.
+            # Read the texts between the gutters in the reading direction of the script.
             columns: list[list[Word]] = [[] for _ in range(len(gutters) + 1)]
             backwards = _from_the_right(band)
             for line in _visual_lines(band):
@@ -349,7 +348,7 @@ class _Run:
             yield Table(cells, named, lines, gutters)
 
     def _common(self, other: list[Span]) -> list[Span]:
-        """The white space that a row has in common with those before it, from left to right."""
+        """The white space that a row has in common with the previous rows, from left to right."""
         both = []
         place = next_place = 0
         while place < len(self._free) and next_place < len(other):
@@ -365,7 +364,7 @@ class _Run:
 
 
 def is_named(cells: Sequence[Sequence[Sequence[Word]]]) -> bool:
-    """Whether the first row names the columns: bold above plain cells, or words above numbers."""
+    """Whether the first row names the columns: bold above regular cells, or words above numbers."""
     first, *others = cells
     if all(word.bold for cell in first for word in cell):
         return not all(word.bold for row in others for cell in row for word in cell)
@@ -392,10 +391,7 @@ def _visual_lines(words: Iterable[Word]) -> list[list[Word]]:
 
 
 def _free(band: Sequence[Word], least: float) -> list[Span]:
-    """White space in a row, including before its first and after its last word.
-
-    A cell may be empty.
-    """
+    """White space in a row, including that before its first and after its last word: cells may be empty."""
     spans: list[Span] = []
     end = -math.inf
     for word in sorted(band, key=lambda word: word.left):

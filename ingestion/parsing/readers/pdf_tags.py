@@ -1,7 +1,7 @@
 """Finds the tables of a tagged PDF, whose tags name the rows and cells.
 
-Browsers and word processors write these tags for screen readers. They are exact where positions are not: they
-tell which lines are one cell, need no lines between rows, and number a row that goes on on the next page.
+Browsers and word processors write these tags for screen readers. Tags say more than positions: which lines
+form one cell, where rows end without drawn lines, and which row continues on the next page.
 """
 
 import bisect
@@ -17,18 +17,18 @@ import pypdfium2.raw as pdfium
 from .pdf_tables import Span, Table, Word, is_named
 from .tables import MOST_SPAN
 
-MAX_PAGES = 1_000  # of a document: for each page, PDFium goes through the tags of all
-MAX_TAGS = 50_000  # of a page
+MAX_PAGES = 1_000  # pages of a document: for each page, PDFium goes through the tags of all pages
+MAX_TAGS = 50_000  # tags of a page
 MAX_DEPTH = 60
 MAX_COLUMNS = 100
 MAX_TEXTS = 20_000  # text objects of a page
 TYPE_BYTES = 64
-LAYOUT_CHARACTERS = 800  # a table that names no column and has a longer cell only arranges text
+LAYOUT_CHARACTERS = 800  # a table without column names and with a longer cell only arranges text
 
 
 @dataclass(slots=True)
 class TaggedCell:
-    """A cell: its first column, its spans, and the marked contents of its text."""
+    """A cell: its first column, its spans, and the ids of the marked contents that are its text."""
 
     column: int
     across: int
@@ -39,13 +39,13 @@ class TaggedCell:
 
 @dataclass(slots=True)
 class TaggedTable:
-    """The rows of a table that have text on the page, by their number in the whole table."""
+    """The rows of a table that have text on the page, by row number within the whole table."""
 
     rows: dict[int, list[TaggedCell]] = field(default_factory=dict)
     columns: int = 0
-    count: int = 0  # of the rows of the whole table
+    count: int = 0  # number of rows of the whole table
     start: int = 0  # the number of its first row
-    extents: dict[int, Span] = field(default_factory=dict)  # of the columns' words
+    extents: dict[int, Span] = field(default_factory=dict)  # horizontal extents of the words in each column
 
 
 def has_tags(page: pypdfium2.PdfPage) -> bool:
@@ -55,7 +55,7 @@ def has_tags(page: pypdfium2.PdfPage) -> bool:
 
 
 def tagged_tables(page: pypdfium2.PdfPage) -> list[TaggedTable]:
-    """The tables of the page by its tags. A table in a cell is found, the one around it is not."""
+    """The tables of the page from its tags. Of nested tables, only the inner one is found."""
     tree = pdfium.FPDF_StructTree_GetForPage(page.raw)
     if not tree:
         return []
@@ -76,12 +76,12 @@ def words_in_cells(
     tagged: Sequence[TaggedTable],
     above: Table | None = None,
 ) -> tuple[list[Table], list[Word]]:
-    """The tables with their words, and the words that are in none of them.
+    """The tables with their words, and the words outside of tables.
 
-    `above` is the table at the end of the previous page, which the first one may continue.
+    `above` is the table at the end of the previous page, which the first table may continue.
     """
-    cell_of: dict[int, TaggedCell] = {}  # by marked content
-    place_of: dict[int, int] = {}  # of a marked content in its cell
+    cell_of: dict[int, TaggedCell] = {}  # the cell of each marked content
+    place_of: dict[int, int] = {}  # the position of each marked content within its cell
     for table in tagged:
         for row in table.rows.values():
             for cell in row:
@@ -89,7 +89,8 @@ def words_in_cells(
                     cell_of.setdefault(mark, cell)
                     place_of.setdefault(mark, place)
     objects = _marked_texts(page)
-    words_of: dict[int, list[tuple[int, Word]]] = {}  # by identity of the cell, with the place of the mark
+    # Words by identity of the cell, with the positions of their marked contents.
+    words_of: dict[int, list[tuple[int, Word]]] = {}
     outside: list[Word] = []
 
     def mark_at(index: int) -> int:
@@ -150,7 +151,7 @@ def _repeated_names(above: Table, outside: Sequence[Word]) -> Sequence[Word]:
 def _parts(
     word: Word, mark_at: Callable[[int], int], cells: Mapping[int, TaggedCell]
 ) -> Iterator[tuple[Word, int]]:
-    """The word with its mark; its parts, if it belongs to two cells."""
+    """The word with its marked content; or its parts, if it belongs to two cells."""
     first, last = mark_at(word.first), mark_at(word.last)
     if cells.get(first) is cells.get(last) or len(word.text) != word.last - word.first + 1:
         yield word, first
@@ -175,10 +176,10 @@ def _parts(
 
 
 def _align(tagged: TaggedTable, words: Mapping[int, list[Word]], above: Table | None) -> None:
-    """Move the cells of rows that lack some to the columns below which they are.
+    """In rows that lack cells, move the cells to the columns at their positions.
 
-    Browsers leave out the tags of empty cells. The places of the columns are those of complete rows, or of
-    the table that this one continues.
+    Browsers omit the tags of empty cells. The positions of columns are known from complete rows, or from the
+    table that this one continues.
     """
     extents: dict[int, Span] = {}
     if above and tagged.rows and above.numbers and above.goes_on_at(min(tagged.rows)):
@@ -212,13 +213,14 @@ def _extent(words: Sequence[Word]) -> Span:
 
 
 def _overlap(one: Span, other: Span) -> float:
-    """The overlap of two spans; negative: the distance between them."""
+    """The overlap of two spans; if negative, the distance between them."""
     return min(one[1], other[1]) - max(one[0], other[0])
 
 
 def _table(tagged: TaggedTable, words: dict[int, list[Word]]) -> Table | None:
-    """The table with its words; None if it only arranges text, or has nothing to tell."""
-    placed: dict[int, dict[int, list[Word]]] = {}  # by row and column; a cell is in all rows that it spans
+    """The table with its words; None if it is empty or only arranges text."""
+    # Words by row and column; a cell is in all rows that it spans.
+    placed: dict[int, dict[int, list[Word]]] = {}
     for number, row in tagged.rows.items():
         for cell in row:
             for place in range(number, number + cell.down if words[id(cell)] else number):
@@ -237,7 +239,7 @@ def _table(tagged: TaggedTable, words: dict[int, list[Word]]) -> Table | None:
     if named_columns:
         names = tagged.rows[numbers[first]]
         named = all(cell.is_name for cell in names if cell.column and words[id(cell)])
-        # Names of rows alone name no column. The header may be alone on its page.
+        # A header cell that only names a row does not name a column. The header may be alone on its page.
         is_header = numbers == [tagged.start] and len(numbers) < tagged.count - tagged.start
         has_values = any(not cell.is_name for row in tagged.rows.values() for cell in row)
         named = named and (has_values or is_header)
@@ -277,7 +279,7 @@ class _TagReader:
         return self._type.raw[: size - 2].decode("utf-16-le", "replace") if 2 < size <= TYPE_BYTES else ""
 
     def _children(self, element: Any, depth: int) -> Iterator[tuple[int, Any]]:
-        """The elements below that have text on the page, with their places among all."""
+        """The child elements with text on the page, with their positions among all child elements."""
         if depth > MAX_DEPTH:
             return
         child_at = pdfium.FPDF_StructElement_GetChildAtIndex
@@ -290,7 +292,7 @@ class _TagReader:
     def _table(self, element: Any, depth: int) -> None:
         table = TaggedTable()
         before = len(self.tables)
-        spanned: dict[int, int] = {}  # by column: the first row below a cell that spans rows
+        spanned: dict[int, int] = {}  # by column, the first row below a cell that spans rows
         for number, row in self._rows(element, table, depth):
             cells = []
             column = next_place = 0
@@ -310,7 +312,7 @@ class _TagReader:
             width = column + count - next_place
             table.columns = max(table.columns, min(width, MAX_COLUMNS))
             table.rows[number] = cells
-        if len(self.tables) == before:  # no table in one of its cells
+        if len(self.tables) == before:  # there is no table in one of its cells
             self.tables.append(table)
 
     def _cells(self, row: Any, depth: int) -> tuple[list[tuple[int, Any]], int]:
@@ -326,7 +328,7 @@ class _TagReader:
         return [(place - bisect.bisect(marks, place), cell) for place, cell in cells], count - len(marks)
 
     def _rows(self, element: Any, table: TaggedTable, depth: int) -> Iterator[tuple[int, Any]]:
-        """The rows with their numbers, also those in groups of rows; all are counted."""
+        """The rows with their numbers, including those in row groups. Counts all rows."""
         first = 0
         marked = pdfium.FPDF_StructElement_GetChildMarkedContentID
         while table.start < MAX_COLUMNS and marked(element, table.start) >= 0:
@@ -345,7 +347,7 @@ class _TagReader:
                 table.count += further
 
     def _marks(self, element: Any, depth: int) -> Iterator[int]:
-        """The marked contents of this page below an element; tables below it are added."""
+        """The marked contents of this page below an element. Also adds the tables below it."""
         for place in range(min(pdfium.FPDF_StructElement_CountChildren(element), self._left)):
             self._left -= 1
             if child := pdfium.FPDF_StructElement_GetChildAtIndex(element, place):
@@ -363,13 +365,13 @@ class _TagReader:
             attribute = pdfium.FPDF_StructElement_GetAttributeAtIndex(element, place)
             value = pdfium.FPDF_StructElement_Attr_GetValue(attribute, name) if attribute else None
             if value and pdfium.FPDF_StructElement_Attr_GetNumberValue(value, number):
-                # A broken file may have NaN, which is not less than anything.
+                # A broken file may contain NaN, for which every comparison is false.
                 return int(min(number.value, MOST_SPAN)) if number.value >= 1 else 1
         return 1
 
 
 def _marked_texts(page: pypdfium2.PdfPage) -> dict[int, int]:
-    """The numbers of marked contents by the addresses of their text objects."""
+    """The ids of marked contents, by the addresses of their text objects."""
     found = {}
     for place in range(min(pdfium.FPDFPage_CountObjects(page.raw), MAX_TEXTS)):
         shape = pdfium.FPDFPage_GetObject(page.raw, place)

@@ -13,7 +13,7 @@ from .tables import CELL_CHARACTERS, add_rows
 
 SAMPLE_LINES = 50
 SAMPLE_CHARACTERS = 20_000
-LONGEST_QUOTED = 200_000  # a longer cell in quotation marks was probably not closed
+LONGEST_QUOTED = 200_000  # a longer quoted cell probably lacks its closing quotation mark
 DELIMITERS = ",;\t|"
 UNDERLINES = "=-*~^"
 MIN_UNDERLINE = 3
@@ -26,7 +26,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
     contents.check(len(text))
     is_short = len(text) <= PLACE_CHARACTERS
     lines = text.splitlines(keepends=True)
-    headings: list[tuple[str, str]] = []  # with the character that underlines each
+    headings: list[tuple[str, str]] = []  # headings, with the character that underlines each
     part: list[str] = []
     first, size = 1, 0
 
@@ -34,7 +34,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
         heading = one_line(" › ".join(title for _, title in headings), HEADING_CHARACTERS)
         contents.add("" if is_short else f"line={first}", None, heading, "".join(part))
 
-    is_bare = False  # whether the last heading has no text below it; it is then kept as text
+    is_bare = False  # whether the last heading has no text below it, so that it is kept as text
     skipped = 0  # number of the line that underlines a heading, and is skipped
     for number, line in enumerate(lines, 1):
         underline = _underline(line, lines[number]) if number < len(lines) else ""
@@ -54,7 +54,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
             headings[level:] = [(underline, title)]
             skipped = number + 1
             if len(" › ".join(each for _, each in headings)) > HEADING_CHARACTERS:
-                part, size = [line], len(line)  # the heading above is shortened, so keep it as text
+                part, size = [line], len(line)  # the heading was shortened above, so keep its full text
         elif number != skipped and (part or line.strip()):
             part.append(line)
             size += len(line)
@@ -80,10 +80,7 @@ def _underline(line: str, following: str) -> str:
 
 
 def read_csv(path: Path, limits: Limits) -> Contents:
-    """Rows with the names of their columns.
-
-    An unclosed quotation mark counts as a normal character.
-    """
+    """Read rows with the names of their columns. An unclosed quotation mark is a normal character."""
     encoding = encoding_of_file(path)
     with path.open(encoding=encoding, errors="replace", newline="") as file:
         sample = file.read(SAMPLE_CHARACTERS).replace("\x00", "").splitlines(keepends=True)[:SAMPLE_LINES]
@@ -108,7 +105,7 @@ def read_csv(path: Path, limits: Limits) -> Contents:
 
 
 def _fit(sample: list[str], delimiter: str) -> float:
-    """How well the lines split into rows of equal length; 0 if not at all."""
+    """How well a delimiter splits the lines into rows of equal length; 0 if not at all."""
     widths: Counter[int] = Counter()
     rows = csv.reader(sample, delimiter=delimiter)
     while True:

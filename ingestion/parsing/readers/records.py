@@ -24,7 +24,7 @@ SPACE = re.compile(r"[\s,]*")
 
 
 def read(path: Path, limits: Limits) -> Contents:
-    """A JSON document, or a sequence of JSON values; the numbers of records start at 1."""
+    """Read a JSON document, or a sequence of JSON values; records are numbered from 1."""
     text = decode(path.read_bytes()).strip().lstrip("\ufeff")
     contents = Contents(limits)
     collector = _Collector(contents)
@@ -47,7 +47,7 @@ def read(path: Path, limits: Limits) -> Contents:
 
 
 def _values(text: str, start: int, end: str) -> Iterator[Any]:
-    """Values one at a time, up to the closing bracket `end` or the end of the text.
+    """Yield values up to the closing bracket `end`, or the end of the text.
 
     Nothing may follow the bracket.
     """
@@ -63,7 +63,7 @@ def _values(text: str, start: int, end: str) -> Iterator[Any]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; if a name occurs several times, it has a list of all of its values."""
+    """An object. If a name occurs several times, its value is a list of all of the values."""
     values = dict(pairs)
     if len(values) < len(pairs):
         several: dict[str, list[Any]] = {}
@@ -82,7 +82,7 @@ class _Collector:
         self._first = ""
 
     def whole(self, value: Any) -> None:
-        """Add one value; its lists of objects become records under the path that leads to them."""
+        """Add one value; the lists of objects in it become records, under their paths."""
         if isinstance(value, dict):
             title = value.get("title")
             self._contents.title = one_line(title, 200) if isinstance(title, str) else ""
@@ -97,9 +97,9 @@ class _Collector:
                 self.records(_numbered(group), path)
 
     def records(self, values: Iterator[tuple[str, str, Any]], path: str, keyed: bool = False) -> None:
-        """Add each of `values`, which are (number or key, name, record); the name may be empty.
+        """Add each (number or key, name, record) of `values`; the name may be empty.
 
-        If they are `keyed`, the key is added to the text of short records, which do not contain it.
+        If the values are `keyed`, the key is added to the text of short records.
         """
         label = ""
         for count, (label, name, value) in enumerate(values):
@@ -142,7 +142,7 @@ def _numbered(values: Iterable[Any]) -> Iterator[tuple[str, str, Any]]:
 def _part(value: Any, name: str, rest: list[str], groups: list[tuple[str, Any]], depth: int) -> None:
     """Sort the members of an object into `groups` and `rest`.
 
-    Lists, and objects of objects, go into `groups` with their paths, and other values into `rest`.
+    Lists and nested objects are added to `groups` with their paths, other values to `rest`.
     """
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     several = len(items) >= (2 if isinstance(value, dict) else 1)
@@ -158,7 +158,7 @@ def _part(value: Any, name: str, rest: list[str], groups: list[tuple[str, Any]],
 
 
 def _lines(pairs: Iterator[str]) -> Iterator[str]:
-    """Lines of "path: value"; short adjacent ones are joined."""
+    """Lines of the form "path: value"; short adjacent ones are joined."""
     line = ""
     for pair in pairs:
         if line and len(line) + len(pair) > LINE_CHARACTERS:
@@ -171,7 +171,7 @@ def _lines(pairs: Iterator[str]) -> Iterator[str]:
 
 
 def _leaves(value: Any, name: str, depth: int) -> Iterator[str]:
-    """Every scalar value as "path: value"."""
+    """All scalar values in the form "path: value"."""
     if depth > DEEPEST:
         raise ValueError(TOO_DEEP)
     if isinstance(value, dict):

@@ -16,15 +16,15 @@ MOST_COLUMNS = 1_000
 class Grid:
     """Collects the rows of an HTML table.
 
-    The text of a cell that spans several columns is in the first of them; the text of one that spans several
-    rows is in each.
+    A cell that spans several columns has its text in the first one; a cell that spans several rows has it in
+    each row.
     """
 
     def __init__(self) -> None:
         self.rows: list[list[str]] = []
         self.is_open = False  # whether a cell has started and its text is still missing
         self._across = self._down = 1
-        self._above: dict[int, tuple[int, str]] = {}  # by column: (rows left, text) of cells that extend
+        self._above: dict[int, tuple[int, str]] = {}  # by column, (rows left, text) of cells that extend
         # into this row, and the same for those that extend into the next row
         self._below: dict[int, tuple[int, str]] = {}
 
@@ -49,7 +49,7 @@ class Grid:
             return
         self.is_open = False
         row = self.rows[-1]
-        if len(row) >= MOST_COLUMNS:  # further cells of its span are left out
+        if len(row) >= MOST_COLUMNS:  # further columns of its span are omitted
             row.append(text)
         else:
             if self._down > 1:
@@ -66,13 +66,13 @@ class Grid:
             row.append(text)
 
 
-ROW_CHARACTERS = 450  # a longer row becomes several lines, each naming the row again
+ROW_CHARACTERS = 450  # a longer row becomes several lines, each of which repeats the name of the row
 CELL_CHARACTERS = 1_000_000
-NAME_CHARACTERS = 100  # in a column's name
+NAME_CHARACTERS = 100  # characters of a column's name
 MAX_HEADER_ROWS = 3
-HEADER_AHEAD = 8  # rows that are inspected to find the header
+HEADER_AHEAD = 8  # number of rows that are searched for the header
 PLACE_ROWS = 50  # rows in each section of a longer table
-SIGNS = frozenset("#№%€$£")  # of numbers, which can name a column
+SIGNS = frozenset("#№%€$£")  # these look like numbers, but can name a column
 PERIOD = re.compile(r"(?:19|20)\d\d(?:[-/.]\d\d?){0,2}")  # a number that can name a column
 
 
@@ -83,8 +83,8 @@ def table_text(rows: Iterable[Sequence[str]]) -> str:
 def table_lines(rows: Iterable[Sequence[str]], named: bool = True) -> Iterator[str]:
     """The table as lines.
 
-    Rows are "Column: value; …"; rows with a single cell are left as they are. If `named` is False, the first
-    row is a normal row and does not name the columns.
+    Rows have the form "Column: value; …"; a row with a single cell is not changed. If `named` is False, the
+    first row is a normal row and does not name the columns.
     """
     return (line for _, line in numbered_lines(enumerate(rows, 1), named))
 
@@ -92,7 +92,7 @@ def table_lines(rows: Iterable[Sequence[str]], named: bool = True) -> Iterator[s
 def numbered_lines(
     rows: Iterable[tuple[int, Sequence[str]]], named: bool = True
 ) -> Iterator[tuple[int, str]]:
-    """As :func:`table_lines`, for numbered rows: each line has the number of its row.
+    """Like :func:`table_lines`, for numbered rows; returns each line with the number of its row.
 
     The header may have several rows.
     """
@@ -100,7 +100,7 @@ def numbered_lines(
     filled = ((number, cells) for number, cells in cleaned if any(cells))
     names: Sequence[str] | None = None if named else []
     only_names = ""
-    unused: dict[int, str] = {}  # by column: names of rows in which it had no value so far
+    unused: dict[int, str] = {}  # by column, its name if it has had no value so far
     at = 0
     ahead: list[tuple[int, list[str]]] = []
     while ahead or (ahead := list(itertools.islice(filled, 1))):
@@ -132,7 +132,7 @@ def numbered_lines(
 
 
 def header_of(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
-    """The rows that :func:`numbered_lines` takes for the names of the columns."""
+    """The rows that :func:`numbered_lines` uses as column names."""
     start = next((place for place, row in enumerate(rows) if sum(map(bool, row)) > 1), len(rows))
     ahead = rows[start : start + HEADER_AHEAD]
     header = ahead[: _header_rows(ahead)] if ahead else []
@@ -169,7 +169,7 @@ def add_rows(contents: Contents, heading: str, rows: Iterable[tuple[int, Sequenc
 
 
 def column_letters(number: int) -> str:
-    """The name of a column, from 1: A to Z, then AA."""
+    """The letters of a column number (from 1): A to Z, then AA."""
     letters = ""
     while number > 0:
         number, rest = divmod(number - 1, 26)
@@ -180,9 +180,9 @@ def column_letters(number: int) -> str:
 def _header_rows(rows: Sequence[Sequence[str]]) -> int:
     """How many rows the header has.
 
-    Below the name of a group of columns are the names of these columns. Another row belongs to the header if
-    it has words where the row above has gaps, if numbers follow below it, and if the first column is one cell
-    over both rows.
+    The names of groups of columns are above the names of their columns. The next row belongs to the header if
+    it has words where the row above has gaps, if numbers follow below it, and if the first column has one
+    cell over both rows.
     """
     count = 1
     while count < min(MAX_HEADER_ROWS, len(rows) - 1):
@@ -207,7 +207,7 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
 def _column_names(rows: Sequence[Sequence[str]]) -> Sequence[str]:
     """The names of the columns, each preceded by the names of its groups.
 
-    Empty if these rows are no header: a row of values, or a name and its value.
+    Empty if these rows are no header, but values, or a name with its value.
     """
     width = max(map(len, rows))
     names = _padded(rows[0], width)
@@ -238,7 +238,7 @@ def row_lines(names: Sequence[str], cells: Sequence[str]) -> Iterator[str]:
         for index, cell in enumerate(cells)
         if cell
     ]
-    if len(pairs) == 2 and pairs[0].endswith(":"):  # a form: a label and what was filled in
+    if len(pairs) == 2 and pairs[0].endswith(":"):  # a form: a label and the filled-in text
         pairs = [" ".join(pairs)]
     line = ""
     for pair in pairs:

@@ -35,9 +35,9 @@ BLOCKS = _tags(
     "p div section article main header ul ol dl dt dd blockquote pre figure figcaption address aside details "
     "summary form fieldset hr body html table"
 )
-# A start tag of one of these closes the open one before it.
+# A start tag of one of these elements closes the open element.
 SIBLINGS = _tags("p li td th tr dt dd option")
-TERM_CHARACTERS = 120  # of a term in a definition list
+TERM_CHARACTERS = 120  # characters of a term in a definition list
 VOID = _tags("area base br col embed hr img input link meta source track wbr")
 LINK_SIGN = re.compile(r"[¶🔗]\Z|\s#\Z")  # the text of a link from a heading to itself
 HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
@@ -47,7 +47,7 @@ Attributes = dict[str, str]
 def read(path: Path, limits: Limits) -> Contents:
     text = _without_slow_markup(decode(path.read_bytes()))
     page = Page(text, Outline(limits), boilerplate=False)
-    if not page.outline.contents.sections:  # all of it is within navigation, or a tag was never closed
+    if not page.outline.contents.sections:  # everything is within navigation, or a tag was not closed
         page = Page(text, Outline(limits), boilerplate=True)
     return page.outline.titled(first_title(page.outline.first_heading, page.title))
 
@@ -58,9 +58,9 @@ def chapter(text: str, outline: Outline) -> None:
 
 
 def _without_slow_markup(text: str) -> str:
-    """The page without comments and without unclosed markup.
+    """The page without comments and unclosed markup, which the parser handles very slowly.
 
-    The parser handles the latter very slowly. The text of CDATA sections, which XHTML has, is kept.
+    The text of CDATA sections, which XHTML may contain, is kept.
     """
     text = _with_escaped_cdata(text)
     parts, start = [], 0
@@ -74,10 +74,7 @@ def _without_slow_markup(text: str) -> str:
 
 
 def _with_escaped_cdata(text: str) -> str:
-    """The page with its CDATA sections as ordinary text.
-
-    One that is not closed is left as it is.
-    """
+    """The page with its CDATA sections as ordinary text. An unclosed section is not changed."""
     parts, start = [], 0
     while (opened := text.find(CDATA, start)) >= 0 and (closed := text.find("]]>", opened)) >= 0:
         parts += [text[start:opened], escape(text[opened + len(CDATA) : closed], quote=False)]
@@ -86,7 +83,7 @@ def _with_escaped_cdata(text: str) -> str:
 
 
 class Page(HTMLParser):
-    """Parses a page; afterwards `outline` is closed and `title` set."""
+    """Parses a page into `outline` and `title`."""
 
     def __init__(self, text: str, outline: Outline, *, boilerplate: bool) -> None:
         super().__init__(convert_charrefs=True)
@@ -107,7 +104,8 @@ class Page(HTMLParser):
         self._lines_kept = False
         self._grid: Grid | None = None
         self._tables = 0  # nesting depth
-        self._is_layout = False  # whether the open table contains h1 to h6, and so is no table of data
+        # Whether the open table contains h1 to h6, and therefore is not a table of data.
+        self._is_layout = False
         self.feed(text)
         self.close()
         self._flush()
@@ -133,7 +131,7 @@ class Page(HTMLParser):
         self._in_header = self._in_header or (tag == "header" and not self._inside and not self._boilerplate)
         if tag in HEADINGS:
             self._flush()
-            self._end_table()  # it was only used for layout
+            self._end_table()  # the table was only used for layout
             self._is_layout = self._tables > 0
             self._heading = HEADINGS[tag]
         elif tag == "table":
@@ -141,7 +139,7 @@ class Page(HTMLParser):
             self._grid = self._grid or Grid()
             self._tables += 1
         elif tag == "tr" and self._grid is None and self._tables and not self._is_layout:
-            self._flush()  # a table in a cell of this one has ended
+            self._flush()  # a table within a cell of this one has ended
             self._grid = Grid()
             self._grid.row()
         elif self._grid is None and tag in ("tr", "td", "th"):
@@ -157,7 +155,7 @@ class Page(HTMLParser):
         self._lines_kept = self._lines_kept or tag == "pre"
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in NEVER:  # a slash closes no HTML element, but `<script/>` in XHTML
+        if tag not in NEVER:  # in HTML, a slash does not close an element; in XHTML, `<script/>` is closed
             self.handle_starttag(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
@@ -194,7 +192,7 @@ class Page(HTMLParser):
             self.title += data
         elif self._skipped or (self._only_main and not self._inside):
             return
-        elif self._heading or not self._in_header:  # in the header of a page only headings are read
+        elif self._heading or not self._in_header:  # in the header of a page, read only headings
             self._words.append(data)
 
     def _left_out(self, tag: str, attributes: Attributes) -> bool:
@@ -214,10 +212,7 @@ class Page(HTMLParser):
         )
 
     def _skip_ends(self, tag: str) -> bool:
-        """Stop skipping if this start tag implicitly ends the skipped element.
-
-        Returns whether it does.
-        """
+        """Stop skipping if this start tag implicitly ends the skipped element; returns whether it does."""
         if (tag == self._skipped and tag in SIBLINGS) or (self._skipped, tag) == ("head", "body"):
             self._skipped = ""
         return not self._skipped

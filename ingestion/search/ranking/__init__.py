@@ -1,4 +1,1 @@
-"""From the words of a question to candidates and their order.
-
-The steps are terms, plans, fusion and reranking.
-"""
+"""Finds and orders candidates for a question: term selection, plans, fusion, reranking."""

@@ -1,7 +1,6 @@
-"""Combines the scores of words and vectors.
+"""Combines scores of words and vectors, and decides whether the best passage is relevant.
 
-Also decides whether the best passage is relevant enough. The weights were measured on nine public
-collections; docs/measurements.md has the figures.
+The weights were measured on nine public collections; docs/measurements.md has the figures.
 """
 
 import math
@@ -21,7 +20,8 @@ class Candidate(NamedTuple):
     """A passage found by words or vectors.
 
     `coverage` is the weighted share of the question's words that the passage has. Each piece of the passage
-    has a vector: `vector_score` is their greatest similarity to the question, `vector_mean` their mean.
+    has a vector; `vector_score` is the greatest similarity of a piece to the question, `vector_mean` the mean
+    of all pieces.
     """
 
     passage_id: int
@@ -48,9 +48,10 @@ new_candidate: Callable[[Sequence[Any]], Candidate] = partial(tuple.__new__, Can
 class Bound:
     """How much of a question its best passage must match for an answer, and for a sure answer.
 
-    Both bounds grow with the logarithm of the number of readable passages: among more passages, the best one
-    matches more by chance. `at_1000` applies to a thousand passages; `per_e` is added for e times as many.
-    Above the sure bound, each `step` raises the fit by one; it defaults to the distance between the bounds.
+    Both bounds grow with the logarithm of the number of readable passages, because among more passages the
+    best one matches better by chance. `at_1000` is the bound for a thousand passages; `per_e` is added for e
+    times as many. Above the sure bound, each `step` raises the fit by one; by default, a step is the distance
+    between the bounds.
     """
 
     at_1000: float
@@ -66,34 +67,35 @@ class Bound:
         return self.sure_at_1000 + self.sure_per_e * _logarithm(readable)
 
     def fit(self, value: float, readable: float) -> float:
-        """Where `value` is relative to the bounds: 0 is just enough for an answer, 1 for a sure one."""
+        """The position of `value` relative to the bounds: 0 just allows an answer, 1 a sure one."""
         least, sure = self.for_answer(readable), self.for_sure(readable)
         if self.step and value > sure:
             return 1 + (value - sure) / self.step
         return (value - least) / (sure - least)
 
 
-MIN_READABLE = 300  # passages; for fewer, the bounds do not decrease further
+MIN_READABLE = 300  # with fewer passages, the bounds do not decrease further
 
-# COMBINED applies to the share of the question's words plus the similarity. Without usable vectors, WORDS or
-# PAIRS (character bigrams, which match less often by chance) apply to the share alone; SIMILARITY applies to
-# the similarity alone. docs/measurements.md has the errors of both bounds at four sizes.
+# COMBINED is the bound for the sum of the share of the question's words and the similarity. Without usable
+# vectors, WORDS or PAIRS (for character bigrams, which match less often by chance) are bounds for the share
+# alone; SIMILARITY is the bound for the similarity alone. docs/measurements.md has the error rates at four
+# sizes.
 COMBINED = Bound(0.465, 0.017, 0.68, 0.074)
 WORDS = Bound(0.2, 0.01, 0.36, 0.05)
 PAIRS = Bound(0.12, 0.005, 0.2, 0.03)
 SIMILARITY = Bound(0.275, 0.02, 0.4, 0.03)
-# Applies to the weighted sum of the signs in `Relevance`.
+# The bound for the weighted sum of the signs in `Relevance`.
 CLOSE = Bound(1.07, 0.035, 1.45, 0.06, step=0.17)
-ALIKE = 0.3  # similarity from which a passage also counts as found by meaning
+ALIKE = 0.3  # with at least this similarity, a passage also counts as found by meaning
 
 
 class Relevance(NamedTuple):
-    """The signs that a question is answered; each has a weight of its own.
+    """Signs that the question is answered; each has its own weight.
 
     `met` is the greatest sum of share and similarity in one passage, `nearest` the greatest similarity.
-    `closest` and `first` are those of RerankScores: how well the words of a passage match those of the
-    question, for the passage that matches best, and for the first passage. `length` is the logarithm of the
-    question's number of words, because long questions match less.
+    `closest` and `first` come from RerankScores: how well the words of the best matching passage, and of the
+    first passage, match those of the question. `length` is the logarithm of the number of words in the
+    question, because long questions match less.
     """
 
     met: float
@@ -108,7 +110,7 @@ class Relevance(NamedTuple):
 
 WEIGHTS = Relevance(met=0.5, nearest=0.8, closest=0.4, first=0.6, length=0.15)
 
-# For a model of sentences, whose similarity is more reliable; set with all-MiniLM-L6-v2.
+# For sentence-embedding models, whose similarities are more reliable; tuned with all-MiniLM-L6-v2.
 SENTENCE_WEIGHTS = WEIGHTS._replace(nearest=2.0)
 CLOSE_SENTENCES = Bound(1.45, 0.035, 2.04, 0.04, step=0.24)
 
@@ -117,9 +119,9 @@ CLOSE_SENTENCES = Bound(1.45, 0.035, 2.04, 0.04, step=0.24)
 class VectorTrust:
     """How much the similarities of an embedding model count.
 
-    `weight` is their share of a score; `languages` are those in which they count, where empty means all.
-    `words` is the bound for words without vectors. With `close`, relevance is decided by `settle`, after the
-    words of the best passages were compared, and `weights` are those of the signs in `Relevance`.
+    `weight` is their share of a score; they only count in `languages` (all, if empty). `words` is the bound
+    for words without vectors. With `close`, relevance is decided by `settle` after the words of the best
+    passages were compared, and `weights` are the weights of the signs in `Relevance`.
     """
 
     weight: float
@@ -132,7 +134,7 @@ class VectorTrust:
         return self.weight > 0 and (not self.languages or language in self.languages)
 
     def bound(self, mode: Mode, language: str) -> Bound:
-        """The bound for the value of a passage in this language (`Candidate.met`)."""
+        """The bound for the value `met` of a passage in this language."""
         if mode == "vectors":
             return SIMILARITY
         return COMBINED if mode == "hybrid" and self.covers(language) else self.words
@@ -152,10 +154,10 @@ class Ranked(NamedTuple):
 # Creates a Ranked in the same way as `new_candidate`.
 _new_ranked: Callable[[tuple[Candidate, float, FoundBy]], Ranked] = partial(tuple.__new__, Ranked)
 
-MIN_FURTHER_FIT = 0.5  # the share of the best passage's bound that each further passage must reach
+MIN_FURTHER_FIT = 0.5  # share of the best passage's bound that each further passage must reach
 
-# Weights for reranking, where the combined score counts 1. They decrease for questions with more words than
-# SHORT_QUESTION, because in many passages some words of a long question are close together by chance.
+# Weights for reranking, relative to the combined score. They decrease for questions with more words than
+# SHORT_QUESTION, because some words of a long question are close together by chance in many passages.
 WORD_WEIGHT = 0.25
 NEIGHBOUR_WEIGHT = 0.25
 SHORT_QUESTION = 4
@@ -165,8 +167,8 @@ SHORT_QUESTION = 4
 class Ranking:
     """Candidates relevant to a question, best first.
 
-    `fit` is how relevant the best one is (`Bound.fit`). If `settle` still has to decide on relevance, `open`
-    has the signs that are known so far.
+    `fit` says how relevant the best one is (see `Bound.fit`). If `settle` still has to decide on relevance,
+    `open` has the signs that are known so far.
     """
 
     passages: list[Ranked]
@@ -177,8 +179,8 @@ class Ranking:
 def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readable: float) -> Ranking:
     """The relevant candidates, best first; equal ones are ordered by id.
 
-    The ranking is empty if even the best candidate is not relevant enough, unless `settle` has to decide
-    that. `readable` is the number of readable passages.
+    The ranking is empty if even the best candidate is not relevant enough, unless `settle` decides that
+    later. `readable` is the number of readable passages.
     """
     languages = {row.language for row in candidates}
     trusted = {language for language in languages if trust.covers(language)}
@@ -186,7 +188,7 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
     least = {language: bound.for_answer(readable) for language, bound in bounds.items()}
     met = _met(candidates, mode, trusted)
     fits = [value / least[row.language] for row, value in zip(candidates, met, strict=True)]
-    most: dict[str, float] = {}  # by language: the greatest of the values `met`
+    most: dict[str, float] = {}  # by language, the greatest value of `met`
     for row, value in zip(candidates, met, strict=True):
         if value > most.get(row.language, -math.inf):
             most[row.language] = value
@@ -200,7 +202,7 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
     if opened is None and max(fits, default=0.0) < 1:
         return Ranking([])
     best_text = max(row.text_score or 0.0 for row in candidates)
-    # The mean of the similarity of the nearest piece and that of all pieces.
+    # The mean of two values: the nearest piece's similarity, and the mean similarity of all pieces.
     likenesses = [
         score if score is None or mean is None else (score + mean) / 2
         for _, _, _, _, score, mean in candidates
@@ -223,7 +225,7 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
             weight = 0.0
         score = min(1.0, (1 - weight) * text + weight * vector)
         ranked.append((-score, row.passage_id, row, row.found_by(mode, covered)))
-    ranked.sort()  # ids differ, so no other fields are compared
+    ranked.sort()  # ids differ, so fields after the id are never compared
     best = max(bounds[language].fit(value, readable) for language, value in most.items())
     passages = [_new_ranked((row, -score, found_by)) for score, _, row, found_by in ranked]
     return Ranking(passages, best, opened)

@@ -1,7 +1,7 @@
 """Plans to find the candidates of a search (sql/search.sql).
 
-The choice depends on the number of passages that the caller may search, and affects only speed: every plan
-has the same access condition, and the same results as far as its indexes allow.
+The choice depends on the number of passages that the caller may search. It only affects speed: all plans have
+the same access condition, and the same results as far as their indexes allow.
 """
 
 import json
@@ -38,9 +38,10 @@ from .term_selection import (
 
 Plan = Literal["scan", "mixed", "indexed"]
 
-DEPTH = 100  # maximum of candidates found by words, and of candidates found by vectors
+DEPTH = 100  # most candidates that are found by words, and most that are found by vectors
 
-# Up to MAX_SCAN readable passages all are scored; up to MAX_MIXED all their vectors are compared.
+# With up to MAX_SCAN readable passages, all are scored; with up to MAX_MIXED, all of their vectors are
+# compared.
 MAX_SCAN = 4_000
 MAX_MIXED = 20_000
 
@@ -52,13 +53,14 @@ MAX_FETCHED = 2_000
 MAX_SCORED = 700
 MAX_COMMON = 300
 
-# These limits apply to a corpus of up to STEADY_SIZE passages and grow with a larger one, up to MAX_GROWTH
-# times: fixed limits would leave out ever more of the best passages. For questions of SHORT words they grow
-# in proportion to the corpus, for longer questions less, because these distinguish passages better.
+# These limits apply to a corpus of up to STEADY_SIZE passages. For a larger corpus they grow, up to
+# MAX_GROWTH times: fixed limits would leave out more and more of the best passages. For questions of up to
+# SHORT words, they grow in proportion to the corpus; for longer questions less, because these distinguish
+# passages better.
 STEADY_SIZE = 200_000
 MAX_GROWTH = 5
 SHORT = 4
-# Up to this many readable passages, times the same growth, are looked at instead of using the index.
+# Up to this many readable passages (times the same growth) are scanned instead of using the index.
 MAX_BY_DOCUMENTS = 4_000
 
 # The corpus size is estimated from PROBES documents if at least MIN_PROBED of them are readable, and word
@@ -72,8 +74,8 @@ SAMPLED = 1_500
 COUNTED_FROM = 300_000
 COUNTED_EVERY = 17
 MAX_COUNTED = 2_500
-MEASURED = 300  # passages whose mean length is taken as that of all passages
-MAX_SELDOM = 50  # passages inspected, for each word that the sample lacks, to find a readable one
+MEASURED = 300  # the mean length of this many passages serves as that of all passages
+MAX_SELDOM = 50  # passages inspected for each word that the sample lacks, to find a readable one
 
 # The vector index scans at least EF_SEARCH entries, and stops after MAX_SCANNED if hardly any of them are
 # readable. Of the NEAREST pieces, the readable ones are taken, but at least PIECES. Callers who may read
@@ -85,8 +87,8 @@ EXACT_PIECES = 400  # nearest pieces that are considered if all vectors are comp
 MAX_SCANNED = 40_000
 PLANNER = {"ef_search": EF_SEARCH, "max_scanned": MAX_SCANNED}
 
-# In a corpus of at most this many passages, looking at each takes less time than planning the statement. A
-# database session therefore keeps one plan for all unfiltered searches, made without the words of a question.
+# In a corpus of at most this many passages, scanning all takes less time than planning the statement. A
+# database session therefore keeps one plan for all unfiltered searches, whatever their words.
 SMALL_CORPUS = MAX_SCAN
 NARROWING = ("scoped", "excluding", "to_person", "to_groups", "include_category", "exclude_category")
 PLANNED = (
@@ -107,9 +109,9 @@ class Survey:
     """Estimates for one search of one caller.
 
     `visible` is the number of readable passages, `every` that of all passages. In a large corpus, `held` says
-    how many passages of a readable sample have exactly these words of the question. `mean_length` is the mean
-    number of different words in a passage, 0 if unknown. `absent` has the numbers of words that were asked
-    for and that no readable passage has; it is known in a large or a small corpus.
+    for sets of the question's words how many passages of a readable sample have exactly these. `mean_length`
+    is the mean number of different words in a passage, 0 if unknown. `absent` has the numbers of the
+    question's words that no readable passage has; it is only known in a large or a small corpus.
     """
 
     visible: int
@@ -133,7 +135,7 @@ class Survey:
         return self.every > LARGE_CORPUS and self.visible > MAX_SCAN
 
     def pieces(self, plan: Plan) -> int:
-        """How many pieces to take from the index, so that it scans equally far for all callers."""
+        """How many pieces to take from the index, so that the scan is equally long for all callers."""
         if plan != "indexed":
             return EXACT_PIECES
         return max(PIECES, round(NEAREST * self.visible / max(self.every, self.visible, 1)))
@@ -145,14 +147,14 @@ class Survey:
     def by_documents(self, plan: Plan) -> bool:
         """Whether to look for words in the readable documents instead of the index of words.
 
-        Used if hardly any of the passages that the index finds would be readable.
+        This is better if hardly any passage that the index finds is readable.
         """
         return (
             plan == "mixed" and self.every > STEADY_SIZE and self.visible <= MAX_BY_DOCUMENTS * self.growth()
         )
 
     def readable_share(self, plan: Plan) -> float:
-        """The share of readable passages among those that are fetched for their words."""
+        """The share of readable passages among those that the index of words finds."""
         return 1.0 if self.by_documents(plan) else self.visible / max(self.every, self.visible, 1)
 
     def max_common(self, asked: int, plan: Plan) -> int:
@@ -163,7 +165,7 @@ class Survey:
     def sought(self, asked: int, words: int, plan: Plan) -> TermGroups:
         """The groups of words that select the passages to score.
 
-        Words are numbered from 1 to `words`; the first `asked` of them are in the question, the others were
+        Words have the numbers 1 to `words`; the first `asked` of them are from the question, the others were
         added.
         """
         if not self.held:
@@ -180,7 +182,7 @@ def with_words(search: Mapping[str, Any]) -> dict[str, Any]:
     """`search`, with the parameters that sql/search.sql needs for its words.
 
     `search` has the question's `words` and how often each occurs (`times`), `added` words with their weights,
-    and `everyday` words, each with phrases of which any may occur instead.
+    and `everyday` words, each with alternative phrases.
     """
     count = len(search["words"])
     everyday_weight = EVERYDAY_WEIGHT * min(1, SHORT_QUESTION / max(count, 1))
@@ -189,7 +191,7 @@ def with_words(search: Mapping[str, Any]) -> dict[str, Any]:
     alike = [""] * (len(words) - len(everyday)) + everyday
     worths = [1.0] * count + list(search["added"].values()) + [everyday_weight] * len(everyday)
     times = [*search["times"], *[1.0] * (len(words) - count)]
-    # A phrase replaces several words; only replacements of a single word are compared with it.
+    # A phrase may replace several words; compare a substitute's frequency only if it replaces a single word.
     places = {word: number for number, word in enumerate(search["words"], 1)}
     stands = [0] * (len(words) - len(everyday)) + [places.get(word, 0) for word in search["everyday"]]
     return {
@@ -210,8 +212,8 @@ def find_candidates(
     """The candidates for a search, and the estimated number of passages that were searched.
 
     `search` has `user_id`, the parameters of `with_words`, filters, and the vector with its space. Words that
-    no readable passage has are replaced by substitutes: at once if the survey found that out, otherwise in a
-    second run.
+    no readable passage has are replaced with substitutes: at once if the survey has noticed this, otherwise
+    in a second run.
     """
     started = time.monotonic()
     first = {**search, "with_nearest": search["with_vectors"], "kept": []}
@@ -222,7 +224,7 @@ def find_candidates(
     found, missing = _run(first, dimensions, surveyed)
     unknown = missing if found else range(1, search["asked"] + 1)
     if second := _with_substitutes(first, unknown):
-        # The candidates that were found by vectors are kept, and not searched for again.
+        # Keep the candidates found by vectors instead of searching for them again.
         second |= {"with_nearest": False, "kept": [each[0] for each in found]}
         if surveyed.is_sampled:
             surveyed = survey(second)
@@ -236,8 +238,8 @@ def find_candidates(
 def _with_substitutes(search: Mapping[str, Any], unknown: Iterable[int]) -> dict[str, Any] | None:
     """`search` with other spellings and translations of unknown words.
 
-    Only those `unknown` words are replaced that the question itself has. None if there are none, or if they
-    are searched for already.
+    Replaces only those `unknown` words that the question itself has. None if there are none, or if the search
+    already has the substitutes.
     """
     alike, worths = [*search["otherwise"]], [*search["worths"]]
     for number in [number for number in unknown if number <= search["asked"]][:MAX_EXPANDED]:
@@ -254,7 +256,7 @@ def prepare() -> None:
 
 
 def survey(search: Mapping[str, Any]) -> Survey:
-    """Estimates for `search`, from rows that its caller may read."""
+    """Make estimates for `search` from rows that its caller may read."""
     return surveyed_after([], search)[1]
 
 
@@ -326,17 +328,14 @@ def _run(
 
 
 def _for_corpus(name: str, every: int, search: Mapping[str, Any], constants: Mapping[str, Any]) -> str:
-    """The statement of this name; for a small corpus, one that each session plans only once."""
+    """The statement with this name; for a small corpus, each session plans it only once."""
     if every > SMALL_CORPUS or any(search[each] for each in NARROWING):
         return statement(name)
     return prepared(name, constants=tuple(constants.items()))
 
 
 def planned_rows(before: Sequence[str], text: str, parameters: Mapping[str, Any]) -> list[Rows]:
-    """The rows of the statements `before` and of the statement `text`.
-
-    The planner is set up for the latter.
-    """
+    """The rows of the statements `before` and of `text`, for which the planner is configured."""
     kind = "generic" if isinstance(text, Prepared) else "custom"
     planner = {**PLANNER, "plan_cache_mode": f"force_{kind}_plan", "today": timezone.localdate()}
     *found, _, last = rows_of_each([*before, statement("prepare"), text], {**parameters, **planner})

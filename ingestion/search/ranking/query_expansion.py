@@ -1,8 +1,8 @@
 """Substitutes for words of a question that no readable passage has.
 
 “Payday” may be written “pay day” in a passage. A passage may have the parts of a compound instead of the
-compound, or another word with the same beginning instead of a form that stemming does not handle. Only a
-search shows which words no passage has.
+compound, or a word with the same prefix if stemming does not handle a form. Only a search shows which words
+no passage has.
 """
 
 import math
@@ -11,19 +11,19 @@ from itertools import pairwise
 
 from ingestion.search.tokens import abbreviations, has_unspaced_script, plain_words, search_text
 
-PREFIX_SHARE = 0.6  # length of the prefix used to search, as a share of the word's length
-MIN_PREFIX = 5  # characters
+PREFIX_SHARE = 0.6  # length of the prefix to search for, as a share of the word's length
+MIN_PREFIX = 5  # characters of a prefix
 MIN_PART = 3  # characters in each part of a word that is split
 MAX_SPLIT_WORD = 9  # letters; the first part of a longer word has at least MIN_LONG_PART
 MIN_LONG_PART = 4
-MAX_WORD = 40  # characters of a word considered
+MAX_WORD = 40  # characters of a word that are considered
 MAX_JOINED_WORDS = 32
-MAX_EXPANDED = 8  # words of a question for which substitutes are searched for
+MAX_EXPANDED = 8  # words of a question that get substitutes
 
 # A substitute counts less than the word that it replaces, both in the score and in the share of the question.
 EXPANSION_WEIGHT = 0.7
-EVERYDAY_WEIGHT = 0.8  # weight of all the words together that documents use for an everyday word
-SHORT_QUESTION = 6  # words; in longer questions this weight decreases, because their other words say enough
+EVERYDAY_WEIGHT = 0.8  # total weight of all the words that documents use for an everyday word
+SHORT_QUESTION = 6  # in questions with more words, this weight decreases, because the other words say enough
 
 
 def alternative_spellings(word: str) -> list[str]:
@@ -49,10 +49,7 @@ def any_of(phrases: Sequence[str]) -> str:
 
 
 def joined_words(query: str, known: Sequence[str]) -> list[str]:
-    """Adjacent words of the question as one word, and abbreviations without dots.
-
-    Words in `known` are left out.
-    """
+    """Adjacent words of the question joined, and abbreviations without dots, except words in `known`."""
     words = plain_words(query).split()
     pairs = [
         first + second

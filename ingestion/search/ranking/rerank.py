@@ -1,7 +1,7 @@
 """Compares the words of texts with those of a question, by meaning and by position.
 
-Each word of the question is matched with the most similar word of the text: the same word, or one with a
-similar vector. Words that are adjacent in the question should be close together in the text, too.
+Each word of the question is matched with the most similar word of the text, which is the same word or one
+with a similar vector. Words that are adjacent in the question should be close together in the text, too.
 """
 
 import functools
@@ -20,14 +20,14 @@ from ingestion.embedding.word_vectors import (
 from ingestion.search.tokens import has_unspaced_script, units
 
 WINDOW = 8  # a pair of words counts as close together within this many words
-MAX_TEXT_UNITS = 1_000  # in a text
-MAX_QUERY_UNITS = 32  # in a question
-MAX_CACHED_TEXTS = 500  # some six kilobytes each; cached because questions find the same passages again
-# Texts without the word that are assumed in addition. Most of the compared texts are about the subject of the
-# question, so its words would look common if only these texts were counted.
+MAX_TEXT_UNITS = 1_000  # words that are compared in a text
+MAX_QUERY_UNITS = 32  # words that are compared in a question
+MAX_CACHED_TEXTS = 500  # some six kilobytes each; cached because different questions find the same passages
+# A word's frequency is computed as if there were this many additional texts without it. Most of the compared
+# texts are about the subject of the question, so its words would otherwise seem common.
 OTHERS = 500
 SYNONYM = 0.8  # similarity of an everyday word to the word that documents use for it
-LENGTH = 0.1  # by how much a text of twice the length is more likely to have a similar word by chance
+LENGTH = 0.1  # by how much similarities in a text of twice the length are higher by chance
 
 Numbers = NDArray[np.float32]
 
@@ -36,9 +36,9 @@ Numbers = NDArray[np.float32]
 class RerankScores:
     """How well texts match the words of a question, from 0 to about 1.
 
-    `words` has, for each text, how well its words match. `neighbours` has how well adjacent words of the
-    question match words of the text that are close together. `closest` says how well the words match in the
-    text that matches best, `first` in the first text.
+    For each text, `words` says how well its words match, and `neighbours` how well adjacent words of the
+    question match words that are close together in the text. `closest` says how well the words of the best
+    text match, `first` those of the first text.
     """
 
     words: Numbers
@@ -58,7 +58,7 @@ def rerank_scores(
     if not asked or not texts:
         return RerankScores(np.zeros(len(texts), np.float32), np.zeros(len(texts), np.float32))
     while (compared := _alike(asked, texts, everyday or {})) is None:
-        pass  # the words were renumbered meanwhile: compare again
+        pass  # the words were renumbered meanwhile, so compare again
     alike, sizes = compared
     starts = np.cumsum([0, *sizes])[:-1]
     best = np.maximum.reduceat(alike, starts, axis=1)
@@ -83,20 +83,16 @@ def rerank_scores(
 
 @functools.lru_cache(maxsize=MAX_CACHED_TEXTS)
 def _numbers_of_passage(text: str, of_generation: int) -> NDArray[np.int32]:
-    """The numbers of the text's words, then WINDOW empty positions.
-
-    The latter separate it from the next text.
-    """
+    """The numbers of the text's words, then WINDOW empty positions, which separate it from the next text."""
     return np.append(word_numbers(units(text)[:MAX_TEXT_UNITS]), np.zeros(WINDOW, np.int32))
 
 
 def _alike(
     asked: Sequence[str], texts: Sequence[str], everyday: Mapping[str, Sequence[str]]
 ) -> tuple[Numbers, list[int]] | None:
-    """The similarity (0 to 1) of query words to the positions of all texts.
+    """The similarity (0 to 1) of query words to positions in all texts, and each text's positions.
 
-    Also returns each text's positions. None if the words were renumbered meanwhile, which happens once in
-    tens of thousands of words.
+    None if the words were renumbered meanwhile, which happens once in tens of thousands of words.
     """
     current = generation()
     passages = [_numbers_of_passage(text, current) for text in texts]
@@ -105,7 +101,7 @@ def _alike(
     vectors = numbered_vectors(known, current)
     if vectors is None:
         return None
-    # The many rows first: that product takes half the time.
+    # Put the larger matrix first, which takes half the time.
     table = np.ascontiguousarray(np.clip(vectors @ word_vectors(asked).T, 0, 1).T)
     own = word_numbers(asked)
     phrases = [
@@ -117,7 +113,7 @@ def _alike(
     if generation() != current:
         return None
     for row, unit in enumerate(asked):
-        if has_unspaced_script(unit):  # a single character means too little for similarity
+        if has_unspaced_script(unit):  # single characters have too little meaning for similarity
             table[row] = 0
         table[row, known == own[row]] = 1
     alike = table.take(positions, axis=1)
@@ -129,7 +125,7 @@ def _alike(
 def distinct(numbers: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The distinct numbers in order, and the index of each number among them.
 
-    Unlike `np.unique`, this does not sort, because the numbers of words are small.
+    Unlike `np.unique`, this does not need to sort, because the numbers are small.
     """
     places = np.zeros(int(numbers.max()) + 1, np.int32)
     places[numbers] = 1
@@ -141,7 +137,7 @@ def distinct(numbers: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.
 def _raise(
     alike: Numbers, rows: Sequence[int], phrase: NDArray[np.int32], numbers: NDArray[np.int32]
 ) -> None:
-    """Set the similarity of a phrase's words to SYNONYM in the texts that contain the phrase."""
+    """In texts that contain a phrase, set the similarity of its words to SYNONYM."""
     starts = np.flatnonzero(numbers == phrase[0])
     for step, number in enumerate(phrase[1:], 1):
         starts = starts[starts + step < len(numbers)]

@@ -1,8 +1,8 @@
 """Selects which passages of a large corpus to score.
 
-These are the passages with a rare word of the question, or with enough of its common words. The frequencies
-of the words in a sample, alone and combined, determine which groups of words a passage must have, so that
-about the wanted number of passages match.
+These are the passages with a rare word of the question, or with enough of its common words. A sample shows
+how frequent the words and their combinations are. This determines which groups of words a passage must have,
+so that about the wanted number of passages match.
 """
 
 import math
@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-MAX_SAMPLED_TERMS = 8  # words in groups; other words only add to the scores of passages that are found
+MAX_SAMPLED_TERMS = 8  # most words in groups; other words only add to the scores of found passages
 ROUNDING = 1e-5  # tolerance for the weights of words
 ALONE = 0.5  # share of the wanted passages that groups of a single word may fill
 
@@ -22,8 +22,8 @@ class TermGroups:
     """Groups of words, each word by its number.
 
     A passage is selected if it has all words of one group. `common` has groups that match more passages than
-    wanted; they are used if the other groups match hardly any. `shares` has, for words that are not searched
-    alone, the share of the sample that has the word.
+    wanted; they are used if the other groups match hardly any. For words that are not a group by themselves,
+    `shares` has the share of the sample that contains the word.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -34,8 +34,7 @@ class TermGroups:
 def merged_samples(rough: Sample, counted: Sample, uncommon: Collection[int], size: float) -> Sample:
     """Complete the sample `counted` of `size` passages.
 
-    `counted` lacks passages without `uncommon` words. Their numbers are those of the `rough` sample, in
-    proportion.
+    `counted` lacks passages without `uncommon` words. Their numbers are extrapolated from the `rough` sample.
     """
     if not uncommon:
         return rough
@@ -45,7 +44,7 @@ def merged_samples(rough: Sample, counted: Sample, uncommon: Collection[int], si
 
 
 def single_terms(numbers: Iterable[int]) -> TermGroups:
-    """Groups of one word each: they match every passage with any of the words."""
+    """Groups of one word each, which match every passage with any of the words."""
     return TermGroups(tuple((number,) for number in numbers), (), {})
 
 
@@ -76,10 +75,7 @@ def select_groups(numbers: Iterable[int], sample: Sample, wanted: float) -> Term
 
 
 def with_rare_terms(sought: TermGroups, numbers: Iterable[int], sample: Sample) -> TermGroups:
-    """`sought`, extended by rare words among `numbers`.
-
-    Rare words are those that are too rare to occur in the sample.
-    """
+    """`sought`, extended by those words among `numbers` that are too rare to occur in the sample."""
     size = sum(sample.values())
     counts = {
         number: sum(passages for held, passages in sample.items() if number in held) for number in numbers
@@ -90,9 +86,9 @@ def with_rare_terms(sought: TermGroups, numbers: Iterable[int], sample: Sample) 
 
 
 def _worth_limit(worth: Mapping[int, float], sample: Sample, limit: float) -> float:
-    """The highest weight that more than `limit` passages of the sample reach.
+    """The highest weight that more than `limit` passages of the sample reach; 0 if there is none.
 
-    0 if there is none. The weight of a passage is the sum of the weights `worth` of its words.
+    The weight of a passage is the sum of its words' weights in `worth`.
     """
     by_worth: dict[float, float] = {}
     for held, passages in sample.items():
@@ -109,7 +105,7 @@ def _worth_limit(worth: Mapping[int, float], sample: Sample, limit: float) -> fl
 def _smallest_groups(
     worth: Mapping[int, float], is_enough: Callable[[float], bool]
 ) -> tuple[tuple[int, ...], ...]:
-    """The groups of words that have enough weight together and contain no smaller such group."""
+    """The groups of words with enough total weight that contain no smaller such group."""
     groups: list[tuple[int, ...]] = []
     for length in range(1, len(worth) + 1):
         for group in combinations(sorted(worth), length):

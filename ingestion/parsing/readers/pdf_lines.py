@@ -34,7 +34,10 @@ GAP = 0.7  # a gap wider than this share of the line's height may separate colum
 THIN = 2.5  # points; a thinner rectangle counts as a line
 BROWSERS = ("Skia/PDF", "Qt ", "cairo ")  # prefixes of the producer names that browsers write
 BOLD_WEIGHT = 600
-EDGE_LINES = 2  # number of lines at the top and at the bottom that may be running titles or page numbers
+EDGE_LINES = 2  # number of lines at the beginning and end of a page's text that may be running titles
+TOP_HEIGHTS, BOTTOM_HEIGHTS = 2, 3  # the same for heights: such lines may be anywhere in the text
+LEAST_PAGES, LEAST_SIDES = 3, 4  # minimum number of pages, or of left or right pages, with a running title
+Shape = tuple[str, int, int | None]  # of a line: its text with # for short numbers, its size, its height
 # PDFium returns a hyphen at the end of a line as U+0002 or U+FFFE, even if it has joined that line with the
 # next one (in columns). Such a hyphen is this character until `_without_hyphenation` resolves it.
 BREAK = "\U000f00ad"
@@ -52,6 +55,7 @@ class Line:
     `whole` marks a row of a table or recognised text, which is never a heading and never joined with its
     neighbours. `level` is the level of the bookmark that points to the line; the size is 0 for a line that
     only exists in a bookmark. `left` is its left edge, and `baseline` the height of its baseline, in points.
+    Rotated lines have no baseline.
     """
 
     text: str
@@ -220,7 +224,8 @@ def _lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, Li
             matrix = pdfium.FS_MATRIX()
             if pdfium.FPDFText_GetMatrix(textpage.raw, first, matrix):
                 size *= math.hypot(matrix.c, matrix.d)
-            left, baseline = _left(textpage, first), _baseline(textpage, first)
+            is_level = abs(matrix.b) <= abs(matrix.a)
+            left, baseline = _left(textpage, first), _baseline(textpage, first) if is_level else None
             yield start, Line(line, round(size, 1), bold, left=left, baseline=baseline)
 
 
@@ -359,30 +364,48 @@ Bookmarks = Mapping[int, Sequence[tuple[int, str]]]  # level and title of bookma
 def without_boilerplate(pages: list[list[Line]]) -> list[list[Line]]:
     """The pages without running titles, which are lines at the top or bottom of most pages.
 
-    Lines that differ only in short numbers count as equal. A line that occurs at least as often inside pages
-    is kept, because it belongs to a list.
+    Books have other titles on left pages than on right ones. Lines that differ only in short numbers count as
+    equal, but not lines of another size. A line that occurs at least as often inside pages is kept, because
+    it belongs to a list.
     """
     if len(pages) < 3:
         return pages
-    seen = Counter(key for lines in pages for key in {_shape(line) for line in _edges(lines)})
-    often = {key: count for key, count in seen.items() if count >= max(3, len(pages) * EDGE_SHARE)}
-    inside = (
-        Counter(_shape(line) for lines in pages for line in lines[EDGE_LINES:-EDGE_LINES]) if often else {}
-    )
-    running = {key for key, count in often.items() if inside.get(key, 0) < count}
-    kept = []
-    for lines in pages:
-        dropped = {id(line) for line in _edges(lines) if _shape(line) in running}
-        kept.append([line for line in lines if id(line) not in dropped])
-    return kept
+    edges = [_edges(lines) for lines in pages]
+    often: dict[Shape, int] = {}
+    for first, step, least in ((0, 1, LEAST_PAGES), (0, 2, LEAST_SIDES), (1, 2, LEAST_SIDES)):
+        side = edges[first::step]
+        counts = Counter(key for keys in side for key in set(itertools.chain(*keys.values())))
+        often |= {key: count for key, count in counts.items() if count >= max(least, len(side) * EDGE_SHARE)}
+    if not often:
+        return pages
+    inside = Counter(_shape(line) for lines in pages for line in lines[EDGE_LINES:-EDGE_LINES])
+    running = {key for key, count in often.items() if key[2] is not None or inside.get(key, 0) < count}
+    return [
+        [line for place, line in enumerate(lines) if running.isdisjoint(keys.get(place, ()))]
+        for lines, keys in zip(pages, edges, strict=True)
+    ]
 
 
-def _edges(lines: list[Line]) -> list[Line]:
-    return [line for line in lines[:EDGE_LINES] + lines[EDGE_LINES:][-EDGE_LINES:] if not line.whole]
+def _edges(lines: list[Line]) -> dict[int, list[Shape]]:
+    """The first and last lines in the order of the text, and the top and bottom ones, by their places.
+
+    The latter must always be at the same height, because rows of a table may be there, too.
+    """
+    found: dict[int, list[Shape]] = {}
+    heights = sorted({round(line.baseline) for line in lines if line.baseline is not None})
+    extreme = {*heights[:BOTTOM_HEIGHTS], *heights[-TOP_HEIGHTS:]}
+    for place, line in enumerate(lines):
+        if line.whole:
+            continue
+        if not EDGE_LINES <= place < len(lines) - EDGE_LINES:
+            found.setdefault(place, []).append(_shape(line))
+        if line.baseline is not None and round(line.baseline) in extreme:
+            found.setdefault(place, []).append((*_shape(line)[:2], round(line.baseline)))
+    return found
 
 
-def _shape(line: Line) -> str:
-    return PAGE_NUMBER.sub("#", line.text)
+def _shape(line: Line) -> Shape:
+    return PAGE_NUMBER.sub("#", line.text), round(line.size), None
 
 
 def sections_of(

@@ -32,6 +32,33 @@ class PdfTests(SimpleTestCase):
         )
         self.assertEqual(self.sections(scaled), [("Leave", f"{SENTENCE} and not later.")])
 
+    def test_running_titles_of_left_and_right_pages_are_left_out_wherever_the_text_has_them(self):
+        """Some programs write the header of a page in the middle of its text."""
+
+        def page(number):
+            header = f"Staff manual {number}" if number % 2 else f"{number} Part two"
+            body = lines(*[("F1", 11, f"{SENTENCE} {line} of {number}.") for line in "abc"], top=740)
+            body += lines(("F1", 14, header), top=810)
+            # The first row of a list that is always the same, but not at the same height.
+            body += lines(("F1", 11, "Port"), top=700 - 11 * number)
+            return body + lines(*[("F1", 11, f"{SENTENCE} {line} of {number}.") for line in "def"], top=500)
+
+        text = " ".join(text for _, text in self.sections(*map(page, range(1, 10))))
+        self.assertEqual([text.count(words) for words in ("Staff manual", "Part two", "Port")], [0, 0, 9])
+
+    def test_a_title_is_kept_although_it_is_also_the_running_title(self):
+        pages = [
+            lines(("F1", 22, "Staff manual"), *[("F1", 11, f"{SENTENCE} {a} {b}.") for b in "abcde"])
+            for a in "p"
+        ]
+        pages += [
+            lines(("F1", 11, "Staff manual"), *[("F1", 11, f"{SENTENCE} {a} {b}.") for b in "abcde"])
+            for a in "qrst"
+        ]
+        found = self.sections(*pages)
+        self.assertEqual({heading for heading, _ in found}, {"Staff manual"})
+        self.assertNotIn("Staff manual", " ".join(text for _, text in found))
+
     def test_emoji_do_not_move_the_fonts_and_places_of_what_follows(self):
         page = lines(("F1", 11, "A" * 12), ("F2", 16, "Leave"), ("F1", 11, SENTENCE))
         found = self.sections(page, meaning="\U0001f3c1")

@@ -1,6 +1,6 @@
 """Webhook events of answers and of unanswered questions.
 
-Answers are announced to those who asked, unanswered questions to those who may see them.
+Answers are announced to the people who asked, unanswered questions to staff who may see these.
 """
 
 from collections.abc import Collection, Mapping
@@ -21,7 +21,7 @@ MAY_SEE_UNANSWERED = "chat.view_unanswered"
 
 
 def announce_end(owner_id: int, closings: Mapping[UUID, Closing]) -> None:
-    """Announce the end of a run with these answers; call it in the transaction that stores them."""
+    """Announce the end of a run with these answers. Call in the transaction that stores the answers."""
     if not closings:
         return
     last_id, last = list(closings.items())[-1]
@@ -35,7 +35,7 @@ def announce_end(owner_id: int, closings: Mapping[UUID, Closing]) -> None:
 
     webhooks.announce(Event.ANSWER_COMPLETED, asker)
 
-    # Why the question is in the list of unanswered ones; see unanswered.sql.
+    # Reasons why a question counts as unanswered; see unanswered.sql.
     uncited = last.state == Message.State.COMPLETE and last.content and not last.citations
     if last.content in pleasantries.ANSWERS:
         return

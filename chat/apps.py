@@ -5,7 +5,7 @@ from chatsite.http.error_pages import register_error_body, register_missing
 
 from .protocols import ChatUi, ErrorFormat, OpenAI, mcp
 
-# Shown alike for a link that never existed, has ended, was revoked, or is for others.
+# The same text for a link that never existed, has ended, was revoked, or is for other people.
 NO_LINK = (
     gettext_noop("This link does not work"),
     gettext_noop(

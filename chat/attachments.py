@@ -1,4 +1,4 @@
-"""Images sent with a question; their type is read from their bytes, not from their names."""
+"""Images sent with a question. Their type is determined from their bytes, not from their names."""
 
 import re
 from typing import Any
@@ -18,9 +18,9 @@ _BEGINNINGS |= {b"GIF87a": "image/gif", b"GIF89a": "image/gif"}
 
 
 def attach(body: dict[str, Any], files: dict[str, bytes], *, readable: bool) -> None:
-    """Put each file into its message's `files`, by its name `messages[i].files[j]`.
+    """Insert each file into the message's `files` to which its name `messages[i].files[j]` refers.
 
-    Raises InvalidRequest. `readable` is whether the model reads images.
+    `readable` says whether the model reads images. Raises InvalidRequest.
     """
     placed: dict[tuple[int, int], ImageInput] = {}
     for name, data in files.items():
@@ -45,10 +45,7 @@ def attach(body: dict[str, Any], files: dict[str, bytes], *, readable: bool) -> 
 
 
 def image(name: str, data: bytes) -> ImageInput:
-    """An image by its bytes; `name` is the member or part that an error names.
-
-    Raises InvalidRequest.
-    """
+    """The image in these bytes. Errors refer to the member or part `name`. Raises InvalidRequest."""
     if len(data) > MAX_IMAGE_BYTES:
         limit = f"{MAX_IMAGE_BYTES // 1_000_000} MB"
         raise InvalidRequest(f"“{name}” is larger than {limit}.", name, status=413)

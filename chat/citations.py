@@ -1,7 +1,7 @@
-"""Citations in an answer: `[label]`, where the label is that of a source of this turn.
+"""Citations in an answer: `[label]`, with the label of a source of this turn.
 
-A model may cite sources that it was not given. Such citations are removed while the text streams, so that no
-reader ever sees them: text is held back only from an opening bracket to its closing one.
+A model may cite sources that it was not given. Such citations are removed while the text is streamed, so that
+no reader ever sees them. To do so, text is held back from an opening bracket to its closing one.
 """
 
 import json
@@ -21,10 +21,10 @@ def _looks_like_citation(text: str) -> bool:
 
 
 class Labels:
-    """The labels that may be cited, matched regardless of case and spacing.
+    """The labels that may be cited. Case and spacing only count if a label is otherwise ambiguous.
 
-    If that is ambiguous, case and spacing count. An exact match takes precedence; otherwise a document named
-    `Leave.md` could take over citations of `leave.md`.
+    An exact match takes precedence; otherwise a document named `Leave.md` could take over citations of
+    `leave.md`.
     """
 
     def __init__(self, labels: Iterable[str]) -> None:
@@ -45,7 +45,7 @@ def _normal(label: str) -> str:
 
 
 class CitationFilter:
-    """Passes text on as it arrives, without citations that match no source."""
+    """Passes text on as it arrives, and removes citations that match no source."""
 
     def __init__(self, labels: Iterable[str]) -> None:
         self._labels = Labels(labels)
@@ -54,27 +54,27 @@ class CitationFilter:
         self.removed = 0
 
     def feed(self, text: str) -> str:
-        """The text that can no longer become part of a citation; the rest is held back."""
+        """Add text; returns the part that can no longer belong to a citation, and holds back the rest."""
         text = self._held + text
         start = self._undecided(text) if "[" in text else self._end(text)
         certain, self._held = text[:start], text[start:]
         return _BRACKET.sub(self._verified, certain) if "[" in certain else certain
 
     def flush(self) -> str:
-        """The text held back, at the end of the stream."""
+        """Return the text that is still held back, at the end of the stream."""
         text, self._held = self._held, ""
         return _BRACKET.sub(self._verified, text)
 
     def _end(self, text: str) -> int:
-        """The start of trailing white space, which a citation may follow."""
+        """The start of trailing white space, which may be followed by a citation."""
         return max(len(text.rstrip(" \t")), len(text) - MAX_CITATION_LENGTH)
 
     def _undecided(self, text: str) -> int:
-        """Where the end begins that more text may turn into a citation."""
+        """The start of the last part that further text may turn into a citation."""
         first = max(0, len(text) - MAX_CITATION_LENGTH)
         start = text.rfind("[", first)
         inside = text[start + 1 :]
-        # Unclosed, or closed by the last character: a “(” could still follow and make it a link.
+        # Unclosed, or closed by the last character: a “(” could still follow and turn it into a link.
         if start < 0 or "\n" in inside or "]" in inside[:-1]:
             return self._end(text)
         return max(first, len(text[:start].rstrip(" \t")))
@@ -117,7 +117,7 @@ class JsonCitationFilter:
 
     def __init__(self, labels: Iterable[str]) -> None:
         self._labels = tuple(labels)
-        self._string: list[str] = []  # pieces of the unfinished string, with its opening quotation mark
+        self._string: list[str] = []  # pieces of the unfinished string, including its opening quotation mark
         self._escaped = False
         self.cited: list[str] = []
 
@@ -149,7 +149,7 @@ class JsonCitationFilter:
         return "".join(pieces)
 
     def flush(self) -> str:
-        """The unfinished string of a truncated text."""
+        """Return the unfinished string of a truncated text."""
         cut = "".join(self._string)
         self._string.clear()
         for length in range(len(cut), max(0, len(cut) - _LONGEST_ESCAPE), -1):
@@ -164,7 +164,7 @@ class JsonCitationFilter:
         try:
             value: str = json.loads(literal, strict=False)
         except ValueError:
-            return literal  # not JSON, which parsing the complete text will report
+            return literal  # invalid JSON, which will be reported when the complete text is parsed
         if "[" not in value:
             return literal
         citations = CitationFilter(self._labels)

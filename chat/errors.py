@@ -1,6 +1,6 @@
 """Error codes of refused and failed runs, with their HTTP status and message.
 
-Upstream text, SQL and paths never reach a client; they go to the log with the request id.
+Messages of other servers, SQL and paths are never sent to a client; they are logged with the request id.
 """
 
 import math
@@ -67,7 +67,7 @@ DISK_FULL = (
 DISK_FULL_SECONDS = 10  # Retry-After while the disk is full
 
 
-MAX_RETRY_AFTER = 300  # seconds, whatever the model's server asks for
+MAX_RETRY_AFTER = 300  # seconds, even if the model's server asks for more
 
 
 def retry_after(seconds: float | None) -> int | None:
@@ -84,7 +84,7 @@ def status(code: str) -> int:
 
 
 class Refused(Exception):
-    """Refused before the first byte. `code` is one of ERRORS, `retry_after` is in seconds."""
+    """A run was refused before the first byte. `code` is one of ERRORS; `retry_after` is in seconds."""
 
     def __init__(self, code: str, retry_after: int | None = None, message: str = "") -> None:
         super().__init__(code)
@@ -95,10 +95,10 @@ class Refused(Exception):
 
 
 def storage_full() -> Refused:
-    """The refusal while PostgreSQL's disk is full."""
+    """The refusal if PostgreSQL's disk is full."""
     return Refused("storage_full", DISK_FULL_SECONDS, DISK_FULL)
 
 
 def database_away() -> Refused:
-    """The refusal while PostgreSQL is unavailable or has no connection to spare."""
+    """The refusal if PostgreSQL is unavailable or has no free connection."""
     return Refused("busy", DATABASE_SECONDS, DATABASE_AWAY)

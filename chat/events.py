@@ -1,11 +1,10 @@
 """The events of one run.
 
-The engine yields these, the journal stores them, and each protocol translates them into its own members:
-the name of a wire field appears in no other place. All are frozen and convert to JSON and back.
-
-Order of a whole run: Started, Searching, ContextReady, Thinking of a model that reasons, TextDelta…,
-MessageDone, then Usage, Rechecked, FollowUps and TitleChanged where there are any, and one of Finished or
-Failed at the end. Of a team, each message begins with MessageStarted before its ContextReady.
+The engine yields these, the journal stores them, and each protocol module translates them into its own
+members; names of wire fields appear nowhere else. All events are frozen and can be converted to JSON and
+back. The order in a run is: Started, Searching, ContextReady, Thinking (if the model reasons), TextDelta…,
+MessageDone, then Usage, Rechecked, FollowUps and TitleChanged, if any, and finally Finished or Failed. In a
+team's run, each message begins with MessageStarted, before its ContextReady.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +19,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """One step of the work, for the thought process: `description` is text or a list."""
+    """One step behind an answer; `description` is text or a list."""
 
     title: str
     description: Any
@@ -53,11 +52,11 @@ class Searching:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """Who verified an answer written by a person, and until which day (ISO 8601).
+    """Who verified an answer that a person wrote, and until which day (ISO 8601) it is valid.
 
-    `question` is the one it was written for, if the one asked has other words. `person` is the id of the
-    account that `by` names; None for a team. `groups` has the ids of the only groups that get the answer; it
-    is empty for everybody. These two are stored, and never sent.
+    `question` is the question for which the answer was written, if a different one was asked. `person` is the
+    id of the account that `by` names; None for a team. `groups` has the ids of the groups that get the
+    answer; empty if everybody does. `person` and `groups` are stored, but never sent.
     """
 
     by: str
@@ -69,10 +68,10 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class ContextReady:
-    """The results of the search, before the answer's first word.
+    """The results of the search, before the answer's text.
 
-    `images` are rendered for each reader with their rights, and never stored. `verified` belongs to an answer
-    written by a person.
+    `images` are rendered for each reader with that reader's rights, and never stored. `verified` is set for
+    an answer that a person wrote.
     """
 
     sources: tuple[SourceView, ...]
@@ -84,7 +83,7 @@ class ContextReady:
 
 @dataclass(frozen=True, slots=True)
 class MessageStarted:
-    """The next agent of a team starts its message, to which the following events belong."""
+    """The next agent of a team starts its message; the following events belong to that message."""
 
     message_id: str
     agent: str
@@ -105,12 +104,12 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class MessageDone:
-    """The text is complete. `finish_reason` is the model's own: stop or length."""
+    """The text is complete. `finish_reason` is the model's: stop or length."""
 
     finish_reason: str
     citations: tuple[str, ...]  # labels in order of first use
-    verification: tuple[Statement, ...] = ()  # of this message's text
-    grade: str = ""  # of history.tally.Grade; only without a language model
+    verification: tuple[Statement, ...] = ()  # statements of this message's text
+    grade: str = ""  # a value of history.tally.Grade; only without a language model
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +131,7 @@ class TitleChanged:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Numbers of tokens, as reported by the model."""
+    """Numbers of tokens that the model has reported."""
 
     prompt: int
     completion: int
@@ -140,19 +139,19 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end without an error. `state` is complete or stopped."""
+    """The run has ended without an error. `state` is complete or stopped."""
 
     state: str
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The end, with an error.
+    """The run has ended with an error.
 
-    `state` is failed, interrupted or blocked; `code` is one of chat.errors. `retry_after` is the seconds
-    until a retry, if the model's server gave them. `remaining` is never stored: if the run may have ended
-    because a source was withdrawn, it has the messages as the reader may see them now. They replace all that
-    came before, which a protocol would otherwise repeat at the end.
+    `state` is failed, interrupted or blocked; `code` is one of chat.errors. `retry_after` is the number of
+    seconds until a retry, if the model's server gave one. `remaining` is never stored: if the run may have
+    ended because a source was withdrawn, it has the messages as the reader may see them now. They replace
+    everything that was sent before, which a protocol might otherwise repeat at the end.
     """
 
     state: str
@@ -184,17 +183,14 @@ _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
 
 
 def to_json(event: Event) -> list[Any]:
-    """`[kind, members]`, or for the frequent text only `["TextDelta", text]`."""
+    """`[kind, members]`; for the frequent TextDelta only `["TextDelta", text]`."""
     if isinstance(event, TextDelta):
         return ["TextDelta", event.text]
     return [type(event).__name__, members(event)]
 
 
 def members(value: Any) -> Json:
-    """The fields of a dataclass and of nested ones, for JSON.
-
-    Unlike `asdict`, this copies nothing else.
-    """
+    """The fields of a dataclass and nested dataclasses, for JSON; unlike `asdict`, copies no other values."""
     found = {}
     for name in value.__dataclass_fields__:
         each = getattr(value, name)
@@ -230,7 +226,7 @@ def list_to_json(events: Iterable[Event]) -> list[list[Any]]:
 
 
 def list_from_json(values: Iterable[list[Any]]) -> Iterator[Event | None]:
-    """The inverse of :func:`list_to_json`: None for each event kind of a later version."""
+    """The inverse of :func:`list_to_json`, with None for each event that only later versions know."""
     for value in values:
         if value[0] == "Texts":
             yield from map(TextDelta, value[1])
@@ -239,9 +235,9 @@ def list_from_json(values: Iterable[list[Any]]) -> Iterator[Event | None]:
 
 
 def from_json(value: list[Any]) -> Event | None:
-    """The inverse of :func:`to_json`.
+    """The inverse of :func:`to_json`; None for an event that only later versions know.
 
-    Ignores events (None) and members of later versions. Raises KeyError or TypeError for anything else.
+    Ignores members of later versions. Raises KeyError or TypeError for anything else.
     """
     kind, members = value
     if kind not in _KINDS:
@@ -347,7 +343,7 @@ class RunResult:
         return events
 
     def text_of(self, message_id: str) -> str:
-        """The text of one message, also while it is being written."""
+        """The text of one message, even if it is still being written."""
         if self.messages and self.messages[-1].message_id == message_id and self._parts:
             return "".join(self._parts)
         return next((message.text for message in self.messages if message.message_id == message_id), "")
@@ -382,7 +378,7 @@ class RunResult:
                 pass
 
     def _current(self) -> RunMessage:
-        """The message that is being written; a single one has no MessageStarted."""
+        """The message that is being written; without a team, there is no MessageStarted."""
         if not self.messages:
             started = self.started
             self.messages.append(

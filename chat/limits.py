@@ -1,7 +1,7 @@
 """Daily message allowances, and limits on connections.
 
-A person's own allowance applies, else the largest of their groups', else the general one; without any, there
-is no limit. Days begin at midnight in the site's time zone.
+A person's own allowance applies; without one, the largest of their groups; else the general one. If there is
+none, there is no limit. Days begin at midnight in the site's time zone.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class Allowance:
 
     @property
     def words(self) -> str:
-        """A sentence for the person."""
+        """The allowance as a sentence for the person."""
         if not self.left:
             return gettext("No messages left today.")
         words = ngettext("%(left)s message left today.", "%(left)s messages left today.", self.left)
@@ -49,7 +49,7 @@ class Allowance:
 
     @property
     def seconds(self) -> int:
-        """Seconds until the reset."""
+        """Seconds until the allowance is reset."""
         return max(1, int((self.resets_at - timezone.now()).total_seconds()))
 
 
@@ -69,13 +69,13 @@ def allowance_of(principal: Principal) -> Allowance | None:
 
 
 def used_today(principal: Principal) -> int:
-    """The messages the caller has sent today. Locks the count until the transaction ends."""
+    """The number of messages that the caller has sent today. Locks the count until the transaction ends."""
     turn = rows("take_turn", {"owner": principal.user_id, "today": today()}, SQL)
     return int(turn[0]["messages"])
 
 
 def with_one_more(limit: int | None, used: int) -> Allowance | None:
-    """The allowance after another message, if there is a limit. Raises Refused if none is left."""
+    """The allowance after one more message, if there is a limit. Raises Refused if none is left."""
     if limit is None:
         return None
     if used >= limit:
@@ -105,8 +105,8 @@ FULL = "{most} pages and streams of this site are open in your name. Close some,
 class ConnectionSlot:
     """One open socket, or one response that waits for an answer, counted until `release`.
 
-    If the caller disconnects before the first byte, the response is dropped without being closed; deleting it
-    releases the slot.
+    If the caller disconnects before the first byte, the response is discarded without being closed; its
+    destructor releases the slot.
     """
 
     def __init__(self, release: Callable[[], None]) -> None:
@@ -127,8 +127,8 @@ class ConnectionLimiter:
     """
 
     def __init__(self) -> None:
-        self.closing = False  # the process is shutting down: pages are asked to reconnect
-        self._open: Counter[tuple[int, bool]] = Counter()  # by user, and whether they are retries
+        self.closing = False  # whether the process is shutting down; pages are then asked to reconnect
+        self._open: Counter[tuple[int, bool]] = Counter()  # open connections by (user, whether it is a retry)
         self._on_shutdown: set[Callable[[], None]] = set()
         # Used by database threads, the event loop, and finalizers, which may run while the same thread holds
         # the lock.
@@ -137,10 +137,10 @@ class ConnectionLimiter:
     def reserve(
         self, user_id: int, on_shutdown: Callable[[], None] | None = None, *, again: bool = False
     ) -> ConnectionSlot:
-        """Reserve a slot for that person. Raises Refused if all are taken.
+        """Reserve a slot for a person. Raises Refused if all are taken.
 
-        A retry (`again`) joins the run of an earlier request and takes no normal slot: it may arrive before
-        the loss of the former connection is detected. Retries are limited to RETRIES times as many.
+        A retry (`again`) joins the run of an earlier request and takes no normal slot, because it may arrive
+        before the loss of the former connection is detected. Retries are limited to RETRIES times as many.
         `on_shutdown` is called when the process is about to end.
         """
         limit = settings.USER_CONNECTIONS * (RETRIES if again else 1)
@@ -152,7 +152,7 @@ class ConnectionLimiter:
     def slot(
         self, user_id: int, on_shutdown: Callable[[], None] | None = None, *, again: bool = False
     ) -> ConnectionSlot:
-        """Take a slot for that person without a limit."""
+        """Take a slot for a person without a limit."""
         with self._lock:
             self._open[user_id, again] += 1
             if on_shutdown:
@@ -176,22 +176,19 @@ class ConnectionLimiter:
 connection_limiter = ConnectionLimiter()
 
 
-BURST = 120  # messages of all pages of one person that are read without a delay
-MESSAGES_PER_SECOND = 10.0  # pace of further messages
+BURST = 120  # messages from all pages of one person that are read without a delay
+MESSAGES_PER_SECOND = 10.0  # rate of further messages
 MAX_DELAY = 10.0  # seconds that a message waits for its turn
 
 
 class MessagePace:
-    """Paces the messages that all open pages of one person send, in this process."""
+    """Limits the rate of messages from all open pages of one person, in this process."""
 
     def __init__(self) -> None:
-        self._due: dict[int, float] = {}  # by user: when all messages so far would be due at this pace
+        self._due: dict[int, float] = {}  # by user, when all messages so far would be due at this rate
 
     def delay(self, user_id: int, now: float) -> float | None:
-        """Count a message that arrives now.
-
-        Returns for how many seconds it waits, or None if that is too long.
-        """
+        """Count a message that arrives now; returns how many seconds it must wait; None if too long."""
         if len(self._due) > BURST:
             self._due = {user: due for user, due in self._due.items() if due > now}
         due = max(now, self._due.get(user_id, now)) + 1 / MESSAGES_PER_SECOND
@@ -205,16 +202,16 @@ class MessagePace:
 message_pace = MessagePace()
 
 
-MESSAGES_AT_WORK = 2  # messages of all pages of one person that are processed at the same time
+MESSAGES_AT_WORK = 2  # messages from all pages of one person that are processed at the same time
 
 _turns: PerEventLoop[WeakValueDictionary[int, asyncio.Semaphore]] = PerEventLoop(WeakValueDictionary)
 
 
 def message_turns(user_id: int) -> asyncio.Semaphore:
-    """The semaphore for handling messages of one person's pages.
+    """The semaphore for handling messages of one person's pages; the caller must keep a reference.
 
-    The caller keeps a reference to it. Without it, sixty pages together could occupy all database threads
-    with what the pace allows at once.
+    Without it, sixty pages together could occupy all database threads with the messages that are allowed at
+    once.
     """
     turns = _turns()
     return turns.get(user_id) or turns.setdefault(user_id, asyncio.Semaphore(MESSAGES_AT_WORK))

@@ -75,7 +75,7 @@ class Run(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
-    )  # index on owner and time
+    )  # the index on owner and time covers this
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="runs")
     question = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+")
     answer = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="run")
@@ -123,9 +123,9 @@ class Run(models.Model):
 class Lease(models.Model):
     """Shows that the process which writes a run is alive.
 
-    Every unfinished run has one; its end deletes it. Renewed several times a second, so the table is narrow
-    and its time is not indexed: updates stay in the page (heap-only tuples; a migration sets the fill
-    factor). Renewal and the run's end lock the row.
+    Every unfinished run has a lease; the end of the run deletes it. Leases are renewed several times a
+    second, so the table is narrow and its time is not indexed, to allow heap-only updates (a migration sets
+    the fill factor). Both the renewal and the end of the run lock the row.
     """
 
     run = models.OneToOneField(Run, primary_key=True, on_delete=models.CASCADE, related_name="lease")
@@ -138,7 +138,7 @@ class Lease(models.Model):
 class JournalEntry(models.Model):
     """Events (chat.events.list_to_json) that one flush wrote for one run, numbered from `first`.
 
-    Written several times a second for each run, so it has one index and no surrogate key.
+    Rows are written several times a second for each run, so the table has one index and no surrogate key.
     """
 
     pk = models.CompositePrimaryKey("run_id", "first")
@@ -253,7 +253,7 @@ class Usage(models.Model):
 
 class VerifiedAnswerQuerySet(models.QuerySet["VerifiedAnswer"]):
     def managed_by(self, user_id: int) -> "VerifiedAnswerQuerySet":
-        """Answers whose sources the person may all read, and own answers even with a deleted source."""
+        """Answers all of whose sources the person may read, and own answers even with a deleted source."""
         closed = VerifiedCitation.objects.exclude(
             document__access_list__in=AccessEntry.lists_of(user_id)
         ).filter(answer=models.OuterRef("pk"))
@@ -264,9 +264,9 @@ class VerifiedAnswerQuerySet(models.QuerySet["VerifiedAnswer"]):
 
 
 class VerifiedAnswer(models.Model):
-    """A person's verified answer, given to questions that match one of its own.
+    """An answer that a person wrote, for questions that match one of the answer's own.
 
-    Only readers of all documents that it cites get it; `sql/verified_answers.sql` defines when it is active.
+    Only people who may read all cited documents get it; `sql/verified_answers.sql` defines when it is active.
     Managed in the admin.
     """
 
@@ -297,7 +297,7 @@ class VerifiedAnswer(models.Model):
             "group, everyone who can read all of them gets it."
         ),
     )
-    # Remains true when the last group is deleted: nobody gets the answer then, instead of everyone.
+    # Remains true when the last group is deleted, so that nobody gets the answer then, instead of everyone.
     restricted = models.BooleanField(default=False, db_default=False, editable=False)
     valid_until = models.DateField(help_text=gettext_lazy("After this day the answer is no longer given."))
     remind_on = models.DateField(
@@ -332,12 +332,12 @@ class VerifiedAnswer(models.Model):
 
     @property
     def signature(self) -> str:
-        """Who verified it, for readers."""
+        """The name of who verified the answer, as readers see it."""
         return self.team or (self.owner.display_name() if self.owner else "")
 
 
 class VerifiedQuestion(models.Model):
-    """A question that a verified answer answers, in a possible wording."""
+    """A possible wording of a question for a verified answer."""
 
     MAX_CHARACTERS: ClassVar = 300
 
@@ -354,7 +354,7 @@ class VerifiedQuestion(models.Model):
 
 
 class VerifiedCitation(models.Model):
-    """A source of a verified answer: the passage with these words in this version of the file."""
+    """A source of a verified answer: a passage with certain words in a certain version of a file."""
 
     answer = models.ForeignKey(VerifiedAnswer, on_delete=models.CASCADE, related_name="citations")
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
@@ -376,7 +376,7 @@ class VerifiedCitation(models.Model):
 
 
 class DismissedQuestion(models.Model):
-    """A wording removed from the list of unanswered questions, without its text."""
+    """A wording that was removed from the list of unanswered questions; its text is not stored."""
 
     digest = models.CharField(max_length=64, primary_key=True, help_text="Keyed, of its bare words.")
     reason = models.CharField(max_length=300)

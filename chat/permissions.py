@@ -1,7 +1,4 @@
-"""Access to the steps behind an answer.
-
-Everyone has it, unless the operator requires a permission.
-"""
+"""Access to the steps behind an answer: for everyone, unless the operator requires a permission."""
 
 from django.conf import settings
 

@@ -1,4 +1,4 @@
-"""Messages that greet or thank and ask nothing, and the lines that answer them. Pure."""
+"""Recognises messages that greet or thank and contain no question, and provides the answers."""
 
 import re
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from ingestion.search.tokens import plain_words
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of message: `words` of which it must have one, and the answer."""
+    """A kind of message: it has one of `words`, and gets the answer."""
 
     words: frozenset[str]
     answer: str
 
 
-# German and English. The first kind of which a message has a word applies.
+# German and English. The first kind with a word of the message applies.
 _KINDS = (
     _Kind(
         frozenset({"werbistdu"}),
@@ -48,7 +48,7 @@ _KINDS = (
         "Hello! Ask me about anything in the documents you can read.",
     ),
 )
-# Words that may accompany these.
+# Words that may accompany the words above.
 _BESIDE = frozenset(
     """
     a lot all again and auch auf bis dahin day das dein deine dir du everyone für good gott great gut
@@ -61,7 +61,7 @@ _BESIDE = frozenset(
 MAX_CHARACTERS = 80
 _GOOD_DAY = re.compile(r"\bgood (?:morning|afternoon|evening|day)\b")
 _HOW_ARE_YOU = re.compile(r"\b(?:how are you(?: today)?|wie geht (?:es|s)(?: (?:dir|ihnen|euch))?)\b")
-# Questions about the site itself, which no document answers; each is replaced by one word.
+# Questions about the site itself, which no document answers; each is replaced with one word.
 _WHO_ARE_YOU = re.compile(
     r"\b(?:who|what) are you\b|\bwhat (?:can|do) you do(?: for me)?\b|\bhow can you help(?: me)?\b"
     r"|\bwhat (?:is this (?:site|website|page)|does this (?:site|website|page) do)\b"
@@ -75,7 +75,7 @@ ANSWERS = tuple(kind.answer for kind in _KINDS)
 
 
 def answer_to(message: str) -> str:
-    """A friendly line in the language of the message; empty if it may ask something."""
+    """A friendly line in the language of the message; empty if the message may contain a question."""
     if len(message) > MAX_CHARACTERS:
         return ""
     text = _HOW_ARE_YOU.sub("", _GOOD_DAY.sub("hello", plain_words(message)))

@@ -1,4 +1,4 @@
-"""The pages of the admin of this app, which Django finds here."""
+"""This app's admin pages. Django's autodiscovery imports this package."""
 
 from chat.site_texts import admin as _texts  # noqa: F401
 

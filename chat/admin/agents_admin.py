@@ -24,7 +24,7 @@ class AgentAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ignore[
 class MessageAllowanceAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
     """Daily message allowances.
 
-    A person has their own one, else that of their most generous group, else the general one.
+    A person's own allowance applies; without one, that of their most generous group; else the general one.
     """
 
     audited_as = AuditEntry.Action.ALLOWANCE_CHANGED
@@ -54,7 +54,7 @@ class RetentionAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelA
 
 @admin.register(Run)
 class RunAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
-    """Running and ended runs, without the content of questions."""
+    """Running and ended runs, without the text of questions."""
 
     list_display = [
         "id",

@@ -1,4 +1,4 @@
-"""Documents in the admin with their use: last citations, duplicates, and last days."""
+"""Documents in the admin, with last citations, duplicates, and last days."""
 
 from datetime import timedelta
 from typing import Any, cast
@@ -22,7 +22,7 @@ UNUSED_DAYS = 90
 
 
 class UseFilter(admin.SimpleListFilter):
-    """Documents without citations, ever or recently."""
+    """Filters for documents that were never or not recently cited."""
 
     title = gettext_lazy("use")
     parameter_name = "use"
@@ -45,7 +45,7 @@ class UseFilter(admin.SimpleListFilter):
 
 
 class StaleFilter(admin.SimpleListFilter):
-    """Documents that may be candidates for deletion."""
+    """Filters for documents that may be candidates for deletion."""
 
     title = gettext_lazy("what can go")
     parameter_name = "stale"
@@ -76,7 +76,7 @@ admin.site.unregister(Document)
 class UsedDocumentAdmin(DocumentAdmin):
     """All documents, with the day of the last citation.
 
-    Staff without access to others' answers also see this day.
+    This day is also shown to staff who may not see other people's answers.
     """
 
     list_display = [*DocumentAdmin.list_display[:-2], "last_cited", "file_size", "changed_at", "page_count"]
@@ -87,7 +87,7 @@ class UsedDocumentAdmin(DocumentAdmin):
         return super().get_queryset(request).annotate(last_use=Subquery(uses.values("day")[:1]))
 
     def save_model(self, request: HttpRequest, obj: Document, form: Any, change: bool) -> None:
-        """After a change of readers, warn who still gets verified answers that cite the document."""
+        """After a change of readers, say who still gets verified answers that cite the document."""
         former = obj.access_list_id
         answers = VerifiedAnswer.objects.filter(active=True, citations__document=obj.pk).distinct()
         mine = VerifiedAnswer.objects.managed_by(request.user.pk or 0)
@@ -95,7 +95,7 @@ class UsedDocumentAdmin(DocumentAdmin):
         super().save_model(request, obj, form, change)
         if change and obj.access_list_id != former and request.user.has_perm("chat.view_verifiedanswer"):
             managed.update(mine.values_list("pk", flat=True))
-            reach = reach_of(answers)  # without answers that everyone who signs in gets
+            reach = reach_of(answers)  # leave out answers that everyone who signs in gets
             if closed := len(reach.keys() - managed):
                 text = gettext("Verified answers that you cannot open cite this document: %(count)s.")
                 messages.warning(request, text % {"count": closed})
@@ -116,10 +116,7 @@ class UsedDocumentAdmin(DocumentAdmin):
                 messages.warning(request, format_html(text, answer=link, people=reach[answer.pk].people))
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """Show the moment up to which answers are counted.
-
-        A newer answer may cite a document nevertheless.
-        """
+        """Show the time up to which answers are counted, because newer answers may cite a document."""
         counted_at = CountedUntil.objects.values_list("counted_at", flat=True).first()
         return super().changelist_view(request, {"counted_at": counted_at, **(extra_context or {})})
 

@@ -1,6 +1,6 @@
 """Exports and erases people in the admin.
 
-Django's own deletion is refused: it would delete conversations, which nobody may do in the admin.
+Django's own deletion is disabled, because it would delete conversations, which nobody may do in the admin.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ from ingestion.storage.files import StorageFault
 
 
 class ErasingForm(forms.Form):
-    """What happens to shared documents, and a confirmation."""
+    """What to do with shared documents, and a confirmation."""
 
     documents = forms.ChoiceField(
         label=gettext_lazy("Documents that others read, verified answers and evaluation questions"),
@@ -78,7 +78,7 @@ class PersonAdmin(UserAdmin):
     """Accounts, whose deletion erases all data of the person."""
 
     def get_actions(self, request: HttpRequest) -> Any:
-        """All actions except bulk deletion: a page must list what is deleted for each person."""
+        """All actions except bulk deletion: people are erased one by one, with a list of what is deleted."""
         actions = super().get_actions(request)
         actions.pop("delete_selected", None)
         return actions
@@ -104,7 +104,7 @@ class PersonAdmin(UserAdmin):
         return [path("<int:person_id>/export/", view, name="accounts_user_export"), *super().get_urls()]
 
     def export_view(self, request: HttpRequest, person_id: int) -> HttpResponseBase:
-        """Export all data of a person as a zip file; the person is told the reason later."""
+        """Export all data of a person as a zip file; the reason is disclosed to the person later."""
         actor = request.user
         allowed = isinstance(actor, User) and actor.has_perm(looks.EXPORT_PERMISSION)
         if not allowed or not self.has_view_permission(request):

@@ -1,7 +1,7 @@
 """The proof in the admin: its questions, its runs, and comparisons of runs.
 
-Managers see the questions that expect no document, or one that they may read in the portal, with the results
-of these questions. All numbers are computed from what the manager sees.
+Managers see only questions that expect no document, or a document that they may read in the portal. All
+numbers are computed from the results of these questions.
 """
 
 from dataclasses import dataclass
@@ -32,8 +32,8 @@ from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
 from ingestion.models import Document
 
-MAX_OPTIONS = 300  # in a selection; if there are more, the name is typed instead
-MAX_OTHERS = 20  # runs for comparison offered on a page
+MAX_OPTIONS = 300  # options of a drop-down list; if there are more, a name is typed instead
+MAX_OTHERS = 20  # runs that are offered for comparison on a page
 VERDICTS = {
     "better": gettext_lazy("Better"),
     "worse": gettext_lazy("Worse"),
@@ -130,7 +130,7 @@ class ProofQuestionAdmin(
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def formfield_for_dbfield(self, db_field: "Field[Any, Any]", request: HttpRequest, **kwargs: Any) -> Any:
-        """The document is only selected here, without links to change or delete it."""
+        """Only allow selecting the document, without links to change or delete it."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field and db_field.name == "document":
             field.widget.can_add_related = field.widget.can_change_related = False
@@ -138,7 +138,7 @@ class ProofQuestionAdmin(
         return field
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Adds questions only up to the limit of a run."""
+        """Allow adding questions only up to the limit of a run."""
         is_full = ProofQuestion.objects.count() >= running.MAX_QUESTIONS
         return super().has_add_permission(request) and not is_full
 
@@ -150,7 +150,7 @@ class ProofQuestionAdmin(
         super().save_model(request, obj, form, change)
 
     def named(self, obj: ProofQuestion) -> str:
-        """The name for logs, without the question: it may come from a person who is erased later."""
+        """The name for logs, without the question, which may come from a person who is erased later."""
         return f"number {obj.pk}"
 
     @admin.display(description=gettext_lazy("should find"), ordering="document__name")
@@ -163,7 +163,7 @@ class ProofQuestionAdmin(
         return [collect, *super().get_urls()]
 
     def collect(self, request: HttpRequest) -> HttpResponse:
-        """Offer questions that the site already has, and add the selected ones."""
+        """Offer questions that the site already has; add the selected ones."""
         if not super().has_add_permission(request):
             raise PermissionDenied
         user = user_of(request)
@@ -189,7 +189,7 @@ class ProofQuestionAdmin(
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A question on the page of a run, or of two."""
+    """A question on the page of a run, or of two compared runs."""
 
     result: ProofResult
     found: list[str]  # documents that the viewer may read
@@ -392,7 +392,7 @@ def _record(user: User, subject: str) -> None:
 
 
 def _record_look(user: User, run: ProofRun) -> None:
-    """Audit the view if the results are those of a group that the person is not in."""
+    """Audit the view if the results were made with the rights of a group that the person is not in."""
     if run.group and not user.groups.filter(pk=run.group.pk).exists():
         subject = f"Run {run.pk}, with the rights of {run.group.name}"
         record_before(AuditEntry.Action.PROOF_READ, actor=user, subject=subject)

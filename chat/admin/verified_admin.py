@@ -1,6 +1,6 @@
-"""Verified answers in the admin: edit them, see which are active and why others are not.
+"""Verified answers in the admin: edit them, and see which ones are active, or why not.
 
-Managers see only answers whose sources they may all read in the portal.
+Managers only see answers if they may read all of the sources in the portal.
 """
 
 from datetime import timedelta
@@ -48,8 +48,8 @@ from ingestion.search import retrieval
 from ingestion.search.passage_completion import complete_passages
 
 VALID = timedelta(days=365)  # how long a new answer is valid by default
-CONFIRMED = "confirmed"  # the checkbox that saves statements without support in the sources
-MAX_DIGITS = 18  # in a document's number
+CONFIRMED = "confirmed"  # name of the checkbox that confirms statements without support in the sources
+MAX_DIGITS = 18  # digits of a document's number
 MAX_TRIED = 100  # questions in one test
 
 
@@ -68,7 +68,7 @@ class QuestionInline(admin.TabularInline):  # type: ignore[type-arg]
 
 
 class CitationForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A document and some of its words, which identify the passage."""
+    """A source of an answer: a document, and some of its words, which identify the passage."""
 
     passage_id: int
 
@@ -184,7 +184,7 @@ class TryForm(forms.Form):
 
 
 class ReachChangeList(ChangeList):
-    """Counts the people who may get the answers of a page, all at once."""
+    """Counts the people who may get the answers on a page, in one step for all answers."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -226,7 +226,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         return everything.managed_by(request.user.pk or 0)
 
     def formfield_for_dbfield(self, db_field: "Field[Any, Any]", request: HttpRequest, **kwargs: Any) -> Any:
-        """The owner is only selected here, without links to change or delete the account."""
+        """Only allow selecting the owner, without links to change or delete the account."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if db_field.name == "owner" and field:
             field.widget.can_add_related = field.widget.can_change_related = False
@@ -240,7 +240,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         return initial
 
     def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
-        """Fill in the questions and documents named in the URL.
+        """Fill in the questions and documents from the URL.
 
         The list of unanswered questions links to such URLs.
         """
@@ -328,7 +328,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         ]
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:
-        """Django's page, with wordings that people used and the answer lacks.
+        """Django's page, with people's wordings that the answer does not have yet.
 
         Showing these wordings is audited.
         """
@@ -343,7 +343,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         return super().render_change_form(request, context, *args, **kwargs)
 
     def add_wording(self, request: HttpRequest, answer_id: int) -> HttpResponse:
-        """Add a question to an answer by one click."""
+        """Add a question to an answer with one click."""
         answer = get_object_or_404(self.get_queryset(request), pk=answer_id)
         may_add = request.user.has_perm("chat.add_verifiedquestion")
         if not (may_add and self.has_change_permission(request, answer)):
@@ -360,7 +360,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         return redirect("admin:chat_verifiedanswer_change", answer.pk)
 
     def try_view(self, request: HttpRequest, answer_id: int) -> HttpResponse:
-        """Which questions would get this answer: recorded ones, and those that the manager types."""
+        """Show which questions would get this answer: recorded ones, and those that the manager types."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         answer = get_object_or_404(self.get_queryset(request), pk=answer_id)
@@ -393,12 +393,12 @@ def asked_in(request: HttpRequest) -> list[str]:
 
 
 def _reach(answer: Any) -> Reach | None:
-    """Who may get the answer; None for everyone. On the list page, it was already counted."""
+    """The people who may get the answer; None for everyone. On the list page, they are already counted."""
     return answer.reach if hasattr(answer, "reach") else reach_of([answer]).get(answer.pk)
 
 
 def _sources_in(request: HttpRequest) -> list[int]:
-    """The documents in the URL that the manager may cite, in this order."""
+    """The documents in the URL that the manager may cite, in the order of the URL."""
     named = [each for each in request.GET.getlist("source")[:MAX_DOCUMENTS] if each.isdecimal()]
     wanted = list(dict.fromkeys(int(each[:MAX_DIGITS]) for each in named))
     readable = Document.objects.visible_to(reader_of(request)).searchable()

@@ -1,4 +1,4 @@
-"""The base of the API views: authentication, and refusals in the form of each protocol."""
+"""Base class of the API views: authentication, and refusals in each protocol's format."""
 
 import logging
 from collections.abc import Callable, Collection
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
-RETRY_AFTER_SECONDS = 10  # by default
+RETRY_AFTER_SECONDS = 10  # default Retry-After
 RETRYABLE = (
     status.HTTP_429_TOO_MANY_REQUESTS,
     status.HTTP_502_BAD_GATEWAY,
@@ -44,14 +44,14 @@ RETRYABLE = (
 
 
 class ProtocolView(APIView):
-    """A view of a published protocol: parses in a database thread, answers on the event loop."""
+    """A view of a published protocol: parses in a database thread, responds on the event loop."""
 
     guests_welcome = True
     required_scopes: tuple[Scope, ...] = (Scope.CHAT,)
     schema = None  # described in chatsite/openapi
     parser_classes = [StrictJSONParser]
-    methods: ClassVar[tuple[str, ...]] = ("POST",)  # allowed
-    protocol: ErrorFormat = RagChat()  # formats refusals until the body shows which protocol is used
+    methods: ClassVar[tuple[str, ...]] = ("POST",)  # allowed HTTP methods
+    protocol: ErrorFormat = RagChat()  # the format of refusals until the body shows which protocol is used
 
     async def dispatch(  # type: ignore[override]
         self, request: HttpRequest, *args: Any, **kwargs: Any
@@ -66,10 +66,7 @@ class ProtocolView(APIView):
         return response
 
     async def authenticate(self, original: HttpRequest, act: Callable[[Request], T]) -> T | HttpResponseBase:
-        """Call `act` with the authenticated request.
-
-        Returns its result, or the refusal as a response.
-        """
+        """Call `act` with the authenticated request; returns its result, or a response that refuses."""
         try:
             return await in_database_within_budget(self._authenticated, original, act)
         except (OperationalError, InterfaceError) as error:
@@ -98,7 +95,7 @@ class ProtocolView(APIView):
             return response
 
     def refusal_protocol(self, request: Request) -> ErrorFormat:
-        """The protocol whose format the refusal has."""
+        """The protocol whose format a refusal uses."""
         return self.protocol
 
     def _words(self, error: exceptions.APIException) -> str:
@@ -108,7 +105,7 @@ class ProtocolView(APIView):
         return str(error.detail) if isinstance(error.detail, str) else INTERNAL
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
-        # The view decides on the media type.
+        # The view chooses the media type.
         return self.renderer_classes[0](), "application/json"
 
 
@@ -119,7 +116,7 @@ def check_accepted(request: Request, sendable: Collection[str]) -> None:
     for kind in wanted:
         media_type, *parameters = kind.split(";")
         pairs = (parameter.strip().partition("=") for parameter in parameters)
-        # A quality of zero excludes the type.
+        # A quality of zero means that the type is not accepted.
         if not any(name == "q" and value.strip("0.") == "" for name, _, value in pairs):
             kinds.add(media_type.strip())
     if wanted and not kinds & set(sendable):
@@ -128,7 +125,7 @@ def check_accepted(request: Request, sendable: Collection[str]) -> None:
 
 
 def refused(protocol: ErrorFormat, refusal: Refused) -> JsonResponse:
-    """The response for a refusal, in a protocol's form."""
+    """The response for a refusal, in a protocol's format."""
     body = protocol.error(gettext(refusal.message), refusal.code, status=refusal.status)
     response = json_response(body, refusal.status, refusal.retry_after)
     if refusal.code == "quota_exceeded":
@@ -137,7 +134,7 @@ def refused(protocol: ErrorFormat, refusal: Refused) -> JsonResponse:
 
 
 def limit_headers(allowance: Allowance) -> dict[str, str]:
-    """The remaining messages of the day, as fields of the IETF's draft on rate limits."""
+    """The day's remaining messages, as header fields of the IETF draft on rate limits."""
     return {
         "RateLimit-Policy": f'"day";q={allowance.messages};w=86400',
         "RateLimit": f'"day";r={allowance.left};t={allowance.seconds}',
@@ -145,7 +142,7 @@ def limit_headers(allowance: Allowance) -> dict[str, str]:
 
 
 def json_response(body: Any, code: int, retry_after: float | None = None) -> JsonResponse:
-    """A complete response; with Retry-After if the request may be repeated."""
+    """A complete JSON response; has Retry-After if the request may be repeated."""
     response = JsonResponse(body, status=code, safe=False)
     if code in RETRYABLE or retry_after is not None:
         set_retry_after(response, retry_after or RETRY_AFTER_SECONDS)

@@ -42,8 +42,8 @@ from .api_view import (
 
 T = TypeVar("T")
 
-SECONDS = 60.0  # for one batch, if the model is on a server
-SHORTER = {BUILT_IN_NAME: (64, 128)}  # vectors of this model can be cut to these dimensions
+SECONDS = 60.0  # time limit for one batch, if the model is on a server
+SHORTER = {BUILT_IN_NAME: (64, 128)}  # the vectors of this model can be truncated to these dimensions
 MINUTE = 60.0
 QUEUE_SECONDS = 5.0  # how long a request waits for earlier ones
 RETRY_SECONDS = 5
@@ -56,7 +56,7 @@ _thread = ThreadPoolExecutor(1, thread_name_prefix="embeddings")
 class EmbeddingsView(ProtocolView):
     """`POST /v1/embeddings`.
 
-    Requests count as messages of the day, and are limited by the minute, too.
+    Requests count as messages of the day, and are also limited per minute.
     """
 
     guests_welcome = False
@@ -104,9 +104,9 @@ class EmbeddingsView(ProtocolView):
 
 
 async def _in_turn(function: Callable[[], T]) -> T:
-    """Run `function` in the only thread for embeddings, and return its result.
+    """Run `function` in the only thread for embeddings; returns its result.
 
-    Raises Refused if earlier requests occupy the thread for QUEUE_SECONDS.
+    Raises Refused if earlier requests keep the thread busy for QUEUE_SECONDS.
     """
     work = _thread.submit(copy_context().run, function)
     result = asyncio.wrap_future(work)
@@ -120,12 +120,12 @@ async def _in_turn(function: Callable[[], T]) -> T:
         raise
 
 
-_asked_at: dict[int, deque[float]] = {}  # by person: the times of their requests in the last minute
-_asked_at_lock = threading.Lock()  # requests are counted in the threads of the database
+_asked_at: dict[int, deque[float]] = {}  # times of each person's requests in the last minute
+_asked_at_lock = threading.Lock()  # requests are counted in database threads
 
 
 def _count(principal: Principal) -> None:
-    """Count the request. Raises Refused if a limit is reached, and counts nothing then."""
+    """Count the request. If a limit is reached, raises Refused and counts nothing."""
     _count_this_minute(principal.user_id)
     try:
         with transaction.atomic():
@@ -152,7 +152,7 @@ def _count_this_minute(person: int) -> None:
             )
             raise Refused("rate_limited", int(times[0] + MINUTE - now) + 1, words)
         times.append(now)
-        _asked_at[person] = times  # never empty: the first loop reads the last time of each
+        _asked_at[person] = times  # never empty, because the loop above reads the last time of each list
 
 
 def _forget_last(person: int) -> None:

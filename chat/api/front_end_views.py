@@ -1,6 +1,6 @@
-"""Endpoints that published front ends call first: sign-in set-up and available features.
+"""Endpoints that published front ends call first: authentication setup and available features.
 
-They contain nothing personal, so no authentication is needed.
+They contain nothing personal, so they need no authentication.
 """
 
 from django.conf import settings
@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from chat.protocols import front_ends
 
 
-@csrf_exempt  # so that another method gets a 405, and not an error about a missing token
+@csrf_exempt  # so that other methods get a 405, and not an error about a missing CSRF token
 @require_safe
 @cache_control(private=True, max_age=60)
 def auth_setup(request: HttpRequest) -> JsonResponse:
@@ -20,7 +20,7 @@ def auth_setup(request: HttpRequest) -> JsonResponse:
     return JsonResponse(front_ends.auth_setup())
 
 
-@csrf_exempt  # so that another method gets a 405, and not an error about a missing token
+@csrf_exempt  # so that other methods get a 405, and not an error about a missing CSRF token
 @require_safe
 @cache_control(private=True, max_age=60)
 def config(request: HttpRequest) -> JsonResponse:

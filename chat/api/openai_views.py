@@ -25,11 +25,11 @@ from chatsite.accounts.principal import Principal
 
 from .views import RunView
 
-CREATED = 1_767_225_600  # 1 January 2026; meaningless, but clients require a number
+CREATED = 1_767_225_600  # 1 January 2026: an arbitrary date, because clients require a number
 
 
 def check_abilities(asked: RunRequest, form: OpenAI) -> None:
-    """Raise InvalidRequest for what the site's model cannot do; `form` has the names of members."""
+    """Raise InvalidRequest for features that the site's model lacks; `form` has the names of members."""
     if asked.images and not settings.CHAT_MODEL_READS_IMAGES:
         member = form.images_member
         words = f"“{member}” holds an image that cannot be read: this site’s model reads text only."
@@ -64,7 +64,7 @@ class CompletionsView(ChatCompletionsView):
 
 
 class ModelsView(APIView):
-    """`GET /v1/models`: the site itself, as one model."""
+    """`GET /v1/models`: lists the site itself as the only model."""
 
     guests_welcome = True
     required_scopes = (Scope.CHAT,)

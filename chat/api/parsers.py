@@ -16,7 +16,7 @@ from chatsite.http.json_parser import StrictJSONParser
 
 
 class AttachmentParser(parsers.BaseParser):
-    """Reads a part `json` with the request, and files, which are put into its messages.
+    """Reads a part `json` with the request, and files, which are inserted into its messages.
 
     Returns a dictionary, in which Django REST framework can look for a CSRF token.
     """
@@ -41,7 +41,7 @@ class AttachmentParser(parsers.BaseParser):
         if not isinstance(body, dict):
             raise InvalidRequest("The part “json” must be a JSON object.", "json")
 
-        # Clients leave placeholders for the files, which arrive as parts of their own.
+        # Clients send placeholders for the files, which arrive as separate parts.
         messages = body.get("messages")
         for message in messages if isinstance(messages, list) else ():
             if isinstance(message, dict):
@@ -52,7 +52,7 @@ class AttachmentParser(parsers.BaseParser):
 
 MAX_PARTS = 50
 MAX_HEAD_BYTES = 4_000  # bytes of one part's headers
-MAX_BOUNDARY = 200  # characters
+MAX_BOUNDARY = 200  # characters of a boundary
 
 
 @dataclass(frozen=True, slots=True)

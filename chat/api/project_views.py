@@ -34,7 +34,7 @@ LINK = OpenApiParameter(
 
 
 class ProjectSerializer(serializers.Serializer[projects.Listed]):
-    """A project, and how many conversations the caller has in it that are not archived."""
+    """A project, and the number of the caller's conversations in it that are not archived."""
 
     id = serializers.UUIDField(source="project.pk")
     name = serializers.CharField(source="project.name")
@@ -67,7 +67,7 @@ class NameField(StrictCharField):
 
 
 class ProjectChangeSerializer(StrictSerializer):
-    """Changes to a project; missing members are kept."""
+    """Changes to a project; missing members keep their values."""
 
     name = NameField(required=False)
     instructions = StrictCharField(

@@ -1,7 +1,4 @@
-"""`/v1/responses`: OpenAI's Responses API over the site's runs.
-
-Other people's responses are not found.
-"""
+"""`/v1/responses`: OpenAI's Responses API, for the caller's own runs."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -61,7 +58,7 @@ from .views import (
     mark_run,
 )
 
-CANCEL_SECONDS = 5.0  # to wait for the end of a cancelled response
+CANCEL_SECONDS = 5.0  # how long to wait for the end of a cancelled response
 LARGEST = 2_000_000_000_000
 SHARED = (
     "This response is one of several in a conversation, which can be deleted as a whole at /chat-history."
@@ -123,10 +120,10 @@ class ResponseView(ProtocolView):
         return json_response({"id": response_id, "object": "response", "deleted": True}, 200)
 
     def _asked(self, request: Request) -> tuple[Principal, Run, int | None, bool, ConnectionSlot]:
-        """The principal, the run, the number of the event after which to stream, and a slot.
+        """The principal, the run, the event number to stream after, a flag, and a slot.
 
-        The number is None if no stream is requested. A flag before the slot says whether the events of the
-        run have been purged.
+        The number is None if no stream is requested. The flag says whether the events of the run have been
+        purged.
         """
         principal = cast(Principal, request.auth)
         streamed = request.GET.get("stream", "false").lower()
@@ -154,7 +151,7 @@ class ResponseView(ProtocolView):
 
 
 class CancelView(ProtocolView):
-    """`POST /v1/responses/{id}/cancel`: stop a response; its text so far is kept.
+    """`POST /v1/responses/{id}/cancel`: stop a response and keep its text so far.
 
     It has no effect on a response that has ended.
     """
@@ -192,7 +189,7 @@ async def _stored_response(protocol: ChatProtocol, principal: Principal, run_id:
 
 
 async def _ending(principal: Principal, run: Run, form: Responses) -> AsyncGenerator[bytes, None]:
-    """The last events of a response whose journal was purged; they contain the whole text."""
+    """The final events of a response whose journal was purged; they contain the whole text."""
     _, result = await runs.progress(principal, run.pk)
     last = run.last_event or LARGEST // STEP
     yield b"".join(map(server_sent_event, form.encoder().ending(result, last)))
@@ -203,7 +200,7 @@ def _form(run: Run, after: int | None = None) -> Responses:
 
 
 def _own(principal: Principal, response_id: str) -> Run:
-    """The run of the caller's response. Raises Refused, also for responses that were not stored."""
+    """The run of the caller's response. Raises Refused, including for responses that were not stored."""
     run = Run.objects.owned_by(principal).filter(pk=row_id(response_id, "resp", "response_id")).first()
     if run is None or run.options.get("echo", {}).get("store") is False:
         raise Refused("answer_not_found")
@@ -211,10 +208,10 @@ def _own(principal: Principal, response_id: str) -> Run:
 
 
 def _continued(principal: Principal, asked: RunRequest, previous: UUID) -> RunRequest:
-    """The question in the conversation of an earlier response.
+    """The question, placed in the conversation of the earlier response that it refers to.
 
-    A new conversation is begun if the earlier response is not the newest one shown in its conversation, or if
-    that conversation is unlisted.
+    It begins a new conversation if that response is not the last one on its conversation's chosen branch, or
+    if that conversation is unlisted.
     """
     member = "previous_response_id"
     run = Run.objects.owned_by(principal).filter(pk=previous).select_related("conversation").first()

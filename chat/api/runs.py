@@ -37,11 +37,11 @@ SENDABLE = (
     EVENT_STREAM,
 )
 LARGEST = 2_000_000_000
-Asked = tuple[Principal, int, str, ConnectionSlot]  # with the last event received, and the media type
+Asked = tuple[Principal, int, str, ConnectionSlot]  # principal, last received event, media type, and slot
 
 
 class RunEventsView(ProtocolView):
-    """`GET /chat/runs/{id}/events`: one JSON object a line, or server-sent events."""
+    """`GET /chat/runs/{id}/events`: one JSON object per line, or server-sent events."""
 
     methods = ("GET",)
 
@@ -73,7 +73,7 @@ class RunEventsView(ProtocolView):
 
 
 class StopRunView(ProtocolView):
-    """`POST /chat/runs/{id}/stop`: idempotent; the text so far is kept."""
+    """`POST /chat/runs/{id}/stop`: stops a run and keeps its text so far. Idempotent."""
 
     async def post(self, request: HttpRequest, run_id: str) -> HttpResponseBase:
         principal = await self.authenticate(request, lambda known: cast(Principal, known.auth))

@@ -39,7 +39,7 @@ KEEP_ALIVE_SECONDS = 10.0
 class ClosingStream(StreamingHttpResponse):
     """A streaming response whose asynchronous generator is closed when the response ends.
 
-    Through Django's own wrappers it would be closed by the garbage collector, later and in another task.
+    With Django's own wrappers, the garbage collector would close it, later and in another task.
     """
 
     def __init__(
@@ -56,12 +56,12 @@ class ClosingStream(StreamingHttpResponse):
 
     def close(self) -> None:
         super().close()
-        if self._slot:  # the generator releases the slot, but not if it was never started
+        if self._slot:  # a generator that was started releases the slot itself
             self._slot.release()
 
 
 class KeepAliveTimer:
-    """Decides when to send a keep-alive: proxies drop connections that stay silent."""
+    """Decides when to send a keep-alive, because proxies drop silent connections."""
 
     def __init__(self) -> None:
         self._since = time.monotonic()
@@ -70,7 +70,7 @@ class KeepAliveTimer:
         self._since = time.monotonic()
 
     def is_due(self) -> bool:
-        """Whether a keep-alive is due; if so, the caller must send one, and the time starts again."""
+        """Whether a keep-alive is due. If so, the caller must send one, and the timer restarts."""
         if time.monotonic() - self._since < KEEP_ALIVE_SECONDS:
             return False
         self.reset()
@@ -82,9 +82,9 @@ async def run_stream(
 ) -> AsyncGenerator[bytes, None]:
     """The framed chunks of a run in a protocol.
 
-    They are yielded as they come, or with the protocol's gap between them. If access is revoked, or the
-    database or the process becomes unavailable, the stream ends with an error chunk. No merged text spans the
-    run's event number `boundary`.
+    Chunks are yielded as they arrive, or with the protocol's gap between them. If access is revoked, or if
+    the database or the process becomes unavailable, the stream ends with an error chunk. Texts before and
+    after event number `boundary` of the run are not merged.
     """
     frame = FRAMINGS[protocol.stream_type]
     sent_at = float("-inf")
@@ -110,9 +110,9 @@ async def run_stream(
 async def _chunks(
     principal: Principal, run_id: UUID, protocol: ChatProtocol, boundary: int
 ) -> AsyncGenerator[list[object] | None, None]:
-    """Yields lists of chunks, and None about once a second while nothing happens."""
+    """Yield lists of chunks, and None about once a second while nothing happens."""
     encoder = protocol.encoder()
-    # Looked up once, because a check against a Protocol takes longer than encoding.
+    # Look this up once, because isinstance with a Protocol takes longer than encoding.
     numbered = encoder.numbered if isinstance(encoder, NumberedEncoder) else None
     failed = Failed("failed", "internal")
     try:
@@ -142,8 +142,8 @@ async def resumed_stream(
 ) -> AsyncGenerator[bytes, None]:
     """The events of a run with numbers above `after`; the last one contains the messages.
 
-    If access is revoked, or the database or this process becomes unavailable, the stream breaks off without
-    an end event, so that it can be resumed.
+    If access is revoked, or if the database or this process becomes unavailable, the stream breaks off
+    without an end event, so that it can be resumed.
     """
     frame = FRAMINGS[media_type]
     keep_alive = KeepAliveTimer()

@@ -19,10 +19,7 @@ RUN = r"^chat/runs/(?P<run_id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"
 
 
 def _chat_ui(path: str, view: type[views.RunView], name: str) -> list[URLPattern]:
-    """The URL itself, for which `Accept` decides whether to stream, and its suffixed forms.
-
-    For these, the suffix decides.
-    """
+    """A URL, for which `Accept` decides whether to stream, and the same URL with suffixes that decide."""
     return [
         re_path(rf"^api/{path}/?\Z", view.as_view(), name=name),
         re_path(rf"^api/{path}//?stream/?\Z", view.as_view(), {"suffix": "stream"}, name=f"{name}-stream"),
@@ -31,7 +28,7 @@ def _chat_ui(path: str, view: type[views.RunView], name: str) -> list[URLPattern
 
 
 def _rag_chat_2026(path: str, name: str, *, alone: bool = False) -> list[URLPattern]:
-    """The same URLs with a prefix, which front ends use since April 2026; older ones use none."""
+    """The same URLs with a prefix, which front ends have used since April 2026."""
     view = views.RagChat2026View.as_view()
     more = {"alone": True} if alone else {}
     return [

@@ -1,4 +1,4 @@
-"""The chat views of the REST API: whole answers and streams, in the protocol of the caller."""
+"""The chat views of the REST API: complete answers and streams, in the protocol of the caller."""
 
 import asyncio
 from dataclasses import replace
@@ -53,7 +53,7 @@ from .streaming_responses import (
 )
 
 KEY_LENGTH = 200
-# Accepted in addition to the stream's own type: clients that stream often ask for plain JSON.
+# Accepted in addition to the stream's own type, because streaming clients often ask for plain JSON.
 SENDABLE = ("*/*", "application/*", "text/*", "application/x-ndjson", "application/json")
 StartedRun = tuple[bool, AcceptedRun]  # whether a stream is wanted
 
@@ -70,7 +70,7 @@ class RunView(ProtocolView):
         return self.protocol, self.streamed
 
     async def post(self, request: HttpRequest, **kwargs: str) -> HttpResponseBase:
-        # A stored question is answered even if the caller disconnects meanwhile.
+        # After the question has been stored, it is answered even if the caller disconnects.
         starting = asyncio.create_task(self._started(request))
         try:
             started = await asyncio.shield(starting)
@@ -154,7 +154,7 @@ class RunView(ProtocolView):
 
 
 class ChatView(RunView):
-    """`POST /chat` and `/ask`: whole, unless `stream` in the body says otherwise."""
+    """`POST /chat` and `/ask`: a complete answer, or a stream if the body has `stream`."""
 
     parser_classes = [StrictJSONParser, AttachmentParser]
 
@@ -166,7 +166,7 @@ class ChatView(RunView):
 
 
 class ChatStreamView(RunView):
-    """`POST /chat/stream` and `/ask/stream`: always streamed."""
+    """`POST /chat/stream` and `/ask/stream`: always a stream."""
 
     parser_classes = [StrictJSONParser, AttachmentParser]
 
@@ -182,7 +182,7 @@ class RagChat2026View(RunView):
 
 
 class ChatUiView(RunView):
-    """The Chat UI's addresses: streamed if the path or `Accept` asks for it."""
+    """The Chat UI's URLs: a stream if the path or `Accept` asks for it."""
 
     protocol: ChatProtocol = ChatUi()
 
@@ -193,7 +193,7 @@ class ChatUiView(RunView):
 
 
 class StandardChatUiView(ChatUiView):
-    """`POST /api/chat`, the address in the README of the AI Chat Protocol's client."""
+    """`POST /api/chat`, the URL in the README of the AI Chat Protocol's client."""
 
     parser_classes = [StrictJSONParser, AttachmentParser]
 
@@ -223,19 +223,19 @@ class TeamMinimalChatUiView(ChatUiView):
 
 
 class MessagesChatUiView(RunView):
-    """`POST /api/messages/chat`, never streamed."""
+    """`POST /api/messages/chat`, never a stream."""
 
     protocol: ChatProtocol = ChatUiMessages()
 
 
 class TeamMessagesChatUiView(RunView):
-    """`POST /api/messages/multi-agent-chat`, never streamed."""
+    """`POST /api/messages/multi-agent-chat`, never a stream."""
 
     protocol: ChatProtocol = TeamChatUiMessages()
 
 
 def mark_run(response: HttpResponseBase, run_id: UUID, answer_id: UUID) -> HttpResponseBase:
-    """Add headers with the ids to resume and stop the run, and to rate the answer."""
+    """Add headers with ids: to resume and stop the run, and to rate the answer."""
     response.headers["Chat-Run"] = str(run_id)
     response.headers["Chat-Message"] = str(answer_id)
     return response

@@ -1,7 +1,4 @@
-"""The steps of a run, from the search to the title.
-
-These are a verified answer or the search, context, text, second look, follow-ups and title.
-"""
+"""The steps of a run: a verified answer or a search, context, text, second look, follow-ups, title."""
 
 import asyncio
 import time
@@ -56,19 +53,19 @@ from .verified import VerifiedModel, verified_answer
 from .writing import written
 
 FOLLOWUPS = 3
-TRIED = 8  # follow-up questions that are tried; each costs a search unless its outcome is cached
-STANDING = 1  # suggested questions about a document as a whole, if no other one is closer to the question
+TRIED = 8  # follow-up questions that are tried; each needs a search unless its outcome is cached
+STANDING = 1  # suggested questions about a document as a whole, if none is closer to the question
 LOOK_SECONDS = 1.0
-WAIT_SECONDS = 300.0  # longest wait for documents to be read; then those read so far are searched
+WAIT_SECONDS = 300.0  # longest wait for documents to be read; after that, those read so far are searched
 STORING_SECONDS = 1.0  # how long a stop waits for sources that are being stored
 
 T = TypeVar("T")
 
 
 async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> str:
-    """Publish all events between Started and the end.
+    """Publish all events between Started and the end; returns a title if one is needed.
 
-    Returns a title for a conversation that has none. Raises ModelError; what was published stays valid.
+    Raises ModelError; events that were published remain valid.
     """
     model: ChatModel = configured_model()
     request = run.request
@@ -119,10 +116,10 @@ class PartialAnswer:
 
 
 def partial_answer(run: AcceptedRun) -> PartialAnswer | None:
-    """The answer to continue.
+    """The answer to continue; None if a source was deleted, withdrawn or read again since.
 
-    None if one of its sources was deleted, withdrawn or read again since. In that case the question is
-    answered from the beginning, so that the model does not get text that is based on such a source.
+    In that case, the question is answered from the beginning, because the model must not get text that is
+    based on such a source.
     """
     former = Message.objects.owned_by(run.principal).get(pk=run.request.continues)
     sources = list(Source.objects.visible_to(run.principal).filter(message=former).order_by("rank"))
@@ -143,8 +140,8 @@ def partial_answer(run: AcceptedRun) -> PartialAnswer | None:
 async def documents_read(run: AcceptedRun, publish: Callable[[Event], object], searched: int) -> None:
     """Wait until the documents in the question's scope have been read, or have failed.
 
-    Only for a scope that names documents, and only the caller's own documents. `searched` is the number of
-    documents that is published meanwhile.
+    Applies only to scopes that name documents, and only to the caller's own documents. `searched` is the
+    number of searched documents to publish meanwhile.
     """
     if not run.request.options.scope.startswith("document:") or run.request.continues:
         return
@@ -161,12 +158,9 @@ async def documents_read(run: AcceptedRun, publish: Callable[[Event], object], s
 
 
 async def _model_and_search(run: AcceptedRun, model: ChatModel) -> tuple[ChatModel, Search]:
-    """The verified answer as a model with its citations.
-
-    If there is none, `model` itself, with the search results.
-    """
+    """The verified answer as a model, with its citations; or `model` itself, with the search results."""
     request = run.request
-    if request.earlier:  # then the search query costs a request to the model
+    if request.earlier:  # in a conversation, the search query needs a request to the model
         if verified := await retry_until_available(verified_answer, run):
             return verified
         query = await model.search_query(request.question, request.earlier)
@@ -182,8 +176,8 @@ async def _before_a_stop(storing: Coroutine[Any, Any, T]) -> T:
     """Await a call that stores sources.
 
     If the run is stopped meanwhile, the caller is cancelled only after the call has ended. A cancelled
-    database call would continue in its thread and store the sources, so the readers of the run must get the
-    sources, too. They receive everything that the caller publishes before its next `await`.
+    database call would continue in its thread and store the sources, so the readers of the run must also get
+    them. Readers receive everything that the caller publishes before its next `await`.
     """
     task = asyncio.ensure_future(storing)
     try:
@@ -194,7 +188,7 @@ async def _before_a_stop(storing: Coroutine[Any, Any, T]) -> T:
         if stopped is None or not task.done() or task.cancelled():
             task.cancel()
             raise
-        stopped.uncancel()  # counted again by the next line
+        stopped.uncancel()  # cancelled again by the next line
         stopped.cancel()
         return task.result()
 
@@ -221,17 +215,17 @@ async def next_speaker(
     team = {_plain(speaker.name): speaker for speaker in run.team}
     descriptions = [(speaker.name, speaker.description) for speaker in run.team]
     name = await model.next_speaker(run.request.question, descriptions, contributions)
-    return team.get(_plain(name))  # any other name ends the answer
+    return team.get(_plain(name))  # an unknown name ends the answer
 
 
 def _plain(name: str) -> str:
-    """A name for comparison: models may write it as a sentence."""
+    """A name in a comparable form: models may write it as a sentence."""
     return name.rstrip(" .:!").casefold()
 
 
 @dataclass(slots=True)
 class _Answer:
-    """An answer that is being written: its last prompt, and the last of its messages."""
+    """An answer that is being written: its last prompt and last message."""
 
     run: AcceptedRun
     publish: Callable[[Event], object]
@@ -241,7 +235,7 @@ class _Answer:
     done: MessageDone | None = None
 
     async def team_messages(self, model: ChatModel, found: Search) -> None:
-        """Write one message for each agent in turn; each agent gets the messages of the others."""
+        """Write one message for each agent in turn; each agent gets the earlier messages of the others."""
         contributions: list[Contribution] = []
         run = self.run
         while speaker := await next_speaker(run, model, contributions):
@@ -261,7 +255,7 @@ class _Answer:
             contributions.append(Contribution(speaker.name, self.text))
 
     def _open_message(self, speaker: Speaker, *, first: bool) -> Message:
-        """Open the agent's message; the previous one is complete, whatever happens to the rest."""
+        """Store the end of the previous message, and open the next agent's message."""
         run = self.run
         if first:
             return recording.name_speaker(run.answer_id, speaker.name)
@@ -282,10 +276,7 @@ class _Answer:
     async def write_message(
         self, model: ChatModel, found: Search, message_id: UUID, *, searched: bool = True
     ) -> Search:
-        """Write one message from the search results.
-
-        Returns the results that the caller may still read.
-        """
+        """Write one message from the search results; returns the results that the caller may still read."""
         keeping = keep_context(self.run, message_id, model, found, self.run.readable if searched else None)
         found, context = await _before_a_stop(keeping)
         self.publish(context)
@@ -305,9 +296,9 @@ class _Answer:
                     self.publish(event)
                 elif isinstance(event, MessageDone):
                     self.message_id, self.text = message_id, "".join(text)
-                    # Runs in a thread, because it takes time that grows with the answer.
+                    # In a thread, because the time grows with the length of the answer.
                     statements = await asyncio.to_thread(verify, self.text, found.sources)
-                    # The site's own sentences state nothing about the documents.
+                    # Leave out the site's own sentences, which state nothing about the documents.
                     own = (*NOTHING_FOUND, *model.notices)
                     claims = tuple(
                         each
@@ -324,9 +315,9 @@ class _Answer:
         return found
 
     async def extras(self, model: ChatModel) -> str:
-        """Ask the model for a second look, for follow-up questions and for a title, all in parallel.
+        """Ask the model in parallel for a second look, follow-up questions and a title.
 
-        Returns the title, which is empty unless the conversation has none.
+        Returns the title; empty if the conversation already has one.
         """
         questions, title, _ = await asyncio.gather(
             self._followups(model), self._title(model), self._recheck(model)
@@ -336,7 +327,7 @@ class _Answer:
         return title
 
     async def _title(self, model: ChatModel) -> str:
-        """A better title than the question's own words, for a conversation that begins with it."""
+        """A better title than the question itself, for the conversation that begins with it."""
         return await model.title(self.run.request.question) if self.run.is_untitled else ""
 
     async def _recheck(self, model: ChatModel) -> None:
@@ -347,21 +338,21 @@ class _Answer:
             self.publish(Rechecked(checked))
 
     async def _followups(self, model: ChatModel) -> list[str]:
-        """Follow-up questions of the model and the documents that the caller's search can answer."""
+        """Follow-up questions, from the model and the documents, that a search for the caller can answer."""
         if not (self.run.request.options.followups and self.prompt.sources):
             return []
         if self.text.startswith(UNSURE):
-            return []  # they would be about passages that may have nothing to do with the question
+            return []  # they would be about passages that may be unrelated to the question
         suggested = await model.followups(self.prompt, self._answer)
         return await retry_until_available(self._answerable, model, suggested)
 
     @property
     def _answer(self) -> str:
-        """The text of the message, without merely close passages at its end."""
+        """The text of the message, without passages at its end that are only close to the question."""
         return self.text.partition(OTHERS)[0] if self.text.startswith(LIKELY) else self.text
 
     def _quoted(self) -> set[int]:
-        """The ids of the passages that the answer quotes, apart from those that are merely close."""
+        """The ids of the passages that the answer quotes, without those that are only close."""
         if self.done is None:
             return set()
         end = len(self._answer)
@@ -369,7 +360,7 @@ class _Answer:
         return {source.passage_id for source in self.prompt.sources if source.rank in ranks}
 
     def _said_before(self) -> list[str]:
-        """What was asked and suggested in the conversation."""
+        """The questions that were asked or suggested in the conversation."""
         prompt = self.prompt
         said = [turn.content for turn in prompt.earlier if turn.role == "user"]
         if prompt.earlier:

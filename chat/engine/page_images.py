@@ -1,7 +1,6 @@
-"""Images of the pages that passages come from.
+"""Images of the pages that passages come from, for models and clients.
 
-They are for models that read images, and for clients that show them. The images are rendered for each reader
-under the reader's current rights, and are never stored.
+They are rendered for each reader with the reader's current rights, and are not stored with the answer.
 """
 
 import asyncio
@@ -23,12 +22,13 @@ from ingestion.parsing.sections import Unreadable
 from ingestion.storage import files
 
 MAX_PAGES = 5
-SIDES = (1300, 1024, 768, 512)  # longest side in pixels: of an A4 page, then for images over BYTES
+# Longest side in pixels; smaller values are tried for images of more than BYTES.
+SIDES = (1300, 1024, 768, 512)
 BYTES = 1_000_000
-SECONDS = 20.0  # for all images of an answer
+SECONDS = 20.0  # time limit for all images of an answer
 
-# The event loop's default pool is not used, because it resolves host names. There are as many threads as
-# rendering processes.
+# A separate pool, because the event loop's default one resolves host names. It has as many threads as there
+# are rendering processes.
 _threads = ThreadPoolExecutor(2, thread_name_prefix="drawing")
 
 
@@ -42,7 +42,7 @@ class Page:
 
 
 async def of_sources(principal: Principal, sources: Sequence[SourceView]) -> tuple[PageImage, ...]:
-    """The images that the model received, rendered again for a reader."""
+    """The images that the model received, rendered again with a reader's rights."""
     pages = [
         Page(source.label, UUID(source.document_id), source.page)
         for source in sources
@@ -52,10 +52,7 @@ async def of_sources(principal: Principal, sources: Sequence[SourceView]) -> tup
 
 
 async def page_images(principal: Principal, pages: Sequence[Page]) -> tuple[PageImage, ...]:
-    """Images of the first distinct PDF pages that the reader may see.
-
-    Images that are not rendered in time are left out.
-    """
+    """Images of the first distinct PDF pages that the reader may see, unless they take too long."""
     images: list[PageImage] = []
     documents = await retry_until_available(_documents, principal, pages)
     loop = asyncio.get_running_loop()
@@ -73,7 +70,7 @@ async def page_images(principal: Principal, pages: Sequence[Page]) -> tuple[Page
 
 
 def different(pages: Sequence[Page], documents: Collection[UUID]) -> list[Page]:
-    """The distinct pages of these documents."""
+    """The distinct pages of these passages."""
     first: dict[tuple[UUID, int], Page] = {}
     for page in pages:
         if page.number is not None and page.document in documents:
@@ -96,10 +93,7 @@ def _url(document: Document, number: int) -> str:
 
 
 def scaled(drawn: bytes) -> bytes:
-    """The image as a PNG small enough to be sent, unchanged if possible.
-
-    Empty if that cannot be made.
-    """
+    """The image as a PNG that is small enough to send, unchanged if possible; empty if it is impossible."""
     with Image.open(io.BytesIO(drawn), formats=["PNG"]) as opened:
         if max(opened.size) <= SIDES[0] and len(drawn) <= BYTES:
             return drawn

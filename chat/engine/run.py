@@ -1,4 +1,4 @@
-"""The engine's view of a run."""
+"""The interface of runs that the engine uses."""
 
 from dataclasses import dataclass
 
@@ -10,32 +10,32 @@ from history.recording import TurnIds, timestamp
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """The engine's view of an agent."""
+    """The interface of agents that the engine uses."""
 
     name: str
     description: str
     instructions: str
     may_search: bool
-    model: str  # empty for the site's
+    model: str  # empty for the site's model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedRun(TurnIds):
     """A stored question with its queued answers, one for each agent of a team.
 
-    Created once, when the request is accepted. `is_new` is False if the request repeats an earlier one, whose
-    run may have ended already.
+    It is created once, when the request is accepted. `is_new` is False if the request repeats an earlier one,
+    whose run may already have ended.
     """
 
     request: RunRequest
     by_team: bool  # whether the team of agents answers
-    allowance: Allowance | None  # the messages that the owner has left today
-    readable: int = 0  # documents in which a search of everything looks
+    allowance: Allowance | None  # the owner's remaining messages of today
+    readable: int = 0  # number of documents that a search of everything covers
     attached: tuple[str, ...] = ()  # scopes of earlier questions that named documents, such as attached files
     owner_instructions: str = ""  # how the owner wants to be answered; only for questions asked in the portal
     is_new: bool = True
     is_first: bool = False  # whether this is the first turn of the conversation
-    may_be_verified: bool = True  # whether the site has verified answers at all, whoever may get them
+    may_be_verified: bool = True  # whether the site has any verified answers
     is_untitled: bool = False  # whether the model writes a title; it does not if the owner has chosen one
     team: tuple[Speaker, ...] = ()  # the agents at the time of the answer
 

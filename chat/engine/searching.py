@@ -1,4 +1,4 @@
-"""Searches with the rights of the caller, and stores the sources of an answer."""
+"""Searches with the caller's rights, and stores the sources of an answer."""
 
 import time
 from collections import ChainMap
@@ -38,14 +38,14 @@ from .page_images import (
 )
 from .run import AcceptedRun
 
-SENTENCES = 2  # sentences of a passage that become its captions
+SENTENCES = 2  # number of sentences of a passage that become its captions
 TRIES = 4  # attempts to store sources while some of their documents are being deleted
 JUST_FOUND_SECONDS = 1.0  # how long the search's check of rights remains valid
 CANDIDATES = 30  # number of candidates from which a ranker selects
-RANKED_CHARACTERS = 1_000  # of a passage, sent to the ranker
-MIN_RANKED_SHARE = 0.5  # share of the passages that the ranker must score; otherwise its order is ignored
+RANKED_CHARACTERS = 1_000  # characters of a passage that are sent to the ranker
+MIN_RANKED_SHARE = 0.5  # the ranker must score this share of the passages; otherwise its order is ignored
 
-# Filters of passages besides the scope.
+# Names of the filters besides the scope.
 NARROWING = ("include_category", "exclude_category", "minimum_score", "to_person", "to_groups")
 
 NO_RANKER = "This site has no ranker, so the order is the search’s own. A ranker needs a model."
@@ -54,7 +54,7 @@ NO_MINIMUM = "“minimum_reranker_score” has no effect without a ranker."
 
 
 def captions(query: str, passages: Sequence[FoundPassage]) -> list[tuple[Caption, ...]]:
-    """The captions of each passage; a passage without sentences has none and is used completely."""
+    """The captions of each passage; a passage without sentences has none, and all of its text is used."""
     return [
         tuple(Caption(sentence.text, tuple(matching_words(query, sentence.text))) for sentence in sentences)
         for sentences in best_sentences_per_passage(Question(query), passages, SENTENCES)
@@ -67,13 +67,13 @@ class Search:
 
     query: str
     sources: tuple[SourceView, ...]
-    passages: tuple[FoundPassage, ...]  # one for each of the sources
-    thoughts: tuple[Thought, ...]  # about the search
+    passages: tuple[FoundPassage, ...]  # one for each source
+    thoughts: tuple[Thought, ...]  # steps of the search
     pages: tuple[PageImage, ...]
-    fit: float = 1.0  # how relevant the best passage is to the question, as in a SearchResult
+    fit: float = 1.0  # relevance of the best passage, as in a SearchResult
     synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)  # synonyms that were searched for
-    verified: Verified | None = None  # for an answer that a person wrote: who vouches for it
-    kept: bool | None = None  # whether the sources are stored already; None if that was not tried yet
+    verified: Verified | None = None  # for an answer that a person wrote: who verified it
+    kept: bool | None = None  # whether the sources were stored; None if that was not tried yet
     found_at: float = field(default_factory=time.monotonic, compare=False)
 
     @property
@@ -87,7 +87,7 @@ async def search(
 ) -> Search:
     """Search with the options of the request and the rights of its caller.
 
-    `found` contains the candidates if the caller has just searched for them.
+    `found` contains the candidates if they were already searched for.
     """
     options = run.request.options
     query = asked.text
@@ -110,15 +110,15 @@ async def search(
 
 
 def is_simple(run: AcceptedRun) -> bool:
-    """Whether the search needs only the database, for the only answer of the run."""
+    """Whether the run has a single answer, and its search needs only the database."""
     options = run.request.options
     return not (run.team or options.ranker or options.pages)
 
 
 def search_and_keep(run: AcceptedRun, model: ChatModel, asked: SearchQuery) -> Search:
-    """A simple search whose sources are stored in the same database call.
+    """A simple search, which stores the sources in the same database call.
 
-    Nothing is stored if one of the documents was deleted or withdrawn meanwhile; then :func:`keep_context`
+    Nothing is stored if one of the documents was deleted or withdrawn meanwhile; :func:`keep_context` then
     tries again.
     """
     options, result = run.request.options, candidates(run, asked)
@@ -142,7 +142,7 @@ def _search(
     pages: tuple[PageImage, ...] = (),
     scores: Mapping[int, float] | None = None,
 ) -> Search:
-    """The results as sources. `thoughts` describes the steps after the search."""
+    """The results as sources. `thoughts` are the steps after the search."""
     drawn = {page.label for page in pages}
     given: Given = "image" if options.pages == "images" else "both"
     sources = tuple(
@@ -192,9 +192,9 @@ def found_for(
     """Search for a question.
 
     If it is compound, for each of its parts, and interleave the results. If one part finds nothing, the whole
-    question is searched for too. Passages of short sections and tables are completed. If the scope is a short
-    document, the rest of its passages follows. A search of everything leaves out files that are attached to
-    questions, except those that the scopes in `attached` name.
+    question is searched for as well. Passages of short sections and tables are completed. If the scope is a
+    short document, its remaining passages follow. A search of everything leaves out files that are attached
+    to questions, except files in the scopes `attached`.
     """
     if options.get("scope", "") in ("", ALL) and (apart := kept_apart(principal, attached)):
         options["without"] = apart
@@ -207,11 +207,11 @@ def found_for(
 def _with_the_rest(
     principal: Principal, passages: tuple[FoundPassage, ...], options: Mapping[str, Any]
 ) -> tuple[FoundPassage, ...]:
-    """The passages, followed by the rest of a small chosen scope.
+    """The passages, followed by the remaining ones of a small selected scope.
 
-    A scope is small if it has at most `top` passages. A question about a file of one page often uses other
-    words than the file. Nothing is added if nothing was found, or if the request filters passages in another
-    way.
+    A scope is small if it has at most `top` passages. The reason is that a question about a file of one page
+    often uses other words than the file. Nothing is added if nothing was found, or if the request has other
+    filters.
     """
     top = options.get("top", Options().top)
     scope = options.get("scope", "")
@@ -259,11 +259,12 @@ def _found_for(principal: Principal, query: SearchQuery, **options: Any) -> Sear
 async def keep_context(
     run: AcceptedRun, answer_id: UUID, model: ChatModel, found: Search, readable: int | None
 ) -> tuple[Search, ContextReady]:
-    """Store and publish the sources and steps of a message before its first word.
+    """Store and publish the sources and steps of a message before its text.
 
-    Leaves out sources that were deleted, or withdrawn from the caller, since the search.
+    Leaves out sources that were deleted or withdrawn from the caller since the search.
     """
-    is_prompted = found.verified is None and bool(found.thoughts)  # whether a search preceded
+    # Whether there is a prompt: a search preceded it.
+    is_prompted = found.verified is None and bool(found.thoughts)
     thoughts = steps.of_message(run, model, found.thoughts, is_prompted=is_prompted)
     tries = () if found.kept else range(1 if found.kept is None else 2, TRIES + 1)
     for attempt in tries:
@@ -332,7 +333,7 @@ def as_source(
     given: Given = "text",
     ranker_score: float | None = None,
 ) -> SourceView:
-    """The passage as a source, in the form in which a model gets it."""
+    """The passage as a source, in the form that a model gets."""
     return SourceView(
         rank=rank,
         label=passage.label,
@@ -357,18 +358,15 @@ def as_source(
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Passages in the ranker's order.
-
-    Without a ranker they are in the order of the search and have no scores.
-    """
+    """Passages in the ranker's order; without a ranker, in the order of the search without scores."""
 
     passages: tuple[FoundPassage, ...]
-    scores: Mapping[int, float]  # of passages, by their ids: 0 to 4
+    scores: Mapping[int, float]  # scores (0 to 4) by passage id
     thought: Thought
 
 
 async def ranked(model: ChatModel, query: str, passages: Sequence[FoundPassage], options: Options) -> Ranking:
-    """The passages in the ranker's order, without those below the minimum score."""
+    """Rank the passages, and leave out those below the minimum score."""
     texts: list[str] = []
     for passage in passages:
         place = " › ".join(part for part in (passage.title, passage.heading) if part)

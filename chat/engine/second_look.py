@@ -1,10 +1,9 @@
 """The language model's second look at statements that were not found in their sources.
 
-Rules decide first. The model checks only doubtful statements: those whose words differ from the passage, but
-whose numbers, names and negations do not. The model can therefore never excuse a wrong fact; it can only
-confirm a paraphrase. Passages may contain instructions for the model, so its reply is not trusted: each
-request contains a control statement that no passage supports, and a reply that confirms the control or leaves
-it out is ignored.
+Rules are applied first. The model checks only statements whose wording differs from the passage, while their
+numbers, names and negations agree with it. The model can therefore only confirm a paraphrase, never a wrong
+fact. Passages may contain instructions for the model, so its reply is not trusted: each request contains a
+control statement that no passage supports, and a reply that confirms the control or leaves it out is ignored.
 """
 
 import asyncio
@@ -23,7 +22,7 @@ from history.citation_text import without
 logger = logging.getLogger(__name__)
 
 SECONDS = 10.0
-MAX_STATEMENT = 500  # characters
+MAX_STATEMENT = 500  # characters of a statement
 MAX_PASSAGE = 3_000
 CONTROL = "The passage says that the moon was bought by a lighthouse keeper called Ottokar."
 
@@ -31,7 +30,7 @@ CONTROL = "The passage says that the moon was bought by a lighthouse keeper call
 async def second_look(
     model: ChatModel, text: str, statements: Sequence[Statement], sources: Sequence[SourceView]
 ) -> tuple[Statement, ...] | None:
-    """All statements with their verdicts after the second look; None if it changes nothing."""
+    """All statements, with their verdicts after the second look; None if no verdict changes."""
     doubted = [
         (each, proof)
         for each in statements

@@ -1,4 +1,4 @@
-"""Answers messages that ask nothing with one line, without a search."""
+"""Answers messages that contain no question with one line, without a search."""
 
 from chat.pleasantries import answer_to
 from chat.quoting.quoting_model import QuotingModel
@@ -8,7 +8,7 @@ from .searching import Search
 
 
 class SmallTalkModel(QuotingModel):
-    """A model with one fixed line, which states nothing about the documents."""
+    """A model that returns one fixed line, which states nothing about the documents."""
 
     name = "none"
     needs_sources = False
@@ -23,10 +23,7 @@ class SmallTalkModel(QuotingModel):
 
 
 def small_talk(run: AcceptedRun) -> tuple[SmallTalkModel, Search] | None:
-    """The answer to a message that asks nothing, as a model, with no sources.
-
-    None for any other message.
-    """
+    """The answer to a message without a question, as a model without sources; None for other messages."""
     request = run.request
     if request.continues or request.images or request.generation.json:
         return None

@@ -1,7 +1,7 @@
 """The steps behind an answer, which the protocols call thoughts.
 
-Steps contain neither passages nor names of documents. When they are displayed, those that the reader may see
-are added.
+Stored steps contain neither passages nor names of documents. When steps are displayed, those that the reader
+may see are added.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ NO_FIELDS = "“vector_fields” names none, so the question is searched by its 
 
 
 def mode(options: Options) -> Mode:
-    """The search mode: words only, if the request names no vector field."""
+    """The search mode: only words if the request names no vector field."""
     return options.retrieval_mode if options.vector_fields else "text"
 
 
@@ -48,7 +48,7 @@ def query(options: Options, text: str, found: SearchResult) -> Thought:
 
 
 def filters(options: Options) -> str:
-    """The filters of the request in words; empty without filters."""
+    """The filters of the request as text; empty without filters."""
     parts = []
     if options.include_category:
         parts.append(f"category is “{options.include_category}”")
@@ -75,14 +75,14 @@ def filters(options: Options) -> str:
 
 
 def vector_fields(options: Options) -> list[Thought]:
-    """The step for a request that asks for other vectors than those of the text."""
+    """The step for a request that asks for vectors that the site does not have."""
     if options.retrieval_mode == "text" or options.vector_fields == "text":
         return []
     return [Thought("Vector fields", FIELDS.get(options.vector_fields, NO_FIELDS))]
 
 
 def page_images(options: Options, count: int) -> Thought:
-    """The step about pages given to the model as images."""
+    """The step about page images that the model got."""
     if not count:
         text = "No passage found is from a page of a PDF that could be drawn, so their text is given."
     elif options.pages == "images":
@@ -97,8 +97,8 @@ def of_message(
 ) -> tuple[Thought, ...]:
     """All steps before the text of a message; `is_prompted` includes the step with the prompt.
 
-    For a quoted answer this step has no messages, because the answer is made from the passages alone; these
-    are added when the steps are displayed.
+    For an answer made of quotations, this step has no messages, because there is no prompt; the passages are
+    added when the steps are displayed.
     """
     options = run.request.options
     messages: list[str] = []

@@ -1,4 +1,4 @@
-"""Trial runs: whether a question can be answered, and how other instructions answer it."""
+"""Trial runs: whether a question can be answered, and what other instructions would answer."""
 
 import hashlib
 import threading
@@ -22,9 +22,10 @@ from ingestion.search.scopes import ALL
 from .searching import as_source, found_for
 from .writing import written
 
-KEPT_SECONDS = 600  # outcomes also depend on the glossary and the vectors, which rarely change
-MAX_KEPT = 20_000  # outcomes
-MAX_DOCUMENTS = 5_000  # callers with more documents have no cache: checking these for changes takes too long
+# Limited, because outcomes also depend on the glossary and the vectors, which rarely change.
+KEPT_SECONDS = 600
+MAX_KEPT = 20_000  # cached outcomes
+MAX_DOCUMENTS = 5_000  # no cache for callers with more documents: checking these for changes takes too long
 
 Outcome = frozenset[int] | None  # the passages that answer a question, or None if nothing does
 
@@ -43,7 +44,7 @@ def answerable(
     most: int,
     quoted: Collection[int] = (),
 ) -> list[str]:
-    """The first `most` questions that the documents answer with more than the passages `quoted`.
+    """The first `most` questions that documents answer with other passages than those in `quoted`.
 
     `quoted` has the ids of passages that the person has just read. Follow-up questions that a language model
     suggests are not tried, because the model wrote them from the sources of its answer.
@@ -85,7 +86,7 @@ def answerable(
 def is_answerable(principal: Principal, model: ChatModel, question: str, *, document_id: int = 0) -> bool:
     """Whether the documents that `principal` may read answer `question`.
 
-    With `document_id` the best passage must be from that document.
+    With `document_id`, the best passage must be from that document.
     """
     return answering_passages(principal, model, question, document_id=document_id) is not None
 
@@ -99,11 +100,11 @@ def answering_passages(
     document_id: int = 0,
     scope: str = "",
 ) -> Outcome:
-    """The passages of `scope` that the answer to `question` begins with.
+    """The passages of `scope` with which the answer to `question` begins; None if there is none.
 
-    The result is None if nothing answers it. `earlier` is the conversation before the question. Without a
-    language model, a sentence must answer the question; with one, the search must be sure of its best
-    passage. With `document_id`, the best passage must be from that document.
+    `earlier` is the conversation before the question. Without a language model, a sentence must answer the
+    question; with one, the search must be sure of its best passage. With `document_id`, the best passage must
+    be from that document.
     """
     found = found_for(principal, search_query(question, earlier), scope=scope)
     if not found.sure or not found.passages:
@@ -122,10 +123,7 @@ def answering_passages(
 
 
 def draft_answer(principal: Principal, question: str, draft: str) -> str:
-    """Answer with other instructions, under this person's rights.
-
-    Stores nothing; raises ModelError.
-    """
+    """Answer with other instructions and this person's rights. Stores nothing. Raises ModelError."""
     found = retrieval.search(principal, question)
     sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
     prompt = Prompt(

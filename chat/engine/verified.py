@@ -1,7 +1,7 @@
-"""Answers that a person wrote and vouches for, returned before any search or generation.
+"""Verified answers, which a person wrote and which take precedence over search and generation.
 
-An SQL statement selects the verified answers that a reader may get, under the reader's rights. For everyone
-else the site behaves as if the answer did not exist.
+An SQL statement selects the verified answers that a reader may get, with the reader's rights. For everyone
+else, the site behaves as if the answer did not exist.
 """
 
 import re
@@ -36,10 +36,7 @@ _NUMBERED = re.compile(r"\[(\d{1,3})\](?!\()")
 
 
 class VerifiedModel(QuotingModel):
-    """A model that returns one fixed text.
-
-    Its follow-up questions and titles are those of quoted answers.
-    """
+    """A model that returns one fixed text. Follow-up questions and titles are made as without a model."""
 
     name = "verified"
 
@@ -49,12 +46,12 @@ class VerifiedModel(QuotingModel):
         self._sources = sources
 
     def text_for(self, sources: int) -> str | None:
-        """The text; None if a source was withdrawn from the reader since the answer was chosen."""
+        """The text; None if a source was withdrawn from the reader after the answer was selected."""
         return self._text if sources == self._sources else None
 
 
 def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
-    """The verified answer to this question as a model with its citations; None if there is none."""
+    """The verified answer to this question as a model, with its citations; None if there is none."""
     request, principal = run.request, run.principal
     if run.by_team or not run.may_be_verified or not _is_plain(request):
         return None
@@ -65,7 +62,7 @@ def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
     answer = VerifiedAnswer.objects.select_related("owner").get(pk=answer_id)
     passages = cited_passages(principal, answer_id)
     if not passages or len(passages) != answer.citation_count:
-        return None  # changed just now
+        return None  # the answer was changed just now
     labels = [passage.label for passage in passages]
     by_name = answer.owner_id if answer.owner and not answer.team else None
     groups = tuple(answer.groups.order_by("pk").values_list("pk", flat=True))
@@ -94,17 +91,14 @@ def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """A statement that its passages do not support.
-
-    It comes with the sentence that contradicts it, if any.
-    """
+    """A statement that its passages do not support, with the sentence that contradicts it, if any."""
 
     words: str
     said: str
 
 
 def unsupported_statements(answer: str, passages: Sequence[FoundPassage]) -> list[Unsupported]:
-    """The statements of a written answer that were not found in the passages they cite.
+    """The statements of a written answer that were not found in the passages that they cite.
 
     A citation is a number: [1] cites the first of `passages`.
     """
@@ -132,7 +126,7 @@ def cited_passages(principal: Principal, answer_id: int) -> list[FoundPassage]:
 
 
 def matching(principal: Principal, question: str) -> int | None:
-    """The id of the newest verified answer to the question that this reader may get."""
+    """The id of the newest verified answer to the question that this reader can get."""
     match = _matching_question(principal, question)
     return match[0] if match else None
 
@@ -152,7 +146,7 @@ def _matching_question(principal: Principal, question: str) -> tuple[int, str] |
 
 
 def with_labels(text: str, labels: Sequence[str]) -> str:
-    """Replace the numbers of citations with labels; remove a number that has no label."""
+    """Replace the numbers of citations with labels; remove numbers without a label."""
 
     def label(match: re.Match[str]) -> str:
         number = int(match[1])
@@ -162,12 +156,12 @@ def with_labels(text: str, labels: Sequence[str]) -> str:
 
 
 def cites_source(text: str, sources: int) -> bool:
-    """Whether a written answer has the number of one of its sources."""
+    """Whether a written answer cites one of its sources by number."""
     return any(0 < int(match[1]) <= sources for match in _NUMBERED.finditer(text))
 
 
 def _is_plain(request: RunRequest) -> bool:
-    """Whether the request prescribes neither sources nor form of the answer."""
+    """Whether the request prescribes neither the sources nor the form of the answer."""
     options = request.options
     return not (
         request.images

@@ -22,7 +22,7 @@ class _Outcome:
     grade: str = ""
     usage: TokenCount | None = None
     error: ModelError | None = None
-    stopped: bool = False  # at the caller's stop sequence
+    stopped: bool = False  # whether the text ended at the caller's stop sequence
 
 
 async def written(
@@ -30,12 +30,12 @@ async def written(
 ) -> AsyncGenerator[Thinking | TextDelta | MessageDone | Usage, None]:
     """Yield Thinking (if the model reasons), then the text, then MessageDone.
 
-    The text of a continued answer begins with the text in the prompt. If the model fails, all text that has
-    arrived is yielded before ModelError is raised.
+    The text of a continued answer begins with the text in the prompt. If the model fails, all received text
+    is yielded before ModelError is raised.
     """
     is_alone = not (prompt.earlier or prompt.contributions or prompt.images or prompt.prefill)
     if is_alone and model.needs_sources and not prompt.sources:
-        # Without sources and without a conversation the model could only invent an answer.
+        # Without sources and without a conversation, the model could only invent an answer.
         yield TextDelta(prompt.nothing_found)
         yield MessageDone("stop", (), grade=Grade.NONE)
         return
@@ -83,7 +83,7 @@ def _is_object(text: str) -> bool:
 
 
 def _cut(piece: str, length: int) -> str:
-    """The first `length` characters of `piece`, less a citation that would be cut in half."""
+    """The first `length` characters of `piece`, without a citation that would be cut in half."""
     if len(piece) <= length:
         return piece
     safe = piece[:length]
@@ -94,9 +94,9 @@ def _cut(piece: str, length: int) -> str:
 async def _verified(
     model: ChatModel, prompt: Prompt, citations: CitationFilter | JsonCitationFilter, outcome: _Outcome
 ) -> AsyncGenerator[str | Reasoning, None]:
-    """Yield Reasoning, and text with verified citations, which may be empty.
+    """Yield Reasoning, and text (maybe empty) with verified citations.
 
-    On failure, all text is yielded first.
+    If the model fails, all received text is yielded first.
     """
     stops = StopSequences(prompt.generation.stop)
     if prompt.prefill:
@@ -121,7 +121,7 @@ async def _verified(
 
 
 class StopSequences:
-    """Passes text on up to the first stop sequence, holding back a possible beginning of one."""
+    """Passes text on up to the first stop sequence; holds back text that may be the start of one."""
 
     def __init__(self, sequences: Sequence[str]) -> None:
         self._sequences = sequences
@@ -130,10 +130,7 @@ class StopSequences:
         self.reached = False
 
     def feed(self, text: str) -> str:
-        """Add text.
-
-        Returns the part that certainly precedes every stop sequence; the rest is held back.
-        """
+        """Add text; returns the part that certainly precedes every stop sequence, holds back the rest."""
         if self.reached or not self._sequences:
             return "" if self.reached else text
         text = self._held + text
@@ -146,12 +143,12 @@ class StopSequences:
         return certain
 
     def flush(self) -> str:
-        """The text held back, at the end of the stream."""
+        """Return the text that is still held back, at the end of the stream."""
         held, self._held = self._held, ""
         return held
 
     def _undecided(self, text: str) -> int:
-        """Where the end of the text begins that further text may complete to a stop sequence."""
+        """The start of the last part that further text may complete to a stop sequence."""
         for start in range(max(0, len(text) - self._longest + 1), len(text)):
             if any(sequence.startswith(text[start:]) for sequence in self._sequences):
                 return start

@@ -1,4 +1,4 @@
-"""The interface of language models, the prompt that they get, and which model answers."""
+"""The interface of language models, their prompts, and the selection of the model."""
 
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from chat import site_texts
 from chat.requests import EarlierMessage, Generation, ImageInput
 from chat.sources import PageImage, SourceView
 
-MAX_TOKENS = 1_000_000_000  # of a request or an answer; a server that reports more has not counted
+MAX_TOKENS = 1_000_000_000  # tokens of a request or an answer; a larger reported number is invalid
 NOTHING_FITS = gettext_noop(
     "Nothing was found in the documents you may read. Try other words, or ask who keeps the document."
 )
@@ -30,10 +30,10 @@ FORMER_NOTHING_IN_PART = gettext_noop(
     "Nothing in the part of the documents that was searched answers this. "
     "Search everything, or try other words."
 )
-# Stored as they are, by which such answers are counted; answers of earlier releases have the former ones.
+# Stored untranslated, to count such answers; answers of earlier releases contain the former texts.
 NOTHING_FOUND = (NOTHING_FITS, NOTHING_IN_PART, FORMER_NOTHING_FITS, FORMER_NOTHING_IN_PART)
 
-APPEND_MARK = ">>>"  # before a template that extends the site's own instructions
+APPEND_MARK = ">>>"  # precedes a template that extends the site's instructions
 
 
 @cache
@@ -44,7 +44,7 @@ def instructions(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """The contribution of one agent of a team."""
+    """The message of one agent in a team."""
 
     agent: str
     text: str
@@ -52,29 +52,29 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Everything that goes into a request for an answer."""
+    """The contents of a request for an answer."""
 
     question: str
     earlier: Sequence[EarlierMessage]
     sources: Sequence[SourceView]
     temperature: float
-    contributions: Sequence[Contribution] = ()  # by the other agents of a team, about this question
-    instructions: str = ""  # instructions of the agent who speaks
+    contributions: Sequence[Contribution] = ()  # messages of the other agents of a team about this question
+    instructions: str = ""  # instructions of the agent that writes
     images: Sequence[ImageInput] = ()  # images that came with the question
     pages: Sequence[PageImage] = ()  # images of the pages of the sources
-    fit: float = 4.0  # of the best source to the question: relevant from 0 on, clearly so from 1 on
+    fit: float = 4.0  # relevance of the best source: from 0 on relevant, from 1 on clearly relevant
     synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)  # synonyms of phrases of the question
-    template: str = ""  # replaces the site's own instructions, or after >>> extends them
+    template: str = ""  # replaces the site's instructions, or extends them if it begins with >>>
     wish: str = ""  # the caller's preference for the form of the answer
     generation: Generation = field(default_factory=Generation)
     prefill: str = ""  # the beginning of the answer, which the model continues
     table_rows: Mapping[int, int] = field(default_factory=dict)  # rows of whole tables, by passage
-    narrowed: bool = False  # whether only a part of what the caller may read was searched
-    caller: str = ""  # who asks, if the request may be why the model fails; all guests are one caller
+    narrowed: bool = False  # whether only a part of the readable documents was searched
+    caller: str = ""  # the person to whom failures of the model are attributed; all guests are one
 
     @property
     def nothing_found(self) -> str:
-        """The answer if nothing that was searched answers the question."""
+        """The answer if none of the searched documents answers the question."""
         return NOTHING_IN_PART if self.narrowed else NOTHING_FITS
 
 
@@ -83,7 +83,7 @@ class SearchQuery:
     """What to search for.
 
     `context` has earlier questions that may contain the subject; their words count less. If a question
-    consists of several, its `parts` are searched for instead.
+    consists of several ones, its `parts` are searched for instead.
     """
 
     text: str
@@ -116,7 +116,7 @@ class TokenCount:
 class End:
     """The end of the text: the finish reason (stop or length), and the grade of quotations.
 
-    The grades are those of history.tally.Grade.
+    The grade is a value of history.tally.Grade.
     """
 
     reason: str
@@ -159,10 +159,10 @@ class ChatModel(Protocol):
     """A language model. Every method may raise ModelError; iterate streams under `aclosing`."""
 
     name: str
-    writes_json: bool  # whether answers can follow a JSON schema
-    needs_sources: bool  # whether answers are about the documents, so that nothing is written without sources
-    works_in_team: bool  # whether several agents can add to what the others wrote
-    notices: tuple[str, ...]  # introductions of its own, which state nothing about the documents
+    writes_json: bool  # whether it can write answers that follow a JSON schema
+    needs_sources: bool  # whether it only writes about documents, and so nothing without sources
+    works_in_team: bool  # whether it can act as several agents that add to each other's messages
+    notices: tuple[str, ...]  # its fixed introductory sentences, which state nothing about the documents
 
     def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
         """Yield Reasoning (if any), Text, then one End. A stream without End was cut off."""
@@ -173,14 +173,11 @@ class ChatModel(Protocol):
         ...
 
     async def followups(self, prompt: Prompt, answer: str) -> list[str]:
-        """Follow-up questions that the sources can answer, the most likely first."""
+        """Follow-up questions that the sources can answer, most likely first."""
         ...
 
     async def document_questions(self, title: str, text: str) -> list[str]:
-        """Questions that a document answers; `text` is the beginning of the document.
-
-        None if the model returns none.
-        """
+        """Questions that a document answers; `text` is its beginning. None if the model returns none."""
         ...
 
     async def title(self, question: str) -> str:
@@ -188,7 +185,7 @@ class ChatModel(Protocol):
         ...
 
     async def further_query(self, question: str, contributions: Sequence[Contribution]) -> str:
-        """A query for what the contributions so far lack; empty if they lack nothing."""
+        """A search query for information that the contributions lack; empty if they lack nothing."""
         ...
 
     async def next_speaker(
@@ -198,24 +195,25 @@ class ChatModel(Protocol):
         ...
 
     async def has_more(self, prompt: Prompt) -> bool:
-        """Whether another agent of the team can add to the contributions of the prompt."""
+        """Whether another agent of the team can add to the contributions in the prompt."""
         ...
 
     async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
-        """Relevance of passages by index, 0 to 4; empty on failure, None if the model cannot grade."""
+        """The relevance (0 to 4) of passages by index; empty on failure, None if the model cannot grade."""
         ...
 
     async def supported(
         self, passages: Sequence[str], statements: Sequence[tuple[int, str]]
     ) -> dict[int, bool]:
-        """Whether a passage says the same as a statement, by the statement's index.
+        """Whether the passage says the same as a statement, by the statement's index.
 
-        `statements` holds (index of the passage, words). Empty on failure, or if the model cannot tell.
+        `statements` has (index of the passage, text) of each statement. Empty on failure, or if the model
+        cannot tell.
         """
         ...
 
 
-RERANKER = "chat.llm.reranking.rerank"  # a path, because the client library is loaded only if it is used
+RERANKER = "chat.llm.reranking.rerank"  # a path, so that the client library is loaded only if it is used
 
 _replacements: list[ChatModel] = []
 
@@ -223,7 +221,7 @@ _replacements: list[ChatModel] = []
 def configured_model(name: str = "") -> ChatModel:
     """The configured model, or another model of the same server.
 
-    Imported by the path of its class, so that only the one in use is loaded.
+    It is imported by the path of its class, so that unused models are not loaded.
     """
     if _replacements:
         return _replacements[-1]
@@ -232,10 +230,7 @@ def configured_model(name: str = "") -> ChatModel:
 
 
 async def rerank(question: str, passages: Sequence[str]) -> dict[int, float]:
-    """Relevance of passages by index, as the reranking server grades it: 0 to 4.
-
-    Empty if the server fails.
-    """
+    """The relevance (0 to 4) of passages by index, from the reranking server; empty if it fails."""
     scores: dict[int, float] = await import_string(RERANKER)(question, passages)
     return scores
 
@@ -251,10 +246,7 @@ def use_model(model: ChatModel) -> Iterator[None]:
 
 
 def messages(prompt: Prompt) -> list[dict[str, Any]]:
-    """The prompt as chat messages.
-
-    These are the instructions, earlier messages, and the question with sources and images.
-    """
+    """The prompt as chat messages: instructions, earlier messages, question with sources and images."""
     json = instructions("json") if prompt.generation.json else ""
     own = (answer_instructions(prompt.template), prompt.instructions, json)
     system = "\n\n".join(part for part in own if part)
@@ -281,7 +273,7 @@ def messages(prompt: Prompt) -> list[dict[str, Any]]:
 
 
 def answer_instructions(template: str = "") -> str:
-    """The site's own instructions, those of the template, or both if it begins with `>>>`."""
+    """The site's instructions, those of the template, or both if the template begins with `>>>`."""
     own = site_texts.current().texts.prompt or instructions("answer")
     if template.startswith(APPEND_MARK):
         return f"{own}\n\n{template.removeprefix(APPEND_MARK).strip()}"
@@ -289,10 +281,7 @@ def answer_instructions(template: str = "") -> str:
 
 
 def wish_text(wish: str) -> str:
-    """The caller's preference as a quotation.
-
-    As part of the question, it lacks the authority of the instructions.
-    """
+    """The caller's preference, as a quotation in the question, without the authority of instructions."""
     quoted = "\n".join(f"> {line}" for line in wish.splitlines())
     return f"{instructions('wish')}\n\n{quoted}"
 
@@ -302,11 +291,11 @@ def _image(url: str) -> dict[str, Any]:
 
 
 def contributions_text(contributions: Sequence[Contribution]) -> str:
-    """The contributions, each under its agent's name."""
+    """The contributions, each below its agent's name."""
     return "\n\n".join(f"{item.agent}:\n{item.text}" for item in contributions)
 
 
 def sources_text(sources: Sequence[SourceView]) -> str:
-    """One source on each line, label first. Sources given as images are left out."""
+    """The sources, one per line, label first; without those that are sent as images."""
     as_text = [source for source in sources if source.given != "image"]
     return "\n".join(f"{source.label}: {' '.join(source.model_text.split())}" for source in as_text)

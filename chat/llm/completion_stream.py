@@ -28,22 +28,23 @@ from .chat_model import (
 from .connections import code_of
 from .sse import EventParser
 
-GATHER_SECONDS = 0.2  # between two reads of a stream
-# While the process is so busy that its timers are late or questions wait to begin, each stream is read less
-# often, which leaves time for answers that wait for their first word.
+GATHER_SECONDS = 0.2  # pause between two reads of a stream
+# If the process is so busy that its timers are late or questions are waiting, each stream is read less often,
+# which leaves time for answers that have not begun.
 MAX_GATHER_SECONDS = 0.6
 LATE_SECONDS = 0.1
-GATHERED_BYTES = 8_192  # a server that sends more at a time is read at once
+GATHERED_BYTES = 8_192  # the next read is not delayed if this much data arrived
 USAGE_SECONDS = 2.0  # how long to wait for the token count after the end of the text
-MAX_STREAM_BYTES = 20_000_000  # in one answer's event stream, including everything around the text
+MAX_STREAM_BYTES = 20_000_000  # limit for the event stream of an answer, including everything around the text
 COMPLETE = frozenset({"stop", "length"})  # finish reasons of a complete answer
-CALLS = ("tool_calls", "function_call")  # tool calls, which were not requested: members, finish reasons
-NAME = re.compile(r"[a-z_]{2,30}", re.I)  # a finish reason that is safe to log
+# Members and finish reasons of tool calls, which the site never requests.
+CALLS = ("tool_calls", "function_call")
+NAME = re.compile(r"[a-z_]{2,30}", re.I)  # pattern of finish reasons that are safe to log
 
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """The deadlines, in seconds."""
+    """The time limits of an answer in seconds."""
 
     first: float
     idle: float
@@ -51,7 +52,7 @@ class Deadlines:
 
 
 class Clock:
-    """The deadline of the next piece of content, in the event loop's time."""
+    """Computes the deadline for the next piece of content, in the event loop's time."""
 
     def __init__(self, deadlines: Deadlines) -> None:
         self._time = asyncio.get_running_loop().time
@@ -71,7 +72,7 @@ class Clock:
         self._wait(USAGE_SECONDS)
 
     def start_again(self) -> None:
-        """Restart before a second request; the total time is not reset."""
+        """Restart the waits for a second request, but not the total time."""
         self._wait(self._deadlines.first)
 
     def _wait(self, seconds: float) -> None:
@@ -79,10 +80,10 @@ class Clock:
 
 
 class GatheredBody:
-    """A response body that is read at intervals.
+    """A response body that is read at intervals, to gather data.
 
-    Data that arrives shortly after a read is left for the next one. Each read costs more than a token, so a
-    stream costs mostly what its reads cost.
+    Data that arrives shortly after a read is left for the next read, because a read takes more time than
+    parsing a token.
     """
 
     def __init__(self, pieces: AsyncIterator[bytes], seconds: float = GATHER_SECONDS) -> None:
@@ -91,10 +92,9 @@ class GatheredBody:
         self._gather_until = 0.0
 
     async def read(self, by: float, *, at_once: bool) -> bytes:
-        """Return the next bytes, b"" at the end.
+        """Return the next bytes; b"" at the end. Raises TimeoutError at the time `by` of the event loop.
 
-        Raises TimeoutError at `by`, in the event loop's time. Unless `at_once`, the next read waits for a
-        moment, so that it returns more.
+        Unless `at_once` is set, the next read waits for a moment, so that it returns more data.
         """
         time = asyncio.get_running_loop().time
         if not at_once and (seconds := self._gather_until - time()) > 0:
@@ -105,7 +105,7 @@ class GatheredBody:
             else:
                 self._seconds = max(self._least, self._seconds / 2)
         if time() >= by:
-            raise TimeoutError  # under a flood of bytes the timer below would never fire
+            raise TimeoutError  # with a flood of bytes, the timer below would never fire
         async with asyncio.timeout_at(by):
             while (piece := await anext(self._pieces, None)) == b"":
                 pass
@@ -115,7 +115,7 @@ class GatheredBody:
 
 
 class Progress:
-    """State of an answer: moves the deadline, and holds back incomplete characters."""
+    """The state of an answer: moves the deadline, and holds back incomplete characters."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -123,7 +123,7 @@ class Progress:
         self.started = self.thinking = self.ended = False
 
     def add(self, part: Part) -> list[Part]:
-        """What to pass on. Raises ModelError unless the finish reason is that of a complete answer."""
+        """Process a part; yields what to pass on. Raises ModelError for an unexpected finish reason."""
         if isinstance(part, Text):
             self.started = True
             self._clock.content_came()
@@ -155,8 +155,8 @@ class Progress:
 async def parts(body: GatheredBody, clock: Clock) -> AsyncGenerator[Part, None]:
     """Yield Reasoning (once), Text, TokenCount and End.
 
-    A stream that is closed in good order but has no finish reason ends without End; a broken one raises. Once
-    the text has ended, later errors of the stream are ignored.
+    If the stream is closed regularly without a finish reason, there is no End; if it breaks, an error is
+    raised. After the end of the text, errors of the stream are ignored.
     """
     progress, events, received = Progress(clock), EventParser(), 0
     try:
@@ -177,7 +177,7 @@ async def parts(body: GatheredBody, clock: Clock) -> AsyncGenerator[Part, None]:
             if not piece:
                 return
             if not passed_on:
-                await asyncio.sleep(0)  # buffered data is read without waiting: let other tasks run
+                await asyncio.sleep(0)  # let other tasks run, because buffered data is read without waiting
     except ModelError:
         if not progress.ended:
             raise
@@ -192,7 +192,8 @@ def _parts_of(kind: bytes, data: bytes) -> list[Part]:
         try:
             event = jiter.from_json(data)
         except ValueError:
-            # Half of a surrogate pair, the rest is in the next event: only the standard library accepts it.
+            # Only the standard library accepts half of a surrogate pair, whose other half is in the next
+            # event.
             event = json.loads(data)
         if kind == b"error" or event.get("error"):
             raise _error_in_stream(event)
@@ -201,7 +202,7 @@ def _parts_of(kind: bytes, data: bytes) -> list[Part]:
             index = choice.get("index")
             if index is not None and not isinstance(index, int):
                 raise TypeError("an index that is not a number")
-            if not index:  # one answer is requested; others are ignored
+            if not index:  # ignore additional answers: only one was requested
                 delta = choice.get("delta") or choice.get("message") or {}
                 if choice.get("text") or any(delta.get(name) for name in (*CALLS, "audio")):
                     raise TypeError("something other than an answer's text")
@@ -213,7 +214,7 @@ def _parts_of(kind: bytes, data: bytes) -> list[Part]:
                     found.append(End(str(reason)))
         if isinstance(usage := event.get("usage"), dict):
             tokens = [int(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens")]
-            if all(0 <= number <= MAX_TOKENS for number in tokens):  # else it is no count
+            if all(0 <= number <= MAX_TOKENS for number in tokens):  # otherwise the numbers are invalid
                 found.append(TokenCount(*tokens))
         return found
     except (AttributeError, LookupError, TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -233,7 +234,7 @@ def _error_in_stream(event: Any) -> ModelError:
 def content_parts(content: Any) -> list[Part]:
     """The text of a message's `content`: a string, null, or a list of parts.
 
-    Raises TypeError or LookupError for any other content: dropping it would change what the model said.
+    Raises TypeError or LookupError for any other content, because dropping it would change the answer.
     """
     if content is None:
         return []
@@ -253,7 +254,7 @@ def content_parts(content: Any) -> list[Part]:
 
 
 class Characters:
-    """Turns pieces that may end inside a character into storable text."""
+    """Turns pieces of text that may end within a surrogate pair into storable text."""
 
     def __init__(self) -> None:
         self._half = ""  # the first half of a surrogate pair
@@ -265,16 +266,13 @@ class Characters:
         return storable(text)
 
     def rest(self) -> str:
-        """The replacement for an incomplete character at the end."""
+        """A replacement for an incomplete character at the end, if any."""
         half, self._half = self._half, ""
         return storable(half)
 
 
 def storable(text: str) -> str:
-    """Replace NUL and lone surrogates.
-
-    PostgreSQL cannot store the former, and UTF-8 cannot encode the latter.
-    """
+    """Replace NUL, which PostgreSQL cannot store, and lone surrogates, which UTF-8 cannot encode."""
     if text.isascii() and "\x00" not in text:
         return text
     return text.replace("\x00", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")

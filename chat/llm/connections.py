@@ -15,26 +15,26 @@ from chatsite.http.outgoing.model_server import ModelServer, model_server, retry
 
 from .chat_model import ModelError
 
-COMPLETIONS = "chat/completions"  # below the base URL
-# Members of every request that some models refuse; the answer does not depend on them.
+COMPLETIONS = "chat/completions"  # path below the base URL
+# Members of every request that some models refuse; the answer does not depend on these members.
 OWN = frozenset({"temperature", "stream_options"})
-# Members that a caller may set. A refusal counts for that request only: the caller's value may be the reason.
+# Members that a caller may set. A refusal is not remembered, because the caller's value may be the reason.
 HINTS = ("top_p", "presence_penalty", "frequency_penalty", "seed", "reasoning_effort", "verbosity")
-# The site applies stop sequences itself, and knows a second name for max_tokens.
+# Members that can be dropped: the site applies stop sequences itself, and max_tokens has a second name.
 OPTIONAL = OWN | {*HINTS, "stop", "max_tokens"}
 
-FAILURES = 5  # failures in a row after which a model gets no requests for a while
+FAILURES = 5  # failures after which a model gets no requests for a while
 WINDOW_SECONDS = 30.0  # time within which these failures must occur
-MAX_REST_SECONDS = 60.0  # longest such pause, even if the server asks for a longer one
+MAX_REST_SECONDS = 60.0  # longest pause, even if the server asks for a longer one
 _TOO_LONG = re.compile(r"context[ _](length|size|window)|maximum model length|prompt is too long", re.I)
-_NAME = re.compile(r"[a-z_]{3,40}", re.I)  # the name of an error; keys and sentences do not match
+_NAME = re.compile(r"[a-z_]{3,40}", re.I)  # matches names of errors, but not keys or sentences
 _FORMAT = re.compile(r"response_format|json_schema", re.I)
 _FILTERED = re.compile(r"content[ _](filter|policy|management)", re.I)
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A server: optional members that it has refused, and a circuit breaker for each model."""
+    """The state of a server: optional members that it has refused, and a circuit breaker per model."""
 
     server: ModelServer
     refused: set[str] = field(default_factory=set)
@@ -53,7 +53,7 @@ class Connection:
 
 
 class MemberRefused(ModelError):
-    """The server accepts the request only without the member `name`."""
+    """The server only accepts the request without the member `name`."""
 
     def __init__(self, name: str, detail: str) -> None:
         super().__init__("upstream_misconfigured", detail=detail)
@@ -78,7 +78,7 @@ def connection() -> Connection:
 
 @metrics.BREAKERS_OPEN.read_from
 def _open_breakers() -> dict[metrics.Labels, float]:
-    """How many circuit breakers of this process are open, by model."""
+    """The number of open circuit breakers of this process, by model."""
     found: dict[metrics.Labels, float] = {}
     for _, connections in _connections.items():
         for each in list(connections.values()):
@@ -113,9 +113,9 @@ def translated(error: openai.APIError) -> ModelError:
 
 
 def code_of(said: str) -> str:
-    """The code of a refusal, recognised by its message; empty if unknown.
+    """The error code for a refusal, recognised by its message, which differs between servers.
 
-    The messages differ from server to server.
+    Empty if the message is unknown.
     """
     if _TOO_LONG.search(said):
         return "context_overflow"
@@ -123,10 +123,7 @@ def code_of(said: str) -> str:
 
 
 def describe_error(error: Exception) -> str:
-    """The error for the log.
-
-    It never has the server's own message, which may contain the key or the prompt.
-    """
+    """The error for the log, without the server's message, which may contain the key or the prompt."""
     causes = [error, error.__cause__] if error.__cause__ else [error]
     found = ", ".join(type(cause).__name__ for cause in causes)
     if not isinstance(error, openai.APIStatusError):

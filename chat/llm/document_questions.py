@@ -1,4 +1,4 @@
-"""Questions that a document answers, written by the model while the document is read."""
+"""Questions that a document answers, which the model writes while the document is being read."""
 
 import asyncio
 
@@ -17,6 +17,6 @@ def write(title: str, text: str) -> list[str]:
         try:
             return await configured_model().document_questions(title, text)
         finally:
-            await close_all()  # the event loop exists only for this question
+            await close_all()  # this event loop exists only for this call
 
     return asyncio.run(written())

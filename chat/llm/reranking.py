@@ -15,12 +15,12 @@ from chatsite.http.outgoing.model_server import model_server
 
 logger = logging.getLogger(__name__)
 
-SECONDS = 5.0  # short, because an answer does not depend on it
+SECONDS = 5.0  # a short time limit, because answers do not depend on reranking
 MAX_SCORE = 4.0
 
 
 async def rerank(question: str, passages: Sequence[str]) -> dict[int, float]:
-    """Relevance of passages by index, 0 to 4; empty if the server fails."""
+    """The relevance (0 to 4) of passages by index; empty if the server fails."""
     body = {
         "model": settings.RERANK_MODEL,
         "query": question,
@@ -41,16 +41,13 @@ async def rerank(question: str, passages: Sequence[str]) -> dict[int, float]:
         TypeError,
         RecursionError,
     ) as error:
-        # The message of an error may contain the address or the key.
+        # Do not log the message of an error, which may contain the URL or the key.
         logger.warning("The ranker failed: %s", type(error).__name__)
         return {}
 
 
 def scores(body: Any, count: int) -> dict[int, float]:
-    """Scores of a response, 0 to 4.
-
-    Raises ValueError, LookupError or TypeError for other bodies.
-    """
+    """The scores in a response, converted to 0 to 4. Raises ValueError, LookupError or TypeError."""
     found: dict[int, float] = {}
     for result in body["results"]:
         place, score = result["index"], float(result["relevance_score"])
@@ -60,6 +57,6 @@ def scores(body: Any, count: int) -> dict[int, float]:
             raise ValueError("a score that is no number")
         found[place] = score
     if any(not 0 <= score <= 1 for score in found.values()):
-        # Some servers return raw scores of any size.
+        # Map to 0..1, because some servers return raw scores of any size.
         found = {place: 1 / (1 + math.exp(-max(-50.0, min(50.0, score)))) for place, score in found.items()}
     return {place: MAX_SCORE * score for place, score in found.items()}

@@ -31,7 +31,7 @@ class ScriptedModel:
     suggestions: Sequence[str] = ()
     speakers: Sequence[str] = ()
     grades: dict[int, float] | None = None
-    supports: dict[str, bool] = field(default_factory=dict)  # verdicts by words that a statement contains
+    supports: dict[str, bool] = field(default_factory=dict)  # verdicts by text that a statement contains
     name: str = "scripted"
     writes_json: bool = True
     needs_sources: bool = True

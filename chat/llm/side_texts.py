@@ -6,7 +6,7 @@ from collections.abc import Iterable
 FOLLOWUPS = 3
 FOLLOWUP_LENGTH = 200
 TITLE_LENGTH = 60
-TITLE_WORDS = 10  # six are requested; more words mean that the model wrote something else
+TITLE_WORDS = 10  # six are requested; a longer text is not a title
 QUERY_LENGTH = 1000
 
 # Some servers send the closing tag of the reasoning without the opening one.
@@ -32,7 +32,7 @@ def title(text: str) -> str:
 
 
 def title_of(question: str) -> str:
-    """A title made of the first words of a question."""
+    """A title from the first words of a question."""
     words = " ".join(question.split())
     if len(words) > TITLE_LENGTH:
         words = words[:TITLE_LENGTH].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
@@ -44,7 +44,7 @@ def search_query(text: str) -> str:
 
 
 def followups(text: str, asked: Iterable[str]) -> list[str]:
-    """The questions in a response, at most three, without those already asked."""
+    """At most three questions in a response, without those already asked."""
     return questions(text, asked)[:FOLLOWUPS]
 
 
@@ -64,19 +64,16 @@ def questions(text: str, asked: Iterable[str] = ()) -> list[str]:
 
 
 def grades(text: str, count: int) -> dict[int, float]:
-    """Grades by index, from lines such as “3: 4”.
-
-    A line has the number of the passage from 1, and a grade from 0 to 4.
-    """
+    """Grades by index, from lines such as “3: 4”: the passage's number (from 1), and a grade (0 to 4)."""
     lines = without_reasoning(text).splitlines()
     found = ((int(match[1]) - 1, float(match[2])) for line in lines if (match := _GRADE.fullmatch(line)))
     return {place: min(grade, 4.0) for place, grade in found if 0 <= place < count}
 
 
 def supported(text: str, count: int) -> dict[int, bool]:
-    """Verdicts by index, from lines such as “3: yes” (number of the statement from 1).
+    """Verdicts by index, from lines such as “3: yes” (numbers of statements begin at 1).
 
-    A statement with both counts as not supported.
+    A statement with both verdicts counts as not supported.
     """
     found: dict[int, bool] = {}
     for line in without_reasoning(text).splitlines():
@@ -87,7 +84,7 @@ def supported(text: str, count: int) -> dict[int, bool]:
 
 
 def _line(text: str) -> str:
-    """The first line that is not empty, without label, quotes and marks."""
+    """The first non-empty line, without label, quotes and markup."""
     for line in without_reasoning(text).splitlines():
         if bare := _bare(_LABEL.sub("", _bare(line.lstrip("# ")), count=1)):
             return bare

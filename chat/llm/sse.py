@@ -8,22 +8,22 @@ import json
 
 from .chat_model import ModelError
 
-MAX_EVENT_BYTES = 1_000_000  # in one line, and in the data of one event
+MAX_EVENT_BYTES = 1_000_000  # limit for one line, and for the data of one event
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DONE = b"[DONE]"
 FIELDS = frozenset({b"", b"data", b"event", b"id", b"retry", b"error"})
 
-ServerEvent = tuple[bytes, bytes]  # its type, or b"" if none was given, and its data
+ServerEvent = tuple[bytes, bytes]  # type (b"" if none was given) and data of an event
 
 
 class EventParser:
-    """Parses pieces of the body; `done` is set after [DONE], the end of a chat completion."""
+    """Parses pieces of the body. `done` is set after [DONE], which ends a chat completion."""
 
     def __init__(self) -> None:
         self.done = False
         self._line: list[bytes] = []  # pieces of the current line
         self._line_bytes = 0
-        self._after_return = False  # a line feed that follows is part of the same line end
+        self._after_return = False  # whether a line feed that follows belongs to the same line end
         self._first_line_read = False
         self._recognized = False
         self._type = b""
@@ -31,10 +31,7 @@ class EventParser:
         self._data_bytes = 0
 
     def feed(self, piece: bytes, *, last: bool = False) -> list[ServerEvent]:
-        """The events that end in `piece`.
-
-        Raises ModelError for another format or an oversized event.
-        """
+        """Add a piece; returns the events that end in it. Raises ModelError for invalid or oversized data."""
         events: list[ServerEvent] = []
         for line in self._lines(piece, last=last):
             if not line:
@@ -100,9 +97,9 @@ class EventParser:
         self._type, self._data, self._data_bytes = b"", [], 0
 
     def _dispatch_if_whole(self, events: list[ServerEvent]) -> None:
-        """End an event whose only data line is complete JSON: no further line can belong to it.
+        """End an event whose only data line is complete JSON, because no further line can belong to it.
 
-        Events of several data lines are not tried, so that none is parsed once for each of its lines.
+        Events with several data lines are not checked, so that none is parsed once for each of its lines.
         """
         if len(self._data) == 1:
             try:

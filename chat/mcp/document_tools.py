@@ -12,7 +12,7 @@ from chatsite.accounts.principal import Principal
 from ingestion.models import Document, DocumentQuerySet
 from ingestion.search.labels import content_address
 
-MAX_CHARACTERS = 100_000  # of one part of a document
+MAX_CHARACTERS = 100_000  # characters of one part of a document
 MAX_PASSAGES = 500
 ID = re.compile(
     r"(?P<document>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
@@ -42,10 +42,7 @@ def list_documents(
 
 
 def extract(principal: Principal, wanted: str, absolute: Absolute) -> Extract | None:
-    """The passage or the part of a document with this id.
-
-    None if the caller may not read it, or it does not exist.
-    """
+    """The passage or part of a document with this id; None if it is not readable or does not exist."""
     match = ID.fullmatch(wanted)
     document = _readable(principal).with_public_id(UUID(match["document"])).first() if match else None
     if match is None or document is None:

@@ -1,4 +1,4 @@
-"""Protected-resource metadata (RFC 9728): who issues access tokens for the MCP server."""
+"""Protected-resource metadata (RFC 9728), which says who issues access tokens for the MCP server."""
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -19,7 +19,7 @@ def _has_tokens() -> bool:
 @require_safe
 @cache_control(public=True, max_age=300)
 def resource_metadata(request: HttpRequest) -> HttpResponse:
-    """The metadata. Public, because clients read it before anybody has signed in."""
+    """The metadata; public, because clients read it before anybody has signed in."""
     if not _has_tokens():
         raise Http404
     document = {
@@ -35,10 +35,7 @@ def resource_metadata(request: HttpRequest) -> HttpResponse:
 
 
 def challenge(request: HttpRequest) -> str:
-    """The `WWW-Authenticate` header of a refusal.
-
-    It tells clients how to get a token, if that is possible.
-    """
+    """The `WWW-Authenticate` header of a refusal, which says how to get a token, if that is possible."""
     parts = ['error="invalid_token"'] if presents_key(request) else []
     if _has_tokens():
         parts.append(f'resource_metadata="{request.build_absolute_uri(PATH)}"')

@@ -47,7 +47,7 @@ from .resource_metadata import challenge
 logger = logging.getLogger(__name__)
 
 NOT_FOUND = "There is no such document or passage, or it has changed since. Search again."
-PAGE_SIZE = 100  # resources
+PAGE_SIZE = 100  # resources per page
 
 
 # The scope of API keys for each tool. Resources are documents; other methods return no personal data.
@@ -84,11 +84,11 @@ class McpView(ProtocolView):
     slot: ConnectionSlot | None = None
 
     async def post(self, request: HttpRequest) -> HttpResponseBase:
-        # A page of another site cannot send JSON without a preflight, nor hide its Origin; this check also
+        # Pages of other sites cannot send JSON without a preflight, nor hide their Origin. This check also
         # stops pages that resolve their own host name to this server (DNS rebinding).
         if comes_from_elsewhere(request):
             return json_response(self.protocol.error(FOREIGN, status=403), 403)
-        # A stored question is answered even if the client disconnects meanwhile.
+        # After the question has been stored, it is answered even if the client disconnects.
         answering = asyncio.create_task(self._start_run(request))
         try:
             started = await asyncio.shield(answering)
@@ -116,7 +116,7 @@ class McpView(ProtocolView):
         return started
 
     def _answer(self, request: Request) -> tuple[Call, AcceptedRun] | HttpResponseBase:
-        """The answer to a message, or the run that will give it."""
+        """The response to a message, or the run that will provide it."""
         handshake = mcp.is_handshake(request.headers, {})
         body = None
         try:
@@ -138,7 +138,7 @@ class McpView(ProtocolView):
         return json_response(mcp.error(mcp.id_of(body), refusal), mcp.status(refusal, handshake=handshake))
 
     def _listed(self, request: Request, call: Call) -> Json:
-        """The result of every method but `tools/call`. Raises McpError."""
+        """The result of every method except `tools/call`. Raises McpError."""
         principal, absolute = cast(Principal, request.auth), request.build_absolute_uri
         if call.method in RESOURCE_METHODS:
             demand_scope(principal, Scope.DOCUMENTS_READ)
@@ -168,13 +168,10 @@ class McpView(ProtocolView):
                 if found_extract is None:
                     raise mcp.resource_not_found(call)
                 return mcp_tools.resource(wanted, found_extract)
-        return {}  # ping
+        return {}  # for ping
 
     def _called(self, request: Request, call: Call) -> tuple[Call, AcceptedRun] | HttpResponseBase:
-        """The result of a tool.
-
-        Wrong arguments give an error result, which the calling model can read.
-        """
+        """The result of a tool. Wrong arguments lead to an error result, which the calling model can read."""
         principal = cast(Principal, request.auth)
         if call.tool not in mcp_tools.TOOLS:
             raise McpError(mcp.INVALID_PARAMS, f"There is no tool “{call.tool[:100]}”.")
@@ -232,7 +229,7 @@ class McpView(ProtocolView):
     async def _stream(
         self, call: Call, run: AcceptedRun, slot: ConnectionSlot
     ) -> AsyncGenerator[bytes, None]:
-        """Progress if requested, and the result."""
+        """Stream progress, if requested, and the result."""
         token = call.progress_token
         progress = None if token is None else mcp.Progress(token)
         keep_alive = KeepAliveTimer()
@@ -264,7 +261,7 @@ class McpView(ProtocolView):
             return mcp_tools.tool_failure(_with_wait(refusal.message, refusal.retry_after))
 
     def _answer_result(self, result: RunResult) -> Json:
-        """The answer to a question as a result, or the reason why there is none."""
+        """The answer to a question as a tool result, or the reason why there is none."""
         if isinstance(result.end, Failed):
             return mcp_tools.tool_failure(_with_wait(errors.words(result.end.code), result.end.retry_after))
         sources = [

@@ -1,4 +1,1 @@
-"""Figures of how the site is used.
-
-The worker counts them, and the first page of the admin shows them.
-"""
+"""Usage figures, which the worker counts and the start page of the admin shows."""

@@ -1,15 +1,12 @@
-"""Geometry of a stacked bar chart for an SVG.
-
-The page has every number in a table beside it.
-"""
+"""Geometry of a stacked bar chart as SVG; the page also has a table with all numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
-WIDTH, HEIGHT = 880, 220  # of the drawing
+WIDTH, HEIGHT = 880, 220  # size of the drawing
 LEFT, TOP, FOOT = 44, 12, 30  # margins for the scale, the top, and the days
-LINES = 3  # of the scale, above zero
+LINES = 3  # lines of the scale above zero
 DAYS_WRITTEN = 6
 
 

@@ -1,7 +1,7 @@
 """Adds each answer once, after it has ended, to the figures of its day.
 
-The position up to which runs are counted is a row that changes in the same transaction: no answer is counted
-twice, and a worker continues after a pause. Counts remain when answers are deleted.
+The position up to which runs are counted is a row that changes in the same transaction, so that no answer is
+counted twice and a worker can continue after a pause. Counts remain when answers are deleted.
 """
 
 import time
@@ -26,7 +26,7 @@ from . import first_word
 from .models import Asker, CountedUntil, DayFigures
 
 SQL = Path(__file__).parent / "sql"
-LAG = timedelta(seconds=30)  # within this time, the transaction that ended a run is committed or rolled back
+LAG = timedelta(seconds=30)  # the transaction that ends a run is committed or rolled back within this time
 RUNS_AT_ONCE = 10_000
 SECONDS = 50.0  # longest time for one job; the next one continues
 BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
@@ -39,17 +39,14 @@ LATER = """
 
 @dataclass(slots=True)
 class Counts:
-    """What to add to a day's figures, of everyone or of a group."""
+    """What to add to the figures of a day, for everyone or for a group."""
 
     numbers: Counter[str] = field(default_factory=Counter)
     first_words: list[int] = field(default_factory=list)
 
 
 def count_ended_runs(seconds: float = SECONDS) -> int:
-    """Count runs that have ended since; returns their number.
-
-    Does nothing while another process counts.
-    """
+    """Count newly ended runs; returns their number. Does nothing while another process is counting."""
     deadline = time.monotonic() + seconds
     counted = 0
     with reading_everything():
@@ -65,7 +62,7 @@ def count_ended_runs(seconds: float = SECONDS) -> int:
 
 @transaction.atomic
 def _count_some() -> int | None:
-    """Count at most about RUNS_AT_ONCE; None while another process counts."""
+    """Count about RUNS_AT_ONCE runs at most; None while another process is counting."""
     place = CountedUntil.objects.select_for_update(skip_locked=True).filter(pk=1).first()
     if place is None:
         return None
@@ -79,7 +76,7 @@ def _count_some() -> int | None:
     ended = rows("ended_runs", {**span, **lines, "most": MAX_TOKENS}, SQL)
     if ended:
         rows("count_documents", span, SQL)
-        # The present groups of each person, which may differ from those when they asked.
+        # The current groups of each person, which may differ from those at the time of the question.
         groups: dict[int, list[int]] = defaultdict(list)
         memberships = User.groups.through.objects.filter(user_id__in={row["owner_id"] for row in ended})
         for person, group_id in memberships.values_list("user_id", "group_id"):
@@ -109,7 +106,7 @@ def _count_some() -> int | None:
 def _add(counts: dict[tuple[date, int | None], Counts]) -> None:
     days = {day for day, _ in counts}
     known = {(row.day, row.group_id): row for row in DayFigures.objects.filter(day__in=days)}
-    # How many people asked on each of these days, in total and by group.
+    # Count how many people asked on each of these days, in total and by group.
     asked = Asker.objects.filter(day__in=days).order_by()
     everyone = asked.values_list("day").annotate(people=Count("pk"))
     members = asked.filter(person__groups__isnull=False).values_list("day", "person__groups")
@@ -120,6 +117,6 @@ def _add(counts: dict[tuple[date, int | None], Counts]) -> None:
         for name, number in more.numbers.items():
             setattr(row, name, getattr(row, name) + number)
         row.first_words = first_word.total([row.first_words, more.first_words])
-        # Never decreases, because accounts may have been erased since.
+        # Never decrease it, because accounts may have been erased since.
         row.people = max(row.people, people.get((day, group), 0))
         row.save()

@@ -1,7 +1,6 @@
-"""Usage figures of a period, of everyone or of one group, for readers with the permission.
+"""Usage figures of a period, for everyone or one group, for readers with the permission.
 
-Groups in which fewer than three people asked are not shown, nor are days on which fewer than three people
-asked.
+A group is only shown if at least three of its members asked; the same applies to each of its days.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,17 +27,17 @@ from .counting import OUTCOMES
 from .models import Asker, CountedUntil, DayFigures
 
 SQL = Path(__file__).parent / "sql"
-PERIODS = (7, 30, 90)  # days
-MIN_PEOPLE = 3  # figures of a group are shown only for at least this many people
-MAX_GROUPS = 100  # groups with the most people who asked
+PERIODS = (7, 30, 90)  # lengths in days
+MIN_PEOPLE = 3  # figures of a group are only shown if at least this many people asked
+MAX_GROUPS = 100  # number of groups that are shown
 LISTED = 8  # documents in each list of the page
-IN_FILE = 10_000  # the same in a CSV file
+IN_FILE = 10_000  # documents in each list of a CSV file
 NUMBERS = ("questions", *OUTCOMES, "prompt_tokens", "completion_tokens")
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums of days."""
+    """Sums over several days."""
 
     questions: int = 0
     answered: int = 0
@@ -57,7 +56,7 @@ class Totals:
 
     @property
     def share_unsure(self) -> float | None:
-        """Questions that got the closest passages, in percent of all."""
+        """Questions for which only the closest passages were found, in percent of all."""
         return self._share(self.unsure)
 
     @property
@@ -70,7 +69,7 @@ class Totals:
 
     @property
     def median(self) -> float | None:
-        """Seconds to the first word."""
+        """The median of seconds to the first word."""
         return first_word.quantile(self.first_words, 0.5)
 
     @property
@@ -131,7 +130,7 @@ class DocumentList:
 
 
 class Figures:
-    """All figures of the page, each computed when it is shown."""
+    """All figures of the page; each is computed when it is shown."""
 
     def __init__(self, reader: User, scope: Scope) -> None:
         self.reader = reader
@@ -169,7 +168,7 @@ class Figures:
 
     @cached_property
     def accounts(self) -> int:
-        """How many people could have asked."""
+        """The number of people who could have asked."""
         people = User.objects.filter(is_active=True, guest_until=None)
         return (people.filter(groups=self.scope.group) if self.scope.group else people).count()
 
@@ -180,7 +179,7 @@ class Figures:
 
     @cached_property
     def groups(self) -> list[GroupRow]:
-        """The groups that may be shown, those with the most people first."""
+        """The groups that may be shown; those with the most people come first."""
         people = {group: count for group, count in self._people_of_groups.items() if count >= MIN_PEOPLE}
         largest = sorted(people, key=lambda group: (-people[group], group))[:MAX_GROUPS]
         found = _in_period(self.scope).filter(group__in=largest, people__gte=MIN_PEOPLE).order_by()
@@ -191,7 +190,7 @@ class Figures:
 
     @property
     def small_groups(self) -> int:
-        """How many groups that asked are too small to be shown."""
+        """The number of groups with questions that are too small to be shown."""
         return sum(count < MIN_PEOPLE for count in self._people_of_groups.values())
 
     @cached_property
@@ -227,7 +226,7 @@ class Figures:
     @cached_property
     def failed_files(self) -> DocumentList:
         failed = Document.objects.filter(status=Document.Status.FAILED)
-        if self.reader.has_perm("ingestion.view_document"):  # like the list of documents in the admin
+        if self.reader.has_perm("ingestion.view_document"):  # as in the admin's list of documents
             readable = failed.without_private(self.reader.pk)
         else:
             readable = failed.filter(access_list__in=AccessEntry.lists_of(self.reader.pk))
@@ -246,7 +245,10 @@ class Figures:
 
 
 def scope_of(days: int, group_id: int | None) -> Scope:
-    """The period of that many days up to today; an unknown or too small group means everyone."""
+    """The period of this many days until today.
+
+    If the group is unknown or too small, the scope is everyone.
+    """
     days = days if days in PERIODS else 30
     first = timezone.localdate() - timedelta(days=days - 1)
     everyone = Scope(first, days)
@@ -274,7 +276,7 @@ def days_of(scope: Scope) -> list[Day]:
 
 
 def added(many: Iterable[Totals | None]) -> Totals:
-    """The sum of all shown days."""
+    """The sums of all shown days."""
     every = [totals for totals in many if totals is not None]
     sums = {name: sum(getattr(totals, name) for totals in every) for name in NUMBERS}
     return Totals(**sums, first_words=first_word.total([totals.first_words for totals in every]))

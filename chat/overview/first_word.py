@@ -1,15 +1,15 @@
-"""Histograms of the times to the first word, which can be summed and show no single answer."""
+"""Histograms of times to the first word, which can be summed and do not reveal single answers."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
 
-# Upper bounds of the buckets in milliseconds, with one more for larger values. A quantile is exact to its
-# bucket.
+# Upper bounds of the buckets in milliseconds; another bucket has larger values. Quantiles are as precise as
+# their bucket.
 ENDS = (50, 100, 150, 200, 300, 400, 500, 700, 1000, 1400, 2000, 2800, 4000, 5600, 8000, 11000, 16000, 30000)
 
 
 def add(counts: list[int], milliseconds: int) -> None:
-    """Count one answer; an empty list becomes one with all buckets."""
+    """Count one answer; an empty list becomes a list with all buckets."""
     counts.extend([0] * (len(ENDS) + 1 - len(counts)))
     counts[bisect_left(ENDS, milliseconds)] += 1
 

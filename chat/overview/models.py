@@ -1,4 +1,4 @@
-"""Figures of how the site is used, by day, and how far the runs are counted."""
+"""Usage figures by day, and the position up to which runs are counted."""
 
 from django.conf import settings
 from django.contrib.auth.models import Group
@@ -10,9 +10,9 @@ from ingestion.models import Document
 
 
 class DayFigures(models.Model):
-    """Usage figures of one day, of everyone or of a group's members; see chat.overview.
+    """Usage figures of one day, for everyone or for a group; see chat.overview.
 
-    Only numbers, which remain when a conversation is deleted or a person is erased.
+    These are only numbers, which remain when a conversation is deleted or a person is erased.
     """
 
     day = models.DateField(help_text="On which the questions were asked, in the site's time zone.")
@@ -50,10 +50,7 @@ class DayFigures(models.Model):
 
 
 class Asker(models.Model):
-    """A person who asked on a day, so that people are counted once in a period.
-
-    Deleted with the account.
-    """
+    """A person who asked on a day, to count people only once in a period. Deleted with the account."""
 
     day = models.DateField()
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -67,7 +64,7 @@ class Asker(models.Model):
 
 
 class DocumentUse(models.Model):
-    """The number of answers of a day in which a document was found, and in which it was cited."""
+    """How many answers of a day found a document, and how many cited it."""
 
     day = models.DateField()
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
@@ -83,7 +80,7 @@ class DocumentUse(models.Model):
 
 
 class CountedUntil(models.Model):
-    """The end of the last counted run: one row for each count, locked during it."""
+    """The end of the last counted run: one row for each kind of count, which locks the row."""
 
     finished_at = models.DateTimeField(help_text="Runs that ended later are not counted yet.")
     counted_at = models.DateTimeField(help_text="When the worker last looked.")

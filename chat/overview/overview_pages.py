@@ -1,4 +1,4 @@
-"""The first page of the admin, which shows how the site is used; its numbers as CSV."""
+"""Usage figures on the admin's start page, and as CSV."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ from .counting import OUTCOMES
 from .figures import IN_FILE, MIN_PEOPLE, PERIODS, Figures, Totals, documents_of, scope_of
 
 PERMISSION = "chat.view_figures"
-SERIES = (  # words for OUTCOMES
+SERIES = (  # names of OUTCOMES
     gettext_lazy("Answered"),
     gettext_lazy("Closest passages, or no source"),
     gettext_lazy("Nothing found"),
@@ -107,7 +107,7 @@ PARTS: dict[str, Callable[[Figures], Iterable[Line]]] = {
 
 
 def _numbers(totals: Totals) -> list[object]:
-    """Rows of numbers; their columns are those of NAMES."""
+    """Rows of numbers with the columns of NAMES."""
     outcomes = [getattr(totals, name) for name in OUTCOMES]
     tokens = [totals.prompt_tokens, totals.completion_tokens, round(totals.cost, 2)]
     seconds = ["" if value is None else round(value, 2) for value in (totals.median, totals.late)]

@@ -50,17 +50,17 @@ FORMER = "a former colleague"  # name on verified answers of an erased person
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """A line of the list of erased accounts: numbers and times, no name.
+    """A line of the list of erased accounts, with numbers and times but no name.
 
-    It is outside the database, so that restoring an older backup erases them again.
+    The list is outside the database, so that people can be erased again after an older backup is restored.
     """
 
-    number: int  # of the account
+    number: int  # number of the account
     joined: str  # when the account was created; needed because a restored database assigns numbers again
-    documents_to: int | None  # the successor for documents that others can read; None if they were deleted
+    documents_to: int | None  # who got the documents that others can read; None if they were deleted
 
     def person(self) -> User | None:
-        """The account, if it exists again."""
+        """The account, if the database has it again."""
         found = User.objects.filter(pk=self.number).first()
         return found if found and found.date_joined.isoformat() == self.joined else None
 
@@ -102,7 +102,7 @@ class DataCounts:
             return self.words()
 
     def words(self) -> str:
-        """The non-zero counts in words."""
+        """The non-zero counts as text."""
         count = self.conversations
         conversations = ngettext("%(count)s conversation", "%(count)s conversations", count)
         with_messages = ngettext(" with %(count)s message", " with %(count)s messages", self.messages)
@@ -147,16 +147,16 @@ def erase(
 ) -> DataCounts:
     """Delete the person with their data; the audit log keeps their number.
 
-    Returns the deleted counts. Documents that only they could read are deleted. Documents that others can
-    read, verified answers and proof questions are given to `documents_to`, or deleted with
-    `delete_documents`. Raises ErasureRefused before anything is deleted, also if `actor` may not give
-    `documents_to` the right to read them.
+    Returns the deleted counts. Documents that only this person could read are deleted. Documents that others
+    can read, verified answers and proof questions are given to `documents_to`, or deleted if
+    `delete_documents` is set. Raises ErasureRefused before anything is deleted, for instance if `actor` may
+    not give `documents_to` the right to read the documents.
     """
     had = count_data(person)
     if person.legal_hold:
         raise ErasureRefused(hold_in_words(person, actor))
     _check(person, had, actor, documents_to, delete_documents)
-    # Nobody can ask in this name any more, and no answer is left running.
+    # From here on, nobody can ask in this name, and no answer is running.
     User.objects.filter(pk=person.pk).update(is_active=False)
     end_sessions(person.pk)
     ApiKey.objects.owned_by_user(person.pk).revoke()
@@ -172,7 +172,7 @@ def erase(
         _forget_in_admin_log(Document, [document.pk for document in documents])
         _delete_documents(documents)
         with transaction.atomic():
-            # Locked, so that a legal hold set meanwhile is either respected or finds no account.
+            # Lock the account, so that a concurrent legal hold is either respected or finds no account.
             locked = User.objects.select_for_update().filter(pk=person.pk).first()
             if locked is None or locked.legal_hold:
                 raise ErasureRefused("Meanwhile this account was put under a legal hold, or erased.")
@@ -218,7 +218,7 @@ def _delete_documents(documents: list[Document]) -> None:
 
 
 def erase_returned() -> list[str]:
-    """Erase people again who returned with an older backup. Returns what was done, in words."""
+    """Erase people again who returned with an older backup; returns descriptions of what was done."""
     said = []
     for erased, person in _returned():
         active = User.objects.filter(is_active=True)
@@ -233,7 +233,7 @@ def erase_returned() -> list[str]:
 
 
 def _returned() -> list[tuple[Erased, User]]:
-    """People on the list who are in the database again, after an older backup was restored."""
+    """People on the list who are in the database again because an older backup was restored."""
     try:
         lines = Path(settings.ERASED_LIST).read_text().splitlines()
     except FileNotFoundError:
@@ -251,10 +251,7 @@ def _returned() -> list[tuple[Erased, User]]:
 
 
 def hold_in_words(person: User, actor: User | None) -> str:
-    """The message that the person is under a legal hold.
-
-    Superusers and commands also get the reason.
-    """
+    """A message that the person is under a legal hold; for superusers and commands, with the reason."""
     if actor and not actor.is_superuser:
         return gettext("This account is under a legal hold and stays as it is.")
     return gettext("This account is under a legal hold and stays as it is: %(hold)s") % {
@@ -284,7 +281,7 @@ def _check(
         )
     if actor is None or documents_to is None or actor.has_perm("ingestion.change_document"):
         return
-    # The successor gets only documents that they can read already, or that the actor may hand over.
+    # The successor only gets documents that they can already read, or that the actor may hand over.
     with reading_everything():
         readable = AccessEntry.lists_of(documents_to.pk)
         closed = _read_by_others(person).exclude(access_list__in=readable).count()
@@ -327,7 +324,8 @@ def _delete_conversations(person: User) -> None:
     Django would load each message to collect dependent rows.
     """
     theirs = Q(conversation__owner=person)
-    for runs in (Run.objects.filter(owner=person), Run.objects.filter(theirs)):  # each query uses an index
+    # Two queries, so that each uses an index.
+    for runs in (Run.objects.filter(owner=person), Run.objects.filter(theirs)):
         JournalEntry.objects.filter(run__in=runs.values("pk")).delete()
         Lease.objects.filter(run__in=runs.values("pk")).delete()
         runs.delete()
@@ -365,7 +363,7 @@ def _delete_rows(person: User) -> None:
     _forget_in_admin_log(User, [person.pk])
     chain.forget(person.pk)
     BulkChange.objects.filter(reason=STOPPED_BY.format(person.get_username())).update(reason="")
-    # Answers that others got from an answer verified in this name lose the name.
+    # Remove the name from other people's answers that came from this person's verified answers.
     signed_by = Message.objects.filter(verified__person=person.pk)
     for message in signed_by.only("pk", "verified", "thoughts").iterator(chunk_size=BATCH):
         verified = {**(message.verified or {}), "by": FORMER, "person": None}

@@ -1,7 +1,4 @@
-"""All data of one person as a zip file.
-
-It is written to a path, or sent without holding it in memory.
-"""
+"""All data of one person as a zip file, written to a path or streamed."""
 
 import json
 import logging
@@ -37,7 +34,7 @@ from ingestion.storage import files
 logger = logging.getLogger(__name__)
 
 CHUNK_BYTES = 65_536
-MAX_SECONDS = 600  # age after which an unfinished export is ignored
+MAX_SECONDS = 600  # after this time, an unfinished export no longer blocks another
 
 
 class ExportRunning(Exception):
@@ -47,9 +44,9 @@ class ExportRunning(Exception):
 def export_response(
     request: HttpRequest, person: User, *, actor: User, name: str, reason: str = ""
 ) -> HttpResponseBase:
-    """The file for `actor`; only one export at a time, because they are expensive.
+    """A response with the file for `actor`, who can run only one (expensive) export at a time.
 
-    Raises ExportRunning, StorageFault. For another person's data, `reason` is recorded first.
+    For another person's data, `reason` is recorded first. Raises ExportRunning and StorageFault.
     """
     request_may_wait()
     if not cache.add(f"export:{actor.pk}", True, MAX_SECONDS):
@@ -63,7 +60,7 @@ def export_response(
             path = Path(folder) / "export.zip"
             export(person, path, actor=actor)
             file = path.open("rb")
-        # The file has no name any more: the system frees it when it has been sent.
+        # The file has no name any more, so the system frees it after it has been sent.
         response = FileResponse(file, as_attachment=True, filename=name)
         if isinstance(request, ASGIRequest):
             response.streaming_content = _pieces(file)  # Django would load the whole file
@@ -85,8 +82,8 @@ def export(person: User, path: Path, *, actor: User | None) -> None:
     """Write all data of the person to a new zip file that only its owner may read.
 
     The command's export has all audit entries about the person. An export by the person or by staff (`actor`)
-    only has entries of what the person did, because it may be given to the person, and the site has its own
-    rules for disclosing what others did. Staff give a reason first (`looks.begin_export`). Raises
+    only has entries about the person's own actions, because the person may get it, and other rules determine
+    which actions of others are disclosed. Staff must have given a reason (`looks.begin_export`). Raises
     FileExistsError and StorageFault. An incomplete file is removed.
     """
     about = Q(actor_id=person.pk)
@@ -112,9 +109,9 @@ def export(person: User, path: Path, *, actor: User | None) -> None:
 
 
 def _records(person: User, about: Q) -> Iterator[tuple[str, Any]]:
-    """File name and JSON of everything but conversations and the person's files.
+    """File names and JSON of everything except conversations and files.
 
-    The texts contain no secrets and no hashes of secrets. `about` selects the person's entries of the audit
+    The JSON contains no secrets and no hashes of secrets. `about` selects the person's entries of the audit
     log.
     """
     yield "profile.json", _profile(person)
@@ -197,7 +194,7 @@ def _project(project: Project, owner: User) -> dict[str, Any]:
 
 
 def _export_conversations(person: User, archive: ZipFile) -> None:
-    """Write each conversation as JSON and as Markdown, including deleted restorable ones."""
+    """Write each conversation as JSON and as Markdown, including deleted ones that can be restored."""
     principal = Principal(person.pk, "command")
     conversations = Conversation.objects.filter(owner=person).order_by("created_at", "pk")
     for number, conversation in enumerate(conversations, start=1):

@@ -1,5 +1,5 @@
--- The passages that a verified answer cites, in the order of its citations. They are not checked here, but in
--- verified_answers.sql.
+-- The passages that a verified answer cites, in the order of its citations. verified_answers.sql, not this
+-- statement, checks them.
 \set answer_id 1
 
 SELECT passage.id AS passage_id

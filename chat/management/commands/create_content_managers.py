@@ -1,4 +1,4 @@
-"""`manage.py create_content_managers [PERSON …]`: a group with rights, and its members."""
+"""`manage.py create_content_managers [PERSON …]`: create a group with rights and add members."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -15,7 +15,7 @@ from chatsite.db.migration_state import demand_migrations
 NAME = "Content managers"
 NAME_CHARACTERS = 150
 EVERYTHING = ("add", "change", "delete", "view")
-# By app and model; docs/knowledge.md has them in the words of the admin.
+# Permissions by app and model; docs/knowledge.md lists them in the admin's words.
 RIGHTS = {
     ("chat", "verifiedanswer"): (*EVERYTHING, "view_unanswered"),
     ("chat", "verifiedquestion"): EVERYTHING,
@@ -73,7 +73,7 @@ class Command(BaseCommand):
 
 
 def content_permissions() -> list[Permission]:
-    """The permissions of RIGHTS. Django's four end with the name of their model, others do not."""
+    """The permissions of RIGHTS. The names of Django's four end with the model's name; others do not."""
     return [
         Permission.objects.get(
             content_type__app_label=app, codename=f"{act}_{model}" if act in EVERYTHING else act

@@ -1,4 +1,4 @@
-"""`manage.py erase_person USER`: delete a person and all that is theirs."""
+"""`manage.py erase_person USER`: delete a person with all of their data."""
 
 from argparse import ArgumentParser
 from typing import Any

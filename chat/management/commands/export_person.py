@@ -1,4 +1,4 @@
-"""`manage.py export_person USER FILE`: all that a person has, in one zip file."""
+"""`manage.py export_person USER FILE`: write all data of a person to a zip file."""
 
 from argparse import ArgumentParser
 from pathlib import Path

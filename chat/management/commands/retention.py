@@ -1,4 +1,4 @@
-"""`manage.py retention [--dry-run]`: delete what is older than the rules of the admin allow."""
+"""`manage.py retention [--dry-run]`: delete data that is older than the rules in the admin allow."""
 
 from argparse import ArgumentParser
 from typing import Any

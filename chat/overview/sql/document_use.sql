@@ -1,5 +1,6 @@
--- How answers of a period used documents: those cited most (`of` is “most”), and those never cited (“never”).
--- `readable` is whether this reader may see the title. The last columns count all documents, including unlisted ones.
+-- How answers of a period used documents: the most cited ones (`of` is “most”), and those that were never
+-- cited (“never”). `readable` says whether this reader may see the title. The last columns count all
+-- documents, including unlisted ones.
 \set since '2026-01-01'
 \set until '2026-01-30'
 \set user_id 1

@@ -1,12 +1,13 @@
--- Runs that ended in a period: who asked, on which day, and how they ended, without any text.
--- `unsure` is computed as in judge_questions.sql, except that ratings and answers to pleasantries are ignored.
+-- Runs that ended in a period: who asked, on which day, and the outcome, without any text. `unsure` is
+-- computed as in judge_questions.sql, but ignores ratings and answers to pleasantries.
 \set since '2026-01-01'
 \set until '2026-01-02'
 \set zone 'UTC'
 \set nothing '{Nothing}'
 \set unsure 'Unsure'
 \set pleasantries '{Hello}'
--- A larger number of tokens, which version 0.3.0 may have stored, counts as this one, and a negative one as 0.
+-- Version 0.3.0 may have stored larger numbers of tokens, which count as this one, and negative ones, which
+-- count as 0.
 \set most 1000000000
 
 SELECT

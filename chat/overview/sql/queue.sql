@@ -1,4 +1,4 @@
--- Documents that wait and that are being read, and for how many seconds the oldest has waited.
+-- The number of waiting documents and of those being read, and for how many seconds the oldest has waited.
 SELECT
     count(*) FILTER (WHERE job.status = 'todo') AS waiting,
     count(*) FILTER (WHERE job.status = 'doing') AS running,

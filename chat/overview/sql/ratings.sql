@@ -1,5 +1,5 @@
--- Numbers of good and bad ratings in a period, and of the reasons for bad ones, given by the members of a group, or by
--- everyone if the group is null.
+-- The numbers of good and bad ratings in a period, and of the reasons for bad ones, by the members of a
+-- group; by everyone if the group is null.
 \set since '2026-01-01'
 \set until '2026-01-30'
 \set group_id 0

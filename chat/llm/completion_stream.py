@@ -92,7 +92,7 @@ class GatheredBody:
         self._gather_until = 0.0
 
     async def read(self, by: float, *, at_once: bool) -> bytes:
-        """Return the next bytes; b"" at the end. Raises TimeoutError at the time `by` of the event loop.
+        """Return the next bytes; b"" at the end. Raises TimeoutError at `by`, in the loop's time.
 
         Unless `at_once` is set, the next read waits for a moment, so that it returns more data.
         """

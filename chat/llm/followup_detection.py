@@ -90,7 +90,7 @@ def leans_on_earlier(question: str) -> bool:
 
 
 def may_lean_on_earlier(question: str) -> bool:
-    """Whether the question may be about the subject of an earlier one, because it hardly names one.
+    """Whether the question may be about an earlier one's subject, because it hardly names any.
 
     “What is the deadline?” may ask for the deadline of the earlier subject; “Where is the canteen?” does not.
     """

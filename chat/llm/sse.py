@@ -97,7 +97,7 @@ class EventParser:
         self._type, self._data, self._data_bytes = b"", [], 0
 
     def _dispatch_if_whole(self, events: list[ServerEvent]) -> None:
-        """End an event whose only data line is complete JSON, because no further line can belong to it.
+        """End an event whose only data line is complete JSON: no further line can belong to it.
 
         Events with several data lines are not checked, so that none is parsed once for each of its lines.
         """

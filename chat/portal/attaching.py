@@ -1,7 +1,6 @@
-"""Attaches files to a question.
+"""Attaches files to a question: adds them as private documents, and makes them its scope.
 
-Adds them for their owner only, and makes them the question's scope. Without JavaScript, *Send* posts here as
-well: files chosen but not yet attached are attached before the question is asked.
+Without JavaScript, *Send* also posts here: selected files are attached before the question is asked.
 """
 
 from itertools import count
@@ -39,7 +38,7 @@ def attach(
     conversation_id: UUID | None = None,
     project_id: UUID | None = None,
 ) -> HttpResponse:
-    """Add the files of the form; show the question with them as its scope, or ask it (`send`).
+    """Add the form's files, and show the question with them as its scope, or ask it (`send`).
 
     The JSON response has the members of an upload, and `scope` with its label.
     """
@@ -92,11 +91,11 @@ def _ask(
 
 
 def _name_apart(principal: Principal, folder: str, name: str, file: "UploadedFile[Any]") -> str:
-    """The name, with a number if another file of this day has the name and may be cited."""
+    """The name, with a number if another file of this day has the same name and may be cited."""
     try:
         name = file_name(name)  # the name under which it is stored, to compare it with stored names
     except UploadRefused:
-        return name  # `add_files` refuses the name again, and reports the reason
+        return name  # `add_files` will refuse the name too, and report the reason
     known = dict(Document.objects.owned_by(principal).filter(folder=folder).values_list("name", "sha256"))
     if name not in known:
         return name

@@ -1,13 +1,13 @@
-"""The portal's socket: one conversation of the signed-in person.
+"""The portal's WebSocket: one conversation of the signed-in person.
 
-Messages from the page: `ask` (text, key), `follow` (run, after), `stop` (run), and `wait` (first), which
-waits for a question from another device, at the position `first` of the conversation or later. `ask` may have
-the position of the last answer that the page shows (`seen`), and a scope for the search (`scope`).
+Messages from the page are `ask` (text, key), `follow` (run, after), `stop` (run), and `wait` (first), which
+waits for a question from another device, at position `first` of the conversation or later. `ask` may have the
+position of the last answer that the page shows (`seen`), and a scope for the search (`scope`).
 
-Messages to the page: `accepted`, `refused`, `asked` (elsewhere; its answer follows), `branched` (another
-branch was chosen elsewhere) and the frames of chat.portal.frames, of which the last has `done`. An empty
-frame every few seconds shows the page that the socket is alive. Closing the socket does not stop the answer;
-the next socket continues after the last event that the page has.
+Messages to the page are `accepted`, `refused`, `asked` (a question was asked elsewhere; its answer follows),
+`branched` (another branch was chosen elsewhere), and the frames of chat.portal.frames, the last of which has
+`done`. An empty frame every few seconds shows the page that the socket is alive. Closing the socket does not
+stop the answer; the next socket continues after the last event that the page has received.
 """
 
 import asyncio
@@ -63,17 +63,17 @@ logger = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
-CLOSED_UNKNOWN = 4404  # not signed in, no such conversation, or another person's: all look the same
+CLOSED_UNKNOWN = 4404  # the same code if not signed in, for a missing conversation, and for another person's
 CLOSED_FLOOD = 4429  # too many messages, or too many pages of one person
 CLOSED_INVALID = 4400
 CLOSED_BINARY = 1003
 CLOSED_TOO_LARGE = 1009
 CLOSED_ERROR = 1011
-CLOSED_RESTART = 1012  # this process is shutting down: reconnect
-MAX_CHARACTERS = 250_000  # of a message: the longest question, each character escaped
-MAX_MESSAGES = 30  # in PERIOD
+CLOSED_RESTART = 1012  # this process is shutting down, and the page should reconnect
+MAX_CHARACTERS = 250_000  # characters of a message: the longest question with each character escaped
+MAX_MESSAGES = 30  # messages within PERIOD
 PERIOD = 10.0  # seconds
-SILENT_LOOKS = 3  # checks without news, about one a second, after which an empty frame is sent
+SILENT_LOOKS = 3  # after this many checks without news (one per second), an empty frame is sent
 
 
 class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
@@ -88,7 +88,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     closed = False
 
     async def __call__(self, scope: Json, receive: Any, send: Any) -> None:
-        """Handle the socket from its opening to its end, reading as the person who opened it."""
+        """Handle the socket from opening to end, with the rights of the person who opened it."""
         with reading_as(getattr(scope.get("user"), "pk", None)), ExitStack() as self.held:
             await super().__call__(scope, receive, send)
 
@@ -112,14 +112,15 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self.accept()
 
     async def _reserve_slot(self) -> bool:
-        """Reserve a connection for this page; close it and return False if there is none."""
+        """Reserve a connection for this page; if none is free, close the socket and return False."""
         if connection_limiter.closing:
             await self.close(CLOSED_RESTART)
             return False
         try:
             slot = connection_limiter.reserve(self.principal.user_id, self._ask_to_reconnect)
         except Refused:
-            await self.accept()  # browsers hide the close code of a socket that was never accepted
+            # Accept first, because browsers hide the close code of a socket that was never accepted.
+            await self.accept()
             await self.close(CLOSED_FLOOD)
             return False
         self.held.enter_context(slot)
@@ -142,7 +143,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             self.ending = asyncio.create_task(self.close(CLOSED_UNKNOWN))
 
     async def close(self, code: int | None = None, reason: str | None = None) -> None:
-        """Close once; whatever the page still sends is ignored."""
+        """Close the socket only once; further messages from the page are ignored."""
         if not self.closed:
             self.closed = True
             await super().close(code, reason)
@@ -162,8 +163,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 await self._act(message)
         except (OperationalError, InterfaceError) as error:
             logger.warning("The database was unavailable for a message of a page", exc_info=True)
-            # A refused question stays in the page's box. For any other message the socket is closed: the page
-            # reconnects and repeats it.
+            # A refused question remains in the page's box. For any other message, close the socket, so that
+            # the page reconnects and repeats the message.
             if message.get("type") != "ask":
                 await self.close(CLOSED_ERROR)
                 return
@@ -194,7 +195,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 await self.close(CLOSED_INVALID)
 
     async def _read(self, text: str | None) -> Json | None:
-        """The message; None after closing the socket, for a message that no page would send."""
+        """The parsed message. For a message that no page would send, closes the socket and returns None."""
         now = time.monotonic()
         if len(self.received) == MAX_MESSAGES and now - self.received[0] < PERIOD:
             await self.close(CLOSED_FLOOD)
@@ -247,7 +248,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self._follow(accepted.run_id, 0)
 
     async def _begin(self, asked: RunRequest, key: str, budget: Budget) -> AcceptedRun:
-        """Start a run; retry if only the follow-up questions of the previous answer are pending."""
+        """Start a run. Retry if the previous run is only waiting for follow-up questions."""
         try:
             with time_budget(budget):
                 return await in_database_within_budget(
@@ -289,7 +290,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self.reader = asyncio.create_task(self._read_or_close(reading))
 
     async def _read_or_close(self, reading: Coroutine[Any, Any, None]) -> None:
-        """Close the socket if reading fails; the page reconnects unless access was revoked."""
+        """Read a run, and close the socket on failure; the page reconnects unless access was revoked."""
         try:
             await reading
         except Refused:
@@ -335,9 +336,9 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await asyncio.gather(reader, return_exceptions=True)
 
     async def _read_run(self, run_id: UUID, place: int, after: int) -> None:
-        """Send a run to the page: first all that it lacks in one frame, then events as they come.
+        """Send a run to the page: first a frame with everything that it lacks, then single events.
 
-        A page that reads slowly delays only itself, not the answer. Raises Refused.
+        A page that reads slowly does not delay the answer. Raises Refused.
         """
         frames = SocketFrames(self.principal, self.conversation_id, place, after)
         self.following, silent = run_id, 0
@@ -353,7 +354,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._send_message(frame)
 
     async def _send_message(self, message: Json) -> None:
-        # The server raises these if the page has gone; `disconnect` is called next.
+        # The server raises these if the page is gone; `disconnect` is called next.
         with suppress(OSError, RuntimeError):
             await self.send(text_data=json.dumps(message, ensure_ascii=False, separators=(",", ":")))
 

@@ -1,7 +1,4 @@
-"""POST views of the portal's forms.
-
-These are for questions, regenerated answers, branches, feedback, and conversations.
-"""
+"""POST views for forms: questions, regenerated answers, branches, feedback, conversations."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -66,10 +63,7 @@ def new(request: HttpRequest, principal: Principal) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_caller
 def ask(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """Ask in a conversation.
-
-    A refusal is shown at this URL; reloading it by GET shows the conversation.
-    """
+    """Ask in a conversation. A refusal is shown at this URL; a GET of it shows the conversation."""
     row = own_conversation(principal, conversation_id)
     return ask_form(request, principal, row) if request.method == "POST" else _latest(row.pk)
 
@@ -77,7 +71,7 @@ def ask(request: HttpRequest, principal: Principal, conversation_id: UUID) -> Ht
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def ask_in_project(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
-    """Begin a conversation in a project; as :func:`ask`."""
+    """Begin a conversation in a project; refusals as in :func:`ask`."""
     project = open_project(principal, project_id)
     if request.method != "POST":
         return SeeOther(reverse("chat:project", args=[project.pk]))
@@ -87,7 +81,7 @@ def ask_in_project(request: HttpRequest, principal: Principal, project_id: UUID)
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_caller
 def again(request: HttpRequest, principal: Principal, conversation_id: UUID, position: int) -> HttpResponse:
-    """Regenerate one answer, in another scope if the form has one; as :func:`ask`."""
+    """Regenerate an answer, in another scope if the form has one; refusals as in :func:`ask`."""
     return _again(request, principal, conversation_id, position, continues=False)
 
 
@@ -96,7 +90,7 @@ def again(request: HttpRequest, principal: Principal, conversation_id: UUID, pos
 def continue_answer(
     request: HttpRequest, principal: Principal, conversation_id: UUID, position: int
 ) -> HttpResponse:
-    """Continue an answer that was cut short; as :func:`again`."""
+    """Continue an answer that was cut short; refusals as in :func:`ask`."""
     return _again(request, principal, conversation_id, position, continues=True)
 
 
@@ -129,10 +123,7 @@ def _again(
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_caller
 def edit(request: HttpRequest, principal: Principal, conversation_id: UUID, asked: int) -> HttpResponse:
-    """Replace a question by an edited one.
-
-    The original and its answers remain as another branch.
-    """
+    """Replace a question with an edited one. The original and its answers remain as another branch."""
     row = own_conversation(principal, conversation_id)
     question = row.messages.filter(position=asked, role=Message.Role.USER).first()
     if question is None:
@@ -185,7 +176,7 @@ def feedback(
 ) -> HttpResponse:
     """Rate an answer with reasons; an empty rating deletes the feedback.
 
-    The rating button keeps earlier reasons and comments; the form below the answer replaces them.
+    The rating button keeps earlier reasons and comments; the form below the answer replaces these.
     """
     row = own_conversation(principal, conversation_id)
     answer = row.messages.filter(position=position, role=Message.Role.ASSISTANT).first()
@@ -195,7 +186,8 @@ def feedback(
         return SeeOther(_answer_url(row.pk, position))
     rating = request.POST.get("rating", "")
     if answer.state in Message.UNFINISHED:
-        _free(principal, row.pk)  # its text may be complete, so that only its follow-up questions are pending
+        # The text may be complete, although the run still waits for follow-up questions.
+        _free(principal, row.pk)
     try:
         if rating:
             feedbacks.give(principal, answer.pk, _opinion(request, answer, rating))
@@ -218,7 +210,7 @@ def feedback(
 @require_POST
 @for_caller
 def stop(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """Stop the answer in progress, if any; its text so far is kept."""
+    """Stop the running answer, if any, and keep its text so far."""
     row = own_conversation(principal, conversation_id)
     _stop_answers(principal, row)
     return _latest(row.pk)
@@ -251,7 +243,7 @@ def seen(request: HttpRequest, principal: Principal, conversation_id: UUID) -> H
 @require_safe
 @for_caller
 def manage(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """The actions for a conversation; the script shows them as its row's menu."""
+    """Show the actions for a conversation; the script displays these as the menu of its row."""
     row = own_conversation(principal, conversation_id)
     return render(request, "chat/manage.html", {"conversation": row, "from": request.GET.get("from", "")})
 
@@ -281,7 +273,7 @@ def archive(request: HttpRequest, principal: Principal, conversation_id: UUID) -
 
 
 def _where_from(request: HttpRequest) -> str:
-    """The page of this site on which the menu was opened; empty if unknown."""
+    """The page of this site from which the menu was opened; empty if unknown."""
     back = request.POST.get("from", "")
     return back if back.startswith("/") and url_has_allowed_host_and_scheme(back, None) else ""
 
@@ -344,7 +336,7 @@ def undo(request: HttpRequest, principal: Principal, conversation_id: UUID) -> H
 
 @contextmanager
 def _or_404() -> Iterator[None]:
-    """Turn a conversation that is deleted meanwhile into a 404."""
+    """Within the block, a missing conversation becomes a 404."""
     try:
         yield
     except Conversation.DoesNotExist:
@@ -352,7 +344,7 @@ def _or_404() -> Iterator[None]:
 
 
 def _opinion(request: HttpRequest, answer: Message, rating: str) -> feedbacks.Opinion:
-    """The feedback in a form, a rating button, or a button that reports a source."""
+    """The feedback from a form, a rating button, or a button that reports a source."""
     cited = {str(number): label for number, label in enumerate(answer.citations, start=1)}
     if "reasons_shown" in request.POST:
         return feedbacks.Opinion(
@@ -385,9 +377,10 @@ def ask_form(
     *,
     attached: str = "",
 ) -> HttpResponse:
-    """Ask the question of a form; `attached` is the scope of files that came with it."""
+    """Ask the question of a form; `attached` is the scope of files that were sent with it."""
     text = _question(request)
-    if any(request.POST.getlist("file")):  # chosen without JavaScript; the form only sends their names
+    # Files selected without JavaScript; such a form only sends their names.
+    if any(request.POST.getlist("file")):
         return _refused(request, principal, row, text, Refused("not_attached"), project)
     scope = attached or scope_asked_for(request.POST)
     team = row is None and request.POST.get("mode") == "team"
@@ -412,17 +405,14 @@ def ask_form(
 
 
 def _question(request: HttpRequest) -> str:
-    """The typed question.
-
-    Forms send line ends as CR LF, but the socket sends the same text with LF.
-    """
+    """The typed question, with LF as line ends: forms send CR LF, but the socket sends LF."""
     return request.POST.get("question", "").replace("\r\n", "\n")
 
 
 def _begin(request: HttpRequest, principal: Principal, asked: RunRequest, key: str | None) -> AcceptedRun:
     """Start a run.
 
-    A form that is sent twice asks once; if its text has changed (after Back), it asks again.
+    A form that is sent twice asks only once, unless its text has changed (after Back).
     """
     try:
         return runs.begin(principal, asked, idempotency_key=key, request_id=_request_id(request))
@@ -436,10 +426,7 @@ def _begin(request: HttpRequest, principal: Principal, asked: RunRequest, key: s
 
 @async_to_sync
 async def _free(principal: Principal, conversation_id: UUID | None) -> bool:
-    """End the previous run if it awaits only follow-up questions or a title.
-
-    Returns whether it ended.
-    """
+    """End the previous run if it only waits for follow-up questions or a title; returns whether it did."""
     return conversation_id is not None and await runs.stop_followups(principal, conversation_id)
 
 
@@ -459,7 +446,7 @@ def _refused(
     *,
     scope: str = "",
 ) -> HttpResponse:
-    """The page with the reason of the refusal, the text of the question and its scope."""
+    """The page with the reason for the refusal, the question's text and its scope."""
     if refused.code == "not_found":
         raise Http404
     if _wants_json(request):

@@ -1,6 +1,6 @@
-"""An export as a web page, to be sent on or printed.
+"""An export as a web page that can be forwarded or printed: one HTML file that loads nothing.
 
-It is one HTML file without a script, and loads nothing.
+It contains no script.
 """
 
 import functools
@@ -12,7 +12,7 @@ from django.utils.translation import get_language
 from markdown_it import MarkdownIt
 
 TAGS = {"h1", "h2", "h3", "h4", "h5", "h6", "p", "strong", "em", "s", "code", "pre", "blockquote", "hr", "br"}
-TAGS |= {"ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td", "a"}  # no img
+TAGS |= {"ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td", "a"}  # without img
 
 
 @functools.cache
@@ -22,7 +22,7 @@ def _parser() -> MarkdownIt:
 
 
 def as_page(title: str, markdown: str) -> str:
-    """The page of an exported text, which already has only what its reader may see."""
+    """The page for an exported text, which must contain only what its reader may see."""
     body = nh3.clean(
         _parser().render(markdown),
         tags=TAGS,

@@ -1,16 +1,16 @@
-"""The events of one answer, as messages of the portal's socket. No sockets, no database.
+"""Converts the events of an answer to messages for the portal's socket.
 
 Each event becomes one frame `{"seq": …, "place": …, "messages": […]}`, so that a reader who
 loses the connection has either all of an event or nothing of it. Messages are
 
-- `{"type": "status", "state", "text"}`: what is being done;
+- `{"type": "status", "state", "text"}`: what the site is doing;
 - `{"type": "about", "html"}`: the documents that the question is about, once they have been read;
 - `{"type": "found", "html"}`: what was searched for, and the documents that were found;
-- `{"type": "block", "html"}`: a finished block, in place of the open one;
-- `{"type": "open", "html"}`: the block that is being written, replacing what was sent of it before;
+- `{"type": "block", "html"}`: a finished block, which replaces the open one;
+- `{"type": "open", "html"}`: the block that is being written, which replaces its earlier versions;
 - `{"type": "grow", "text"}`: text to append to the open block;
 - `{"type": "whole", …}`: the end of the text, with the part below it; follow-up questions may still come;
-- `{"type": "title", "title"}`: of the conversation.
+- `{"type": "title", "title"}`: the conversation's title.
 """
 
 import asyncio
@@ -67,13 +67,13 @@ Json = dict[str, Any]
 PLAIN = re.compile(r"[^*_`~\[\]<>&$\\|#!^\n]*")
 CODE = re.compile(r"[^`~]*")
 MARKED = re.compile(r"[$\\]")
-SLOW_SECONDS = 0.02  # if rendering the open block takes longer, it is rendered less often
-PAUSE = 10  # the pause until it is rendered again, as a multiple of that time
-MAX_CHARACTERS_AT_ONCE = 1_000  # longer text is rendered in a thread: if hostile, even this takes some ms
+SLOW_SECONDS = 0.02  # if rendering the open block takes longer than this, it is rendered less often
+PAUSE = 10  # the pause before the next rendering, as a multiple of that time
+MAX_CHARACTERS_AT_ONCE = 1_000  # longer text is rendered in a thread, because hostile text takes long
 
 
 class AnswerRenderer:
-    """Renders the events of one answer; `place` is its position in the conversation."""
+    """Renders the events of one answer; `place` is the answer's position in the conversation."""
 
     def __init__(self, place: int) -> None:
         self.place = place
@@ -81,7 +81,8 @@ class AnswerRenderer:
         self.blocks: list[str] = []
         self.texts: list[str] = []
         self.ended: MessageDone | None = None
-        self.labels: Sequence[str] = ()  # of all sources of the answer, including those that no longer exist
+        # Labels of all sources of the answer, including those that no longer exist.
+        self.labels: Sequence[str] = ()
         self._renderer = BlockRenderer(Citations(place))
         self._open = ""  # HTML of the open block as it was last sent
         self._sent = ""  # Markdown of this block that the page has; empty if nothing can be appended to it
@@ -94,12 +95,12 @@ class AnswerRenderer:
         self._searched = False
 
     def takes_long(self, event: Event | None = None) -> bool:
-        """Whether adding this event, or finishing, renders so much text that a thread has to do it."""
+        """Whether adding this event, or finishing, renders so much text that it must run in a thread."""
         added = len(event.text) if isinstance(event, TextDelta) else 0
         return added + self._renderer.unfinished > MAX_CHARACTERS_AT_ONCE
 
     def add(self, seq: int, event: Event) -> list[Json]:
-        """The messages for this event, for a page that has all events before it."""
+        """The messages for this event, for a page that has all earlier events."""
         self.seq = seq
         match event:
             case Started():
@@ -139,18 +140,18 @@ class AnswerRenderer:
                 return []
 
     def show_about(self, html: str) -> list[Json]:
-        """The message with the documents that the question is about; none if it names no documents."""
+        """The message with the documents that the question names; none if it names no documents."""
         self._about = html
         return [{"type": "about", "html": html}] if html else []
 
     def finish(self) -> list[Json]:
-        """The messages for the end of an interrupted text, which becomes a block."""
+        """The messages for the end of the text, whose open block becomes a finished block."""
         return self._written(self._renderer.finish())
 
     def reset(self) -> Json:
-        """Everything so far in one frame, for a page that has nothing."""
+        """The messages with everything so far, for a page that has nothing."""
         messages: list[Json] = [{"type": "reset", "blocks": self.blocks, "open": self._renderer.open}]
-        self._sent = ""  # how much of it the page has is unknown
+        self._sent = ""  # it is unknown how much of it the page has
         messages += self.show_about(self._about)
         if self._found:
             messages.append({"type": "found", "html": self._found})
@@ -179,7 +180,7 @@ class AnswerRenderer:
         return [*({"type": "block", "html": html} for html in blocks), *self._opened()]
 
     def _opened(self) -> list[Json]:
-        """The message that updates the open block, if any: text to append, or the block as HTML."""
+        """The message that updates the open block, if necessary: text to append, or the block as HTML."""
         text, in_fence = self._renderer.text, self._renderer.in_fence
         if self._sent:
             more = text[len(self._sent) :]
@@ -199,10 +200,7 @@ class AnswerRenderer:
         return [{"type": "open", "html": html}]
 
     def _shown_as_written(self, text: str, *, in_fence: bool) -> str:
-        """The text if its last characters appear literally at the end of the HTML.
-
-        Otherwise nothing.
-        """
+        """The text if its last characters appear literally at the end of the HTML; otherwise empty."""
         if in_fence:
             head, found, code = text.partition("\n")
             plain = found and head.startswith(("```", "~~~")) and code.strip() and code[-1] not in "`~"
@@ -218,10 +216,7 @@ def frame(seq: int, messages: list[Json], place: int) -> Json:
 
 
 def place_of_run(principal: Principal, conversation_id: UUID, run_id: UUID) -> int | None:
-    """The position of the answer that a run writes.
-
-    None where it is not in the caller's conversation.
-    """
+    """The position of a run's answer; None if the run is not in the caller's conversation."""
     rows = Run.objects.owned_by(principal).filter(pk=run_id, conversation=conversation_id)
     return rows.values_list("answer__position", flat=True).first()
 
@@ -243,7 +238,7 @@ def context_of_message(principal: Principal, message_id: UUID) -> tuple[list[str
 
 
 def next_answer(principal: Principal, conversation_id: UUID, message_id: UUID) -> tuple[int, str]:
-    """The position of a team's next message, and its empty answer."""
+    """The position of a team's next message, and HTML of its empty answer."""
     message = Message.objects.filter(conversation=conversation_id).get(pk=message_id)
     answer = answers_of(principal, [message])[0]
     answer.newest = True
@@ -252,7 +247,7 @@ def next_answer(principal: Principal, conversation_id: UUID, message_id: UUID) -
 
 
 def new_turn(principal: Principal, run_id: UUID) -> str:
-    """The question that was just accepted, with its empty answer."""
+    """HTML of the question that was just accepted, with its empty answer."""
     run = Run.objects.owned_by(principal).select_related("conversation", "question", "answer").get(pk=run_id)
     branches = Branches(run.conversation_id)
     answer = answers_of(principal, [run.answer], branches)[0]
@@ -266,10 +261,10 @@ def new_turn(principal: Principal, run_id: UUID) -> str:
 def asked_after(
     principal: Principal, conversation_id: UUID, first: int
 ) -> tuple[UUID | None, str | None] | None:
-    """The id of the running run, if any, and the HTML of all turns at position `first` or later.
+    """The id of the current run, if any, and the HTML of all turns at position `first` or later.
 
-    Returns None if there are no such turns. Returns (None, None) if they begin another branch and do not
-    continue the turns before them; then the page must be loaded again.
+    Returns None if there are no such turns. Returns (None, None) if these turns belong to another branch than
+    the earlier ones; the page must then be reloaded.
     """
     conversation = Conversation.objects.owned_by(principal).filter(pk=conversation_id).first()
     if conversation is None:
@@ -290,10 +285,10 @@ def asked_after(
 def ended(
     principal: Principal, conversation_id: UUID, rendered: AnswerRenderer, shown: str | None
 ) -> Json | None:
-    """The message about the end of an answer, from its row and under the current rights.
+    """The message about the end of an answer, from its row and with the current rights.
 
-    A row that is still open is shown as it will be stored. The text is included only if it differs from
-    `shown`, the HTML that the page has (None: unknown).
+    A row that is still open is shown as it will be stored. The text is only included if it differs from
+    `shown`, the HTML that the page has (None if unknown).
     """
     place = rendered.place
     conversation = Conversation.objects.owned_by(principal).filter(pk=conversation_id).first()
@@ -325,24 +320,26 @@ def ended(
 
 
 class SocketFrames:
-    """Turn the events of a run into the frames of one socket.
+    """Converts the events of a run to the frames of one socket.
 
-    `place` is the position of the turn's first answer; `after` the last event that the page has.
+    `place` is the position of the turn's first answer; `after` is the last event that the page has.
     """
 
     def __init__(self, principal: Principal, conversation_id: UUID, place: int, after: int) -> None:
         self._principal = principal
         self._conversation_id = conversation_id
         self._after = after
-        self._fresh = after == 0  # whether the page has no frame yet, only what it was rendered with
+        # Whether the page has only the content with which it was rendered, and no frame yet.
+        self._fresh = after == 0
         self._in_sync = not self._fresh
-        self._started = False  # whether the first message has begun; its frame is part of the page
+        # Whether the first message has begun; the page already contains its empty answer.
+        self._started = False
         self._whole = False  # whether the page has the whole text
         self._body: str | None = None  # the HTML that replaced the blocks on the page
         self._answer = AnswerRenderer(place)
 
     async def encode(self, batch: Sequence[tuple[int, Event]]) -> list[Json]:
-        """The frames for a batch; the first holds everything that the page does not have yet."""
+        """The frames for a batch; the first one contains everything that the page lacks."""
         frames: list[Json] = []
         messages: list[Json] = []
         for seq, event in _joined(batch, self._after):
@@ -371,11 +368,11 @@ class SocketFrames:
         return frames
 
     async def end(self) -> list[Json]:
-        """The end of the last message, and with it of the run."""
+        """The messages for the end of the last message, and thus of the run."""
         return await self._ended("done", [])
 
     async def _turn(self, seq: int, event: MessageStarted, messages: list[Json]) -> list[Json]:
-        """End one agent's message and start the next below it."""
+        """The messages that end one agent's message and start the next one below it."""
         frames = await self._ended("part", messages) if seq > self._after else []
         place, html = await in_database(
             next_answer, self._principal, self._conversation_id, UUID(event.message_id)
@@ -385,12 +382,12 @@ class SocketFrames:
         self._body = None
         if seq > self._after:
             frames.append(self._frame([{"type": "next", "html": html}]))
-            # The server may have rendered a part of this message into the page, so send all of it again.
+            # The page may have been rendered with a part of this message, so send all of it again.
             self._fresh, self._in_sync = True, False
         return frames
 
     async def _added(self, seq: int, event: Event) -> list[Json]:
-        """Render long text in a thread, because hostile text takes half a second."""
+        """Render an event, in a thread if the text is long, because hostile text takes half a second."""
         if self._answer.takes_long(event):
             return await asyncio.to_thread(self._answer.add, seq, event)
         return self._answer.add(seq, event)

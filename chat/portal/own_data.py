@@ -49,7 +49,7 @@ def own_data(request: HttpRequest) -> HttpResponseBase:
             else:
                 messages.success(request, gettext("It is deleted."))
                 return redirect("chat:own-data")
-    # Members of staff who read or exported this person's data; the entries are marked as seen.
+    # List members of staff who read or exported this person's data, and mark the entries as seen.
     disclosed = looks.looks_to_disclose(person.pk)
     shown = {
         "had": count_data(person),

@@ -72,7 +72,7 @@ THEMES = (  # value, name
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A place or a theme; `more` is the text around a hit, or the folder of a document."""
+    """A place or a theme. `more` is the text around a hit, or the folder of a document."""
 
     icon: str
     name: str
@@ -84,10 +84,7 @@ class Entry:
 @require_safe
 @for_caller
 def palette(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """The entries that match the words in `q`.
-
-    Without words the latest conversations and all pages.
-    """
+    """The entries that match the words in `q`; without words, the latest conversations and all pages."""
     query = cleaned(request.GET.get("q", ""))
     results, _ = conversations(principal, query, "")
     asked = [

@@ -30,7 +30,7 @@ PER_PAGE = 30
 
 @contextmanager
 def or_404() -> Iterator[None]:
-    """Turn a project or a conversation that is deleted meanwhile into a 404."""
+    """Within the block, a missing project or conversation becomes a 404."""
     try:
         yield
     except (Project.DoesNotExist, Conversation.DoesNotExist):
@@ -65,7 +65,7 @@ class MembersForm(AudienceForm):
 @require_safe
 @signed_in
 def listed(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """The caller's projects, last used first, filtered by `q`."""
+    """List the caller's projects, last used first, filtered by `q`."""
     query = cleaned(request.GET.get("q", ""))
     page = Paginator(projects.named(principal, query), PER_PAGE).get_page(request.GET.get("page"))
     rows = projects.counted(principal, list(page))
@@ -80,7 +80,7 @@ def project(request: HttpRequest, principal: Principal, project_id: UUID) -> Htt
 
 
 def project_page(request: HttpRequest, principal: Principal, project: Project, **kept: Any) -> HttpResponse:
-    """A project; `kept` has the text of a refused question and the reason."""
+    """Show a project; `kept` has the text of a refused question and the reason."""
     cursor = request.GET.get("cursor", "")
     rows, following = conversation_lists.page(
         projects.conversations_of(principal, project), PER_PAGE, place_in_list(cursor)
@@ -107,7 +107,7 @@ def project_page(request: HttpRequest, principal: Principal, project: Project, *
 def question_page(
     request: HttpRequest, principal: Principal, row: Conversation | Project | None, scope: str, **kept: Any
 ) -> HttpResponse:
-    """The page with the question box, with the typed text and the scope."""
+    """Show the page with the question box, the typed text and the scope."""
     kept |= {
         "text": typed(request),
         "team": request.POST.get("mode") == "team",
@@ -171,7 +171,7 @@ def leave(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpR
     """Ask for confirmation, then end the caller's own membership."""
     row = open_project(principal, project_id)
     if principal.user_id not in projects.members_of(row).user_ids:
-        raise Http404  # the owner, or a member by a group
+        raise Http404  # the caller is the owner, or a member through a group
     if request.method != "POST":
         return render(request, "chat/leave_project.html", {"project": row})
     with or_404():
@@ -238,7 +238,7 @@ def move(request: HttpRequest, principal: Principal, conversation_id: UUID) -> H
 
 
 def move_several(request: HttpRequest, principal: Principal, rows: Sequence[Conversation]) -> HttpResponse:
-    """Move the selected conversations; a form without a project gets the page to choose one."""
+    """Move the selected conversations; without a project in the form, show the page to choose one."""
     if "project" not in request.POST:
         return _places(request, principal, rows, several=True)
     try:
@@ -248,7 +248,7 @@ def move_several(request: HttpRequest, principal: Principal, rows: Sequence[Conv
         return _places(request, principal, rows, problem, several=True)
     moved = 0
     for row in rows:
-        with suppress(Conversation.DoesNotExist, Project.DoesNotExist):  # gone meanwhile
+        with suppress(Conversation.DoesNotExist, Project.DoesNotExist):  # deleted meanwhile
             recording.move(principal, row.pk, target.pk if target else None)
             moved += 1
     if target:
@@ -267,10 +267,7 @@ def move_several(request: HttpRequest, principal: Principal, rows: Sequence[Conv
 
 
 def _target(principal: Principal, request: HttpRequest) -> Project | None:
-    """The chosen project.
-
-    Raises Project.DoesNotExist, or projects.Invalid for a name that cannot be used.
-    """
+    """The chosen project. Raises Project.DoesNotExist, or projects.Invalid for an unusable name."""
     to = request.POST.get("project", "")
     if to == "new":
         return projects.create(principal, request.POST.get("name", ""))

@@ -22,7 +22,7 @@ TITLE_CHARACTERS = 120
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A share as its reader finds it in the list."""
+    """A share in the list of received shares."""
 
     share: Share
     title: str
@@ -32,7 +32,7 @@ class Row:
 @require_safe
 @login_required
 def received(request: HttpRequest) -> HttpResponse:
-    """Conversations and answers that others share with the caller, newest first."""
+    """List conversations and answers that others share with the caller, newest first."""
     principal = session_principal(request)
     groups = sharing.groups_of(User.objects.get(pk=principal.user_id))
     found = list(sharing.with_own_groups(Share.objects.received_by(principal), groups)[:LISTED])

@@ -1,7 +1,7 @@
-"""The page to choose a scope.
+"""The page “Search in”, on which people choose a scope by searching folders and documents.
 
-Folders, categories and documents are found by words of their names. It changes nothing: the typed question
-passes through it, and returns to the question box with the chosen scope.
+Folders, categories and documents are found by words in their names. The page stores nothing: the typed
+question is passed through it, back to the question box, together with the chosen scope.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ MAX_DOCUMENTS = 12
 
 @dataclass(frozen=True, slots=True)
 class ScopeTarget:
-    """The URL of the form, and the present scope."""
+    """The URL of the form, and the current scope."""
 
     action: str
     scope: str
@@ -48,7 +48,7 @@ class ScopeTarget:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder or a category, with the number of documents that the reader can search there."""
+    """A folder or category, with the number of documents that the reader can search there."""
 
     scope: str
     name: str
@@ -60,7 +60,7 @@ class Place:
 def search_in(
     request: HttpRequest, principal: Principal, conversation_id: UUID | None = None
 ) -> HttpResponse:
-    """Show the page to choose a scope; once one is chosen, return to the page of the question."""
+    """Show the page to choose a scope; after the choice, return to the page with the question."""
     row = own_conversation(principal, conversation_id) if conversation_id else None
     scope, problem = _chosen(request)
     if scope:
@@ -75,7 +75,7 @@ def search_in(
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def search_in_project(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
-    """As :func:`search_in`, for the first question of a conversation in a project."""
+    """Like :func:`search_in`, for the first question of a conversation in a project."""
     project = open_project(principal, project_id)
     scope, problem = _chosen(request)
     if scope:
@@ -87,7 +87,7 @@ def search_in_project(request: HttpRequest, principal: Principal, project_id: UU
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def project_scope(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
-    """The same page for the scope of a project's new conversations, which it stores."""
+    """The same page for the scope of new conversations in a project; stores the choice."""
     project = own_project(principal, project_id)
     scope, problem = _chosen(request)
     if scope:
@@ -116,7 +116,7 @@ def _page(request: HttpRequest, principal: Principal, target: ScopeTarget, probl
     words = cleaned(values.get("q", ""))
     chosen = scope_asked_for(values) or target.scope
     readable = Document.objects.visible_to(principal).searchable()
-    # The documents ticked in the form; at first those of the present scope.
+    # The documents selected in the form; initially those of the current scope.
     kind, _, ids = chosen.partition(":")
     is_first = kind == DOCUMENT and "tick" not in values
     named = dict.fromkeys(ids.split(",") if is_first else values.getlist("document"))
@@ -134,7 +134,7 @@ def _page(request: HttpRequest, principal: Principal, target: ScopeTarget, probl
         "text": typed(request),
         "team": values.get("mode") == "team",
         "scope": chosen,
-        # Each folder before those inside it.
+        # Each folder comes before those inside it.
         "folders": sorted(
             folders[:MAX_PLACES], key=lambda each: [part.casefold() for part in each.name.split("/")]
         ),
@@ -155,7 +155,7 @@ def _counted(readable: DocumentQuerySet, column: str) -> dict[str, int]:
 
 
 def _with_parents(folders: dict[str, int]) -> dict[str, int]:
-    """The folders and their parents, each with all documents in it."""
+    """The folders and their parents, each with the number of all documents in it."""
     inside: dict[str, int] = {}
     for folder, documents in folders.items():
         parts = folder.split("/")
@@ -166,7 +166,7 @@ def _with_parents(folders: dict[str, int]) -> dict[str, int]:
 
 
 def _places(kind: str, counted: dict[str, int], words: str) -> list[Place]:
-    """The folders or categories with all the words; outer folders first, then by name."""
+    """The folders or categories whose names have all the words; outer folders first, then by name."""
     asked = words.casefold().split()
     found = [
         Place(f"{kind}:{name}", as_shown(name) if kind == FOLDER else name, documents)

@@ -1,4 +1,4 @@
-"""The page of search results in the caller's conversations."""
+"""The page with search results from the caller's conversations."""
 
 import re
 from dataclasses import dataclass
@@ -16,10 +16,11 @@ from history.models import Conversation, Message
 from .conversation.turn_pages import address_of
 
 PER_PAGE = 30
-# Two whole words beside a hit; a citation is shown as a number, and an excerpt begins within a word.
+# Two whole words beside a hit: not a citation, which is displayed as a number, or the cut-off word at the
+# start of an excerpt.
 _WORDS_BEFORE = re.compile(r"\s([^\s…\[\]]{1,40}\s[^\s…\[\]]{1,40}\s?)\Z")
 _WORD_AFTER = re.compile(r"(\s?[^\s…\[\]]{1,40}\s[^\s…\[\]]{1,40})\s")
-cleaned = message_search.cleaned  # the searchable part of a query
+cleaned = message_search.cleaned  # returns the searchable part of a query
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Result:
     conversation: Conversation
     title: Excerpt
     text: Excerpt | None
-    url: str  # of the matching message, or of the conversation
+    url: str  # URL of the matching message, or of the conversation
 
 
 def conversations(
@@ -46,9 +47,9 @@ def conversations(
 ) -> tuple[list[Result], str]:
     """A page of the caller's conversations that match, newest first.
 
-    It comes with the cursor of the next page. The first page begins with those whose title has all words; no
-    other page has these. An empty query matches all archived ones, or all others. An unknown cursor returns
-    the first page.
+    Also returns the cursor of the next page. The first page begins with all conversations whose title has all
+    the words. An empty query matches all conversations (all archived ones, for the archive). An invalid
+    cursor returns the first page.
     """
     below = place_in_list(cursor)
     if query:
@@ -78,7 +79,7 @@ def conversations(
 def _beside(
     principal: Principal, query: str, known: list[Conversation], below: conversation_lists.Place | None
 ) -> tuple[list[Conversation], conversation_lists.Place | None]:
-    """The next matches that are not `known`, and where the following page begins."""
+    """The next matches that are not `known`, and the start of the following page."""
     keys = {row.pk for row in known}
     while True:
         page, following = message_search.page(principal, query, PER_PAGE, below)
@@ -89,12 +90,12 @@ def _beside(
 
 
 def place_of(conversation_id: UUID, hit: message_search.Hit | None, last: int | None = None) -> str:
-    """The URL of a matching message; if there is none, of the conversation.
+    """The URL of a matching message, or of the conversation.
 
-    `last` is the position of its last message, if known. The URL of an answer has a text fragment that
+    `last` is the position of the last message, if known. The URL of an answer has a text fragment that
     highlights the words. Browsers highlight the first match on the page, and the sidebar comes before the
-    answer, so the fragment also has the words beside the match. The sidebar shows questions as titles, so the
-    URL of a question has no fragment.
+    answer, so the fragment also contains the words beside the match. The URL of a question has no fragment,
+    because the sidebar shows questions as titles.
     """
     if hit is None:
         return reverse("chat:conversation", args=[conversation_id])
@@ -115,7 +116,7 @@ def place_of(conversation_id: UUID, hit: message_search.Hit | None, last: int | 
 
 
 def _in_fragment(text: str) -> str:
-    """The text percent-encoded, including hyphens, which have a meaning in text fragments."""
+    """The text percent-encoded, including hyphens, which have a special meaning in text fragments."""
     return quote(text.strip(), safe="").replace("-", "%2D")
 
 

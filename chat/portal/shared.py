@@ -40,14 +40,14 @@ NOTES = {
 
 
 class SharedAnswer(Answer):
-    """An answer as a reader of a share may see it."""
+    """An answer, as a reader of a share may see it."""
 
     left_out = 0
     closed = False
 
     @property
     def shared_note(self) -> str:
-        """How the answer ended, unless it completed."""
+        """A note about how the answer ended, unless it is complete."""
         if self.message.state == Message.State.COMPLETE and self.message.finish_reason == "length":
             return gettext("The answer reached its length limit.")
         note = NOTES.get(Message.State(self.message.state))
@@ -55,7 +55,7 @@ class SharedAnswer(Answer):
 
 
 class SharedPage:
-    """What a share shows to one reader."""
+    """The contents of a share for one reader."""
 
     def __init__(self, principal: Principal, share: Share, token: str) -> None:
         self.principal, self.share, self.token = principal, share, token
@@ -67,7 +67,7 @@ class SharedPage:
 
     @property
     def open_turns(self) -> list[list[SharedMessage]]:
-        """The turns with a finished answer that the reader may see, at least partly.
+        """The turns with a finished answer of which the reader may see at least a part.
 
         Each turn is a list of the question and these answers.
         """
@@ -102,14 +102,14 @@ class SharedPage:
                 answer = SharedAnswer(
                     shown.message, shown.sources, shown.message.labels, shows_thoughts=False
                 )
-                answer.glossary = glossary  # the reader's, not the sharer's
+                answer.glossary = glossary  # the reader's glossary, not the sharer's
                 answer.stretches = stretches
                 answer.left_out, answer.closed = shown.left_out, shown.closed
                 turns[-1].answers.append(answer)
         return turns
 
     def panel(self, place: str, asked_for: tuple[str, str, str]) -> Panel:
-        """A source that the reader may open. Raises Http404 for any other."""
+        """Render a source that the reader may open. Raises Http404 for any other."""
         position = position_of(place)
         turns = self.turns(page_at(self.asked, position))
         answers = (answer for turn in turns for answer in turn.answers)
@@ -120,7 +120,7 @@ class SharedPage:
         return panel
 
     def context(self, page: TurnsPage) -> dict[str, Any]:
-        """What a page of its turns shows."""
+        """The template context for a page of turns."""
         reader = User.objects.get(pk=self.principal.user_id)
         return {
             "share": self.share,
@@ -142,10 +142,7 @@ View = Callable[Concatenate[HttpRequest, SharedPage, P], HttpResponse]
 
 
 def for_reader(view: View[P]) -> Callable[..., HttpResponse]:
-    """Decorator for pages that need an account and access to the share.
-
-    In all other cases the response is the same 404.
-    """
+    """Decorator for pages that need an account and access to the share; others get the same 404."""
 
     @wraps(view)
     def opened(request: HttpRequest, /, token: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -163,7 +160,7 @@ def for_reader(view: View[P]) -> Callable[..., HttpResponse]:
 @require_safe
 @for_reader
 def shared(request: HttpRequest, page: SharedPage) -> HttpResponse:
-    """The requested turns or answer, read only."""
+    """Show the shared turns or answer, read-only."""
     place = request.GET.get("source")
     panel = page.panel(place, source_asked_for(request)) if place else None
     sharing.record_opening(page.principal, page.share)
@@ -174,7 +171,7 @@ def shared(request: HttpRequest, page: SharedPage) -> HttpResponse:
 @require_safe
 @for_reader
 def shared_source(request: HttpRequest, page: SharedPage, place: str) -> HttpResponse:
-    """Only the panel with a source, for the script."""
+    """Only the source panel, for the script."""
     panel = page.panel(place, source_asked_for(request))
     return render(request, "chat/panel.html", {"panel": panel, "shared": True})
 
@@ -182,7 +179,7 @@ def shared_source(request: HttpRequest, page: SharedPage, place: str) -> HttpRes
 @require_safe
 @for_reader
 def shared_export(request: HttpRequest, page: SharedPage, *, is_page: bool = False) -> HttpResponse:
-    """The page as a Markdown or HTML file, or the answer at the position `answer`."""
+    """The share as a Markdown or HTML file, or only the answer at the position `answer`."""
     position = request.GET.get("answer", "")
     if position:
         shown = [each for each in page.messages if str(each.message.position) == position]

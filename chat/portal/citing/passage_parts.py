@@ -1,4 +1,4 @@
-"""The text of a passage for its page: running lines, marked words, and rows as tables."""
+"""The text of a passage for display: joined lines, marked words, and rows as tables."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ class Piece:
 
 
 def flowing(text: str) -> str:
-    """Join lines broken by the page's width, without changing the positions of characters.
+    """Join lines broken by the page's width; the positions of characters do not change.
 
     Text after a table row starts a new line, even if the row ends without a full stop.
     """
@@ -30,7 +30,7 @@ def flowing(text: str) -> str:
 
 
 def marked(content: str, quotes: Sequence[Sequence[int]]) -> list[Piece]:
-    """The whole content in pieces; those within a span of `quotes` are marked."""
+    """The whole content in pieces, of which those within `quotes` are marked."""
     edges = {0, len(content)}
     for start, end in quotes:
         edges |= {max(0, min(start, len(content))), max(0, min(end, len(content)))}
@@ -41,16 +41,16 @@ def marked(content: str, quotes: Sequence[Sequence[int]]) -> list[Piece]:
 
 
 PAIR = re.compile(r"([^:;\n]{1,100}): ")
-MIN_PAIRS = 2  # in a row of a table
+MIN_PAIRS = 2  # cells of a table row
 MIN_STACKED_COLUMNS = 3  # a table with fewer columns fits on a phone
-MAX_STACKED_ROWS = 3  # rows of a wide table in an answer; a longer one scrolls next to its first column
+MAX_STACKED_ROWS = 3  # a table with more rows than this scrolls next to its first column
 PHONE_WIDTH = 48  # characters of a table that fit across a phone
-CELL_SPACE = 4  # characters that the space around a cell takes
-MIN_WIDE_COLUMNS = 6  # columns of a table that may be wider than the text around it
+CELL_SPACE = 4  # space around a cell, in characters
+MIN_WIDE_COLUMNS = 6  # a table with this many columns may be wider than the text around it
 
 
 def fits_phone(cells: Iterable[tuple[int, int]]) -> bool:
-    """Whether a table fits a phone; `cells` are (column number, number of characters)."""
+    """Whether a table fits on a phone; `cells` are (column number, number of characters)."""
     widths: dict[int, int] = {}
     for column, characters in cells:
         widths[column] = max(widths.get(column, 0), characters + CELL_SPACE)
@@ -64,7 +64,7 @@ def is_wide(columns: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Text of a passage, or rows of a table, with each cell in pieces."""
+    """Text of a passage, or rows of a table with each cell in pieces."""
 
     pieces: list[Piece] = field(default_factory=list)
     head: list[str] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Part:
 
     @property
     def named_rows(self) -> list[tuple[bool, list[tuple[str, list[Piece]]]]]:
-        """For each row: whether any of its words are marked, and its (column name, cell) pairs."""
+        """For each row, whether any of its words are marked, and its (column name, cell) pairs."""
         return [
             (
                 any(piece.marked for cell in row for piece in cell),
@@ -129,7 +129,7 @@ def parts_of(content: str, quotes: Sequence[Sequence[int]]) -> list[Part]:
 
 
 def is_table(content: str) -> bool:
-    """Whether a passage has nothing but rows of a table."""
+    """Whether a passage consists only of table rows."""
     return all(_row_of(line, 0) for line in content.splitlines())
 
 

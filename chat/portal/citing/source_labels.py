@@ -1,4 +1,4 @@
-"""The names of a source in a chip, in a row of the list, and at the head of the panel."""
+"""The names of a source in a citation chip, in the list of sources, and in the panel's header."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ PLACE = re.compile(rf"({'|'.join(PLACES)})=(.+)\Z")
 
 
 class Found(Protocol):
-    """A source: either the one in an event or the database row; both have these attributes."""
+    """A source, either of an event or a database row; both have these attributes."""
 
     @property
     def title(self) -> str: ...
@@ -34,7 +34,7 @@ class Found(Protocol):
 def place_of(label: str, heading: str, pages: Sequence[int] = ()) -> str:
     """The place of a passage in its document: “page 4”, “sheet 2026”, a heading, or nothing.
 
-    `pages` replaces the page of the label; several of them give “pages 1–2”.
+    `pages` replaces the label's page; several pages result in “pages 1–2”.
     """
     if len(pages) > 1:
         return gettext("pages %(first)s–%(last)s") % {"first": min(pages), "last": max(pages)}
@@ -52,7 +52,7 @@ def name_of(title: str, label: str, heading: str) -> str:
 
 
 def grouped(number: int) -> str:
-    """The number with thousands separators: 1,204 in English, 1.204 in German."""
+    """A number with thousands separators: 1,204 in English, 1.204 in German."""
     return number_format(number, force_grouping=True)
 
 
@@ -109,7 +109,7 @@ def searched(readable: int | None, passages: int, documents: int) -> str:
 
 
 def searched_in(scope: str, passages: int) -> str:
-    """As :func:`searched`, for a search in a part of the documents."""
+    """Like :func:`searched`, for a search in a part of the documents."""
     if not passages:
         return gettext("Found nothing in %(scope)s; nothing else was searched") % {"scope": scope}
     return gettext("Read %(passages)s in %(scope)s") % {"passages": _passages(passages), "scope": scope}
@@ -121,13 +121,13 @@ MAX_FOUND = 4  # documents that are named while the answer is being written
 
 
 def searched_for(thoughts: Iterable[Thought]) -> str:
-    """The search query among the steps of an answer; empty if no step has one."""
+    """The search query in the steps of an answer; empty if no step has one."""
     found = (thought.description for thought in thoughts if thought.title == SEARCHED_FOR)
     return next((words for words in found if isinstance(words, str)), "")
 
 
 def found_html(place: int, query: str, sources: Iterable[Found]) -> str:
-    """What was searched for and found, as a line of links to the passages."""
+    """What was searched for and found, as a line with links to the passages."""
     names: dict[str, int] = {}
     for source in sources:
         names.setdefault(name_of(source.title, source.label, source.heading), source.rank)

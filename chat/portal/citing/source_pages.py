@@ -1,4 +1,4 @@
-"""The pages of a passage that was joined with the rest of its table over a page break."""
+"""The pages of a passage that was joined with the rest of its table across page breaks."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ from django.db.models import Q
 from history.models import Source
 from ingestion.models import Passage
 
-MAX_PAGES = 2  # pages before and after its own to which a passage may extend
+MAX_PAGES = 2  # number of pages before and after its own to which a passage may extend
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ Stretches = Sequence[Stretch]  # in the order of the text
 
 
 def stretches_of(sources: Iterable[Source]) -> dict[int, Stretches]:
-    """The parts of each source that is on several pages, by the source's key; at most one query.
+    """The parts of each source that is on several pages, by key, in at most one query.
 
-    Sources on one page, and sources of an earlier version of their document, are left out.
+    Sources on one page, and sources from an earlier version of their document, are left out.
     """
     joined = {source.pk: source for source in sources if _may_be_joined(source)}
     if not joined:
@@ -70,7 +70,7 @@ def _may_be_joined(source: Source) -> bool:
 
 
 def _stretches(source: Source, passages: Sequence[tuple[int, int, str]]) -> Stretches:
-    """The parts of the content that are passages: the source and adjacent ones."""
+    """The parts of the content that are passages: the source's own, and adjacent ones."""
     own = next((place for place, row in enumerate(passages) if row[0] == source.passage_id), None)
     if own is None or (start := source.content.find(passages[own][2])) < 0:
         return []

@@ -1,1 +1,1 @@
-"""What the page of a conversation shows: turns, answers, and pages of turns."""
+"""The contents of a conversation's page: turns, answers, and pages of turns."""

@@ -1,7 +1,4 @@
-"""Answers on the page of a conversation.
-
-They have text, sources, proofs, notes, and actions.
-"""
+"""Answers on the page of a conversation, with text, sources, proofs, notes and actions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,7 +52,7 @@ from ingestion.parsing.language import language_tag
 from ingestion.search.scopes import describe, kept_apart
 
 REFERENCE_LENGTH = 12
-LANGUAGE_SAMPLE = 1_000  # characters of an answer from which its language is detected
+LANGUAGE_SAMPLE = 1_000  # the language is detected from this many characters of an answer
 MAX_NEAREST = 3  # documents that are named if nothing answers the question
 SAVED = gettext_lazy("Your question is saved.")
 
@@ -64,7 +61,7 @@ SAVED = gettext_lazy("Your question is saved.")
 class Note:
     """A note below an answer.
 
-    `kind` is plain, warn or danger; `action` is the label of the button to regenerate.
+    `kind` is plain, warn or danger; `action` is the label of the button that regenerates the answer.
     """
 
     kind: str
@@ -75,7 +72,7 @@ class Note:
 
 
 def note_for(message: Message) -> Note | None:
-    """The note of an answer that did not complete normally, else None."""
+    """The note for an answer that did not complete normally; otherwise None."""
     reference = message.request_id[:REFERENCE_LENGTH]
     match message.state:
         case Message.State.STOPPED:
@@ -99,22 +96,22 @@ def note_for(message: Message) -> Note | None:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """Which of several branches is shown, and the first positions of the previous and next one."""
+    """The switch between versions: which one is shown, and the first positions of the adjacent ones."""
 
-    number: int  # from 1
+    number: int  # number of the shown version, from 1
     count: int
     previous: int | None
     next: int | None
 
     def comparable(self, position: int) -> tuple[int, int]:
-        """The positions of this branch and the one beside it, the older first."""
+        """The positions of this version and an adjacent one, older first."""
         if self.previous is not None:
             return self.previous, position
         return position, self.next or position
 
 
 def switch_of(branches: Branches | None, position: int) -> Switch | None:
-    """The switch at this position; None if the previous message has only one successor."""
+    """The switch at this position; None if there is only one version."""
     siblings = branches.siblings(position) if branches else [position]
     if len(siblings) < 2:
         return None
@@ -126,13 +123,13 @@ def switch_of(branches: Branches | None, position: int) -> Switch | None:
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """One row of the list of sources; without a source if the reader may not open it (any more)."""
+    """A row of the list of sources; without the source if the reader may not open it (any more)."""
 
     number: int
     label: str
     source: Source | None
-    tally: Tally  # of the statements that cite this source
-    pages: Sequence[int] = ()  # the pages of a passage that is on several pages
+    tally: Tally  # tally of the statements that cite this source
+    pages: Sequence[int] = ()  # the pages, for a passage on several pages
 
     @property
     def place(self) -> str:
@@ -144,7 +141,7 @@ class SourceLine:
 
     @property
     def use(self) -> str:
-        """How many statements cite the source, and whether it supports any of them."""
+        """A line about how many statements cite the source, and whether it supports any of them."""
         if not self.tally.cited:
             return ""
         if self.tally.is_confirmed:
@@ -157,22 +154,23 @@ class SourceLine:
 
 @dataclass
 class Answer:
-    """An answer, rendered from its row; while it is written, from its journal."""
+    """An answer, rendered from its row, or from the journal while it is being written."""
 
     message: Message
-    sources: Sequence[Source] = ()  # those that the reader may open now, best first
-    labels: Sequence[str] = ()  # of all its sources, including closed ones
+    sources: Sequence[Source] = ()  # the sources that the reader may open now, best first
+    labels: Sequence[str] = ()  # labels of all sources, including those that the reader may not open
     run: Run | None = None
-    newest: bool = False  # whether it is the newest of the conversation
-    shows_thoughts: bool = True  # whether the reader may see the steps behind it
+    newest: bool = False  # whether it is the newest answer of the conversation
+    shows_thoughts: bool = True  # whether the reader may see the steps behind the answer
     superseded: bool = False  # whether the answer was regenerated
     shareable: bool = True  # False for guests
-    searched_in: str = ""  # the scope of the search in words; empty for everything
-    scope: str = ""  # the label of that scope; empty for everything
-    branches: Branches | None = None  # of the conversation; None if no other versions are offered
-    glossary: Glossary | None = None  # of the reader
-    stretches: Mapping[int, Stretches] = field(default_factory=dict)  # of sources on several pages, by key
-    reader: Principal | None = None  # the person who asked; None for the readers of a share
+    searched_in: str = ""  # the scope of the search as text; empty for everything
+    scope: str = ""  # the scope; empty for everything
+    branches: Branches | None = None  # branches of the conversation; None if no other versions are offered
+    glossary: Glossary | None = None  # the glossary for the reader
+    # Parts of sources on several pages, by the source's key.
+    stretches: Mapping[int, Stretches] = field(default_factory=dict)
+    reader: Principal | None = None  # the person who asked; None for readers of a share
 
     @property
     def place(self) -> int:
@@ -185,12 +183,12 @@ class Answer:
 
     @property
     def comparable(self) -> tuple[int, int] | None:
-        """The positions of this version and of an adjacent one, the older first."""
+        """The positions of this version and an adjacent one, older first."""
         return self.switch.comparable(self.place) if self.switch else None
 
     @property
     def repeatable(self) -> bool:
-        """Whether it can be regenerated: not if it was superseded or imported."""
+        """Whether the answer can be regenerated: not if it was superseded or imported."""
         brought = self.message.client_id is not None and self.message.run_id is None
         return not self.superseded and not brought
 
@@ -200,7 +198,7 @@ class Answer:
 
     @cached_property
     def _live(self) -> RunResult | None:
-        """The journal's content of a running answer; None for a stored one."""
+        """The events of a running answer from the journal; None for a stored answer."""
         if not self.running or self.run is None:
             return None
         result = RunResult()
@@ -210,7 +208,7 @@ class Answer:
 
     @cached_property
     def text(self) -> str:
-        """The stored text, or that of the events while the answer is being written."""
+        """The stored text, or the text from the events while the answer is being written."""
         return self._live.text_of(str(self.message.pk)) if self._live else self.message.content
 
     @cached_property
@@ -226,7 +224,7 @@ class Answer:
 
     @cached_property
     def html(self) -> str:
-        """The text as safe HTML; of a running answer only its finished blocks."""
+        """The text as safe HTML; for a running answer, only its finished blocks."""
         if not self.running:
             missing = [
                 (each.start, each.end)
@@ -238,12 +236,12 @@ class Answer:
 
     @property
     def language(self) -> str:
-        """The BCP 47 tag of its language; empty if unclear."""
+        """The BCP 47 tag of the answer's language; empty if unclear."""
         return language_tag(without(self.text[:LANGUAGE_SAMPLE], self.message.citations))
 
     @property
     def foreign_language(self) -> str:
-        """The name of the language of the first cited document, if it is not that of the page."""
+        """The name of the first cited document's language, if it differs from the page's."""
         source = next((line.source for line in self.cited if line.source), None)
         tag = language_tag(source.content[:LANGUAGE_SAMPLE]) if source else ""
         try:
@@ -283,21 +281,22 @@ class Answer:
     def source_of(self, label: str) -> Source | None:
         """The passage of a citation.
 
-        Passages of a page share a label: the quoted one is preferred, else the best.
+        Passages of the same page share a label: the quoted one is preferred, or else the best one.
         """
         same = [source for source in self.sources if source.label == label]
         return next((source for source in same if source.quotes), same[0] if same else None)
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
-        """The verified statements; none if the answer was not verified."""
-        if self._live and self._live.done:  # the text is complete, but follow-up questions are pending
+        """The verified statements; empty if the answer was not verified."""
+        # The text is complete, but the run continues with follow-up questions.
+        if self._live and self._live.done:
             return self._live.done.verification
         return from_rows(self.message.verification or ())
 
     @cached_property
     def proofs(self) -> list[Proof]:
-        """For each citation, in order of the text, the proof of its statement."""
+        """The proof of the statement for each citation, in the order of the text."""
         found = {proof.start: proof for statement in reversed(self.statements) for proof in statement.proofs}
         return [found[start] for start in sorted(found)]
 
@@ -316,7 +315,7 @@ class Answer:
     def all_found(self) -> bool:
         """Whether each cited statement is supported by a source that the reader may still open.
 
-        Passages shown because no sentence clearly answers the question do not count as support.
+        Passages that are only close to the question do not count as support.
         """
         if self.text.startswith(HEDGES):
             return False
@@ -341,12 +340,12 @@ class Answer:
 
     @property
     def verified(self) -> str:
-        """Who verified the answer, if a person wrote it."""
+        """Who verified the answer, if it is a verified answer."""
         return signed(self.message.verified)
 
     @property
     def worked(self) -> bool:
-        """Whether there is a search to show."""
+        """Whether the answer has a search to show."""
         return bool(self.message.thoughts) and self.shows_thoughts and not self.running
 
     @property
@@ -355,22 +354,19 @@ class Answer:
 
     @cached_property
     def explained(self) -> Sequence[Meaning]:
-        """Terms of the glossary in its text, as far as the reader may see them."""
+        """Glossary terms in the text that the reader may see."""
         if self.running or self.glossary is None:
             return ()
         return self.glossary.explain(without(self.text, self.message.citations))
 
     @property
     def followups(self) -> Sequence[str]:
-        """Follow-up questions.
-
-        None if any source is closed, because they could reveal what it is about.
-        """
+        """Follow-up questions; none if a source is not readable, because they could reveal its subject."""
         return self.message.followups if len(self.sources) >= len(self.labels) else ()
 
     @property
     def can_continue(self) -> bool:
-        """Whether a model can continue the text; only for the newest answer."""
+        """Whether a model can continue the text; only true for the newest answer."""
         return bool(settings.CHAT_MODEL) and self.newest and self.repeatable and self.message.can_continue
 
     @property
@@ -379,24 +375,24 @@ class Answer:
 
     @property
     def unanswered_in(self) -> str:
-        """The scope, if only a part of the documents was searched and the answer cites none of it."""
+        """The scope, if only a part of the documents was searched and the answer cites nothing."""
         is_complete = self.message.state == Message.State.COMPLETE
         return self.scope if is_complete and self.repeatable and not self.message.citations else ""
 
     @property
     def is_nothing(self) -> bool:
-        """Whether nothing was found in any document."""
+        """Whether the search found nothing."""
         is_complete = self.message.state == Message.State.COMPLETE
         return is_complete and self.message.content in (NOTHING_FITS, FORMER_NOTHING_FITS)
 
     @cached_property
     def apart(self) -> int:
-        """If nothing was found, how many files attached by the reader the search left out."""
+        """If nothing was found, the number of the reader's attached files that were not searched."""
         return len(kept_apart(self.reader)) if self.is_nothing and self.reader else 0
 
     @cached_property
     def nearest(self) -> Sequence[Document]:
-        """If nothing was found, the documents that came closest; the reader may ask their owners."""
+        """If nothing was found, the closest documents, whose owners the reader may ask."""
         if not self.is_nothing:
             return ()
         found = list({source.document_id: source.document for source in self.sources}.values())
@@ -409,13 +405,13 @@ class Answer:
 
     @property
     def ratings(self) -> list[tuple[str, str, bool]]:
-        """For each rating: value, label, and whether it was given."""
+        """For each possible rating: value, label, and whether it was given."""
         given = self.feedback.rating if self.feedback else ""
         return [(value, str(words), value == given) for value, words in Feedback.Rating.choices]
 
     @property
     def reasons(self) -> list[tuple[str, str, bool]]:
-        """For each reason except wrong sources: value, label, and whether it was given."""
+        """For each possible reason except wrong sources: value, label, and whether it was given."""
         given = self.feedback.reasons if self.feedback else ()
         own = Feedback.Reason.WRONG_SOURCE
         return [
@@ -424,12 +420,12 @@ class Answer:
 
     @property
     def doubted(self) -> Sequence[str]:
-        """The labels of the sources that were reported as wrong."""
+        """The labels of sources that were reported as wrong."""
         return self.feedback.wrong_sources if self.feedback else ()
 
 
 def scope_of(answer: Message, run: Run | None = None) -> str:
-    """The scope of an answer: from its steps, or from its run until these exist.
+    """The scope of an answer, from its steps, or from its run if these do not exist yet.
 
     Empty for everything.
     """
@@ -444,7 +440,7 @@ def answers_of(
 ) -> list[Answer]:
     """The given answers with their sources, in two queries.
 
-    A running answer takes another query, and so do cited passages that may be on several pages.
+    A running answer needs another query, and so do cited passages that may be on several pages.
     """
     ids = [message.pk for message in messages]
     readable: dict[Any, list[Source]] = {}
@@ -456,7 +452,7 @@ def answers_of(
     glossary = Glossary(principal)
     if any(message.state in Message.UNFINISHED or not message.thoughts for message in messages):
         run_ids = {message.run_id for message in messages}
-        # Include a run that has ended since the messages were read: its followers receive the end.
+        # Include a run that ended after the messages were read: the page will receive its end.
         runs = Run.objects.owned_by(principal).in_bulk(run_ids)
     asked_in = {message.pk: scope_of(message, runs.get(message.run_id)) for message in messages}
     scopes = {scope: describe(principal, scope) for scope in set(asked_in.values())}

@@ -1,4 +1,4 @@
-"""Splits a long conversation into pages of turns, and finds the page of a message."""
+"""Splits a long conversation into pages of turns, and finds the page with a message."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -9,17 +9,17 @@ from django.urls import reverse
 
 from history.models import Conversation, Message
 
-TURNS_SHOWN = 50  # on one page of a conversation
+TURNS_SHOWN = 50  # turns on one page of a conversation
 
 
 @dataclass(frozen=True, slots=True)
 class TurnsPage:
-    """Successive turns of a conversation, and the positions that lead to the adjacent pages."""
+    """Consecutive turns of a conversation, and positions on the adjacent pages."""
 
     first: int = 0  # position of the first question
     end: int | None = None  # position of the question after the last turn; None if there is none
-    older: int | None = None  # position of a question on the page before
-    newer: int | None = None  # the same for the page after, unless that is the newest page
+    older: int | None = None  # position of a question on the previous page
+    newer: int | None = None  # position of a question on the next page, unless that is the newest one
 
     @property
     def is_newest(self) -> bool:
@@ -55,10 +55,7 @@ def asked_in(conversation: Conversation) -> list[int]:
 
 
 def address_of(conversation_id: UUID, position: int, last: int | None = None) -> str:
-    """The URL of the page with this position of the chosen branch.
-
-    `last` is the last position of the branch.
-    """
+    """The URL of the page with this position of the chosen branch; `last` is the branch's end."""
     url = reverse("chat:conversation", args=[conversation_id])
     if last is None:
         chosen = Message.objects.filter(conversation=conversation_id).chosen()

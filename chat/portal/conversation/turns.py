@@ -1,4 +1,4 @@
-"""Turns of a conversation for its page: each question with its answers."""
+"""Turns on the page of a conversation: questions with their answers."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class Turn:
 
     question: Message
     answers: list[Answer] = field(default_factory=list)
-    branches: Branches | None = None  # of the conversation; None if no other versions are offered
+    branches: Branches | None = None  # branches of the conversation; None if no other versions are offered
     documents: list[Document] = field(default_factory=list)  # the documents of its scope, if it names any
     repeats: bool = False  # whether there are several such documents, and the previous turn has the same ones
 
@@ -34,12 +34,12 @@ class Turn:
 
     @property
     def comparable(self) -> tuple[int, int] | None:
-        """The positions of this version of the question and of an adjacent one, the older first."""
+        """The positions of this version of the question and an adjacent one, older first."""
         return self.switch.comparable(self.question.position) if self.switch else None
 
     @property
     def last(self) -> int:
-        """The position of its last message."""
+        """The position of the last message."""
         return self.answers[-1].place if self.answers else self.question.position
 
     @property
@@ -49,7 +49,7 @@ class Turn:
 
 
 def turn_of(principal: Principal, conversation: Conversation, position: int) -> list[Turn]:
-    """The turn of the chosen branch with this position, if there is one."""
+    """The turn of the chosen branch that includes this position, if there is one."""
     asked = asked_in(conversation)
     place = bisect_right(asked, position)
     end = asked[place] if place < len(asked) else None
@@ -59,7 +59,7 @@ def turn_of(principal: Principal, conversation: Conversation, position: int) -> 
 def turns_since(principal: Principal, conversation: Conversation, position: int) -> list[Turn]:
     """The turns with a message at this position or later."""
     asked = asked_in(conversation)
-    before = bisect_right(asked, position) - 2  # include the turn before, to compare its documents
+    before = bisect_right(asked, position) - 2  # include the previous turn, to compare its documents
     turns = turns_of(principal, conversation, TurnsPage(asked[before] if before >= 0 else 0))
     return [turn for turn in turns if turn.last >= position]
 
@@ -82,7 +82,7 @@ def turns_of(principal: Principal, conversation: Conversation, page: TurnsPage =
             turns.append(Turn(message, branches=branches))
         elif turns:
             for earlier in turns[-1].answers:
-                # Answers of one run come from the agents of a team, and do not supersede each other.
+                # Answers of the same run come from agents of a team and do not supersede each other.
                 if earlier.message.run_id != message.run_id:
                     earlier.superseded = True
             answer = by_id[message.pk]
@@ -94,10 +94,7 @@ def turns_of(principal: Principal, conversation: Conversation, page: TurnsPage =
 
 
 def asked_about(principal: Principal, scope: str) -> list[Document]:
-    """The documents named by a scope that the caller may read.
-
-    Those whose reading failed come first.
-    """
+    """The readable documents that a scope names; those whose reading failed come first."""
     return sorted(named(principal, scope), key=lambda each: each.status != Document.Status.FAILED)
 
 

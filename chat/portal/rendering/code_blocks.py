@@ -13,7 +13,7 @@ from pygments.lexers import find_lexer_class_by_name
 from pygments.token import Comment, Keyword, Name, Number, Operator, String
 from pygments.util import ClassNotFound
 
-# Only these languages are highlighted, because their regular expressions were tested on hostile text.
+# Only these languages are highlighted, because their lexers were tested on hostile text.
 LANGUAGES = {
     "bash": "Bash",
     "c": "C",
@@ -47,7 +47,7 @@ ALIASES = {
     "py": "python", "py3": "python", "ps1": "powershell", "rb": "ruby", "rs": "rust", "yml": "yaml",
     "golang": "go", "kt": "kotlin", "svg": "xml", "postgresql": "sql", "jsonc": "json", "patch": "diff",
 }  # fmt: skip
-LONGEST_COLOURED = 10_000  # characters
+LONGEST_COLOURED = 10_000  # characters; longer code is not highlighted
 LONGEST_SECONDS = 0.1  # CPU time: some lexers take quadratic time on hostile text
 LONGEST_LANGUAGE = 20
 MAX_INFO = 200
@@ -66,10 +66,7 @@ KINDS: tuple[tuple[Any, str], ...] = (
 
 
 def code_block(language: str, code: str, *, coloured: bool = True) -> str:
-    """Code as HTML below a line with its language and a copy button.
-
-    The button appears if there is a clipboard.
-    """
+    """Code as HTML, below a line with its language and a copy button, which needs a clipboard."""
     words = language[:MAX_INFO].split(maxsplit=1)
     language = words[0].lower()[:LONGEST_LANGUAGE] if words else ""
     language = ALIASES.get(language, language)
@@ -110,6 +107,6 @@ def _known() -> dict[str, type[Lexer]]:
     for language in LANGUAGES:
         try:
             found[language] = find_lexer_class_by_name(language)
-        except ClassNotFound:  # the language exists only in another version of the library
+        except ClassNotFound:  # other versions of the library may lack the language
             continue
     return found

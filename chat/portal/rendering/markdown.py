@@ -23,11 +23,12 @@ from .markdown_rules import BRACKETS, TASK, parser
 from .open_block import closed
 
 LONGEST_BLOCK = 30_000  # characters; hostile text of this length takes half a second, in a thread
-# Stored untranslated, so that answers without a source can be counted; displayed in the reader's language.
+# This text is stored untranslated, so that answers without a source can be counted, and displayed in the
+# reader's language.
 NOTICES = frozenset({*NOTHING_FOUND, *QUOTING_NOTICES})
 LATEST_BLOCKS = 256  # number of rendered blocks in the cache
 FENCE_END = re.compile(r"\n[ \t]{0,20}[`~]{1,20}$")
-DEEPEST = 18  # nesting level of blocks from which the parser omits content
+DEEPEST = 18  # nesting level of blocks beyond which the parser omits content
 # Punctuation characters, so that they do not change where emphasis beside them begins and ends.
 MARK_START, MARK_END = "\u2058", "\u2059"
 PIECE = re.compile(r'<(?:[^<>"]++|"[^"]*+")*+>|[\u2058\u2059]|[^<\u2058\u2059]++|<')
@@ -36,7 +37,7 @@ LINE = re.compile(r"[^\n]+")
 LINE_PREFIX = re.compile(
     r"[ \t>|]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+(?:#{1,6}[ \t]++)?+(?:\[[ xX]\][ \t]++)?+"
 )
-# Characters that reverse the direction of text could make one address look like another, so they are removed.
+# Remove characters that change the text direction, because they could make one URL look like another.
 DIRECTIONS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\u200b")
 CLASSES = frozenset(
     {
@@ -61,7 +62,7 @@ MATHML = frozenset(
 )
 TAGS = MATHML | frozenset(
     {"p", "h3", "h4", "h5", "strong", "em", "s", "code", "pre", "blockquote", "ul", "ol", "li", "hr", "br"}
-    | {"table", "thead", "tbody", "tr", "th", "td", "a", "span", "div", "sup", "button"}  # no img
+    | {"table", "thead", "tbody", "tr", "th", "td", "a", "span", "div", "sup", "button"}  # without img
 )
 ATTRIBUTES = {
     "a": {"href", "class", "data-source", "aria-label", "title"},
@@ -85,20 +86,17 @@ ATTRIBUTES = {
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """What a citation of one source is called.
+    """The name of a source in citations; empty if the reader may not open the source (any more)."""
 
-    It has no name if the reader may not open the source (any more).
-    """
-
-    name: str = ""  # Working abroad policy, page 4
+    name: str = ""  # such as “Working abroad policy, page 4”
 
 
 @dataclass
 class Citations:
-    """The sources that an answer may cite, and the numbers its citations have so far.
+    """The sources that an answer may cite, and the numbers of its citations so far.
 
-    `position` is the answer's position in its conversation. `chips` has every label of the answer's sources,
-    with an empty Chip for a source that is gone. `order` has the labels that are already numbered.
+    `position` is the answer's position in its conversation. `chips` has all labels of the answer's sources,
+    with an empty Chip for a source that is gone. `order` has the labels that already have numbers.
     """
 
     position: int = 0
@@ -117,7 +115,7 @@ class Citations:
         return self.order.index(label) + 1 if label in self.order else None
 
     def chip(self, number: int, *, is_open: bool = False) -> str:
-        """The link to a source as HTML; in an unfinished block only the number."""
+        """The link to a source as HTML; in an unfinished block, only the number."""
         chip = self.chips.get(self.order[number - 1], Chip())
         name = chip.name or gettext("a source you can no longer open")
         place = f"{self.position}.{number}"
@@ -147,7 +145,7 @@ def _cleaner() -> nh3.Cleaner:
 
 
 def render_block(text: str, citations: Citations) -> str:
-    """One block as safe HTML, or as plain text if it is too long; citation numbers continue."""
+    """Render one block as safe HTML, or as plain text if it is too long. Citation numbers continue."""
     citations.read(text)
     html = _with_chips(text, citations, is_open=False)
     citations.shown += html.count('<a class="cite')
@@ -155,7 +153,7 @@ def render_block(text: str, citations: Citations) -> str:
 
 
 def render_open(text: str, citations: Citations, *, in_fence: bool = False) -> str:
-    """The unfinished block as safe HTML, without visible Markdown marks."""
+    """Render the unfinished block as safe HTML, without visible Markdown syntax."""
     if not text.strip() or len(text) > LONGEST_BLOCK:
         return _as_it_is(text) if text.strip() else ""
     text = FENCE_END.sub("", text) if in_fence else closed(text, frozenset(citations.chips))
@@ -201,12 +199,10 @@ def _rendered(
 
 
 def with_marks(text: str, ranges: Sequence[tuple[int, int]]) -> str:
-    """The text with marks around these ranges: statements without proof.
+    """The text with marks around unproven statements (`ranges`), which :func:`render` underlines.
 
-    :func:`render` underlines them.
-
-    The ranges are in order. Each line gets its own marks, after the characters that make it a list item, a
-    heading, a quotation or a row.
+    The ranges are in order. Each line gets its own marks, after the syntax of a list item, heading, quotation
+    or row.
     """
     text = text.replace(MARK_START, "\ufffd").replace(MARK_END, "\ufffd")
     parts: list[str] = []
@@ -216,7 +212,8 @@ def with_marks(text: str, ranges: Sequence[tuple[int, int]]) -> str:
             begins = not text[text.rfind("\n", 0, line.start()) + 1 : line.start()].strip()
             first = (LINE_PREFIX if begins else TASK).match(text, line.start(), line.end())
             at = first.end() if first else line.start()
-            said = text[at : line.end()].rstrip(" \t|")  # a bar must stay last to close a row
+            # The bar that closes a row must remain the last character.
+            said = text[at : line.end()].rstrip(" \t|")
             parts += [text[done:at], MARK_START, said, MARK_END]
             done = at + len(said)
     parts.append(text[done:])
@@ -226,7 +223,7 @@ def with_marks(text: str, ranges: Sequence[tuple[int, int]]) -> str:
 def _underlined(rendered: str) -> str:
     """Safe HTML in which text between two marks is underlined.
 
-    Marks may be in different elements, so each piece of text between them gets an element of its own.
+    The marks may be in different elements, so each piece of text between them gets its own element.
     """
     parts: list[str] = []
     inside = False
@@ -244,22 +241,19 @@ def _underlined(rendered: str) -> str:
 
 
 def render(text: str, citations: Citations) -> str:
-    """A whole text as safe HTML, block by block."""
+    """Render a whole text as safe HTML, block by block."""
     return "\n".join(filter(None, (render_block(block, citations) for block in split(text))))
 
 
 class BlockRenderer:
-    """Renders an answer while it arrives.
-
-    The joined blocks equal :func:`render` of the whole text.
-    """
+    """Renders an answer while it arrives. Joined blocks equal the result of :func:`render`."""
 
     def __init__(self, citations: Citations) -> None:
         self.citations = citations
         self._splitter = BlockSplitter()
 
     def feed(self, text: str) -> list[str]:
-        """The blocks that this text finished, as safe HTML."""
+        """Add text; returns the blocks that it finishes, as safe HTML."""
         return self._rendered(self._splitter.feed(text))
 
     def finish(self) -> list[str]:
@@ -267,7 +261,7 @@ class BlockRenderer:
 
     @property
     def unfinished(self) -> int:
-        """How many characters the unfinished block has."""
+        """The number of characters in the unfinished block."""
         return self._splitter.unfinished
 
     @property
@@ -295,8 +289,8 @@ LIST_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 class BlockSplitter:
     """Splits text that arrives in pieces into blocks.
 
-    Returns each block as soon as no later text can change it. A block ends at a blank line outside a fence; a
-    list continues while items or indented lines follow, so it ends with the first other line.
+    Each block is returned as soon as no later text can change it. A block ends at a blank line outside of a
+    code fence. A list continues while items or indented lines follow, so it ends at the first other line.
     """
 
     def __init__(self) -> None:
@@ -313,7 +307,7 @@ class BlockSplitter:
 
     @property
     def unfinished(self) -> int:
-        """How many characters the unfinished block has."""
+        """The number of characters in the unfinished block."""
         return sum(map(len, self._lines)) + len(self._line)
 
     @property
@@ -321,7 +315,7 @@ class BlockSplitter:
         return bool(self._fence)
 
     def feed(self, text: str) -> list[str]:
-        """The blocks that this text finished."""
+        """Add text; returns the blocks that it finishes."""
         if "\n" not in text:
             self._line += text
             return []
@@ -330,7 +324,7 @@ class BlockSplitter:
         return [block for block in finished if block]
 
     def finish(self) -> list[str]:
-        """The rest, at the end of the text."""
+        """Return the rest at the end of the text."""
         rest = [self._take(self._line), self._cut()]
         self._line = ""
         return [block for block in rest if block]

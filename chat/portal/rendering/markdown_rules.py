@@ -1,7 +1,7 @@
-"""The Markdown parser of answers.
+"""The Markdown parser of answers: CommonMark with tables, citations, footnotes, tasks and formulas.
 
-It reads CommonMark with tables, citations, footnotes, tasks and TeX formulas. Links and images are judged
-while parsing. Formulas stand between \\( \\), \\[ \\], $ $ or $$ $$, and become MathML.
+Links and images are checked during parsing. TeX formulas between \\( \\), \\[ \\], $ $ or $$ $$ become
+MathML.
 """
 
 import functools
@@ -36,7 +36,7 @@ LONGEST_FORMULA = 2_000  # characters; longer or invalid formulas are shown as t
 LATEST_FORMULAS = 256  # converted formulas in the cache
 FORMULA_PAIRS = (("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("$", "$"))
 
-CHIP_WIDTH = 3  # characters that a citation takes in a cell
+CHIP_WIDTH = 3  # width of a citation in a cell, in characters
 ROLES = {
     "table_open": "table",
     "thead_open": "rowgroup",
@@ -49,10 +49,11 @@ ROLES = {
 
 @functools.cache
 def parser() -> MarkdownIt:
-    """The parser for `Renderer`; its environment has `chips`, `position`, `first` and `open`."""
+    """The parser for `Renderer`. Its environment contains `chips`, `position`, `first` and `open`."""
     found = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=Renderer)
     found.enable(["table", "strikethrough"])
-    # Definitions would let one block change another's brackets; indented code is nearly always a mistake.
+    # Disabled: definitions, because a block could change another block's brackets; indented code, because it
+    # is nearly always a mistake.
     found.disable(["reference", "code", "html_block", "html_inline"])
     found.validateLink = lambda url: bool(LINK.match(url.strip()))  # type: ignore[method-assign]
     found.inline.ruler.before("escape", "formula", _formula)
@@ -65,7 +66,7 @@ def parser() -> MarkdownIt:
 
 
 class Renderer(RendererHTML):
-    """The elements that are rendered in another way than CommonMark's, by type of token."""
+    """Renders certain types of tokens differently from CommonMark."""
 
     def html(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         return str(tokens[idx].meta["html"])
@@ -80,7 +81,7 @@ class Renderer(RendererHTML):
         return code_block(tokens[idx].info, tokens[idx].content, coloured=not env.get("open"))
 
     def table_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        """Wide tables scroll in a region of their own, which the keyboard reaches."""
+        """Put a wide table into a scrollable region that can be focused with the keyboard."""
         head: list[str] = []
         for token, content in zip(tokens[idx:], tokens[idx + 1 :], strict=False):
             if token.type == "thead_close":
@@ -121,7 +122,7 @@ def _cite(state: StateInline, silent: bool) -> bool:
 
 
 def _footnote(state: StateInline, silent: bool) -> bool:
-    """Inline rule: `[^1]` leads to the note that begins with `[^1]:`."""
+    """Inline rule: `[^1]` becomes a link to the note that begins with `[^1]:`."""
     match = FOOTNOTE.match(state.src, state.pos, state.posMax)
     if match is None:
         return False
@@ -152,7 +153,7 @@ def _formula(state: StateInline, silent: bool) -> bool:
         tex = src[first:end] if end > first else ""
         if not tex.strip():
             continue
-        # A single dollar sign may also begin an amount of money.
+        # A single dollar sign may also precede an amount of money.
         is_money = src[first].isspace() or src[end - 1].isspace() or src[end + 1 : end + 2].isdigit()
         if opening == "$" and (is_money or "\n\n" in tex):
             continue
@@ -165,7 +166,7 @@ def _formula(state: StateInline, silent: bool) -> bool:
 
 
 def _end_of_formula(state: StateInline, first: int, closing: str) -> int:
-    """The position of `closing`, or -1. A text without it is searched only once."""
+    """The position of `closing`, or -1. A text that lacks it is searched only once."""
     absent: set[str] = state.env.setdefault("unclosed", set())
     key = f"{closing}{state.src}" if len(state.src) < LONGEST_FORMULA else closing
     if key in absent:
@@ -178,22 +179,22 @@ def _end_of_formula(state: StateInline, first: int, closing: str) -> int:
 
 @functools.lru_cache(LATEST_FORMULAS)
 def mathml(tex: str, *, display: bool = False) -> str:
-    """A formula as MathML. The converter escapes nothing: callers must sanitize the result."""
+    """A formula as MathML. Callers must sanitize the result, because the converter escapes nothing."""
     if len(tex) > LONGEST_FORMULA:
         return f"<code>{html.escape(tex)}</code>"
     try:
-        # With a space after it, `<` opens no element; spaces mean nothing in a formula.
+        # Add a space after `<`, so that it opens no element; spaces have no meaning in a formula.
         found = str(convert(tex.replace("<", "< "), display="block" if display else "inline"))
-    except Exception:  # incomplete or invalid: the library raises many kinds of exceptions
+    except Exception:  # an incomplete or invalid formula: the library raises many kinds of exceptions
         return f"<code>{html.escape(tex)}</code>"
     return f'<span class="formula">{found}</span>' if display else found
 
 
 def _finish(state: StateCore) -> None:
-    """Core rule: make the changes that need all tokens."""
+    """Core rule: changes that need all tokens."""
     cites = (child for token in state.tokens for child in token.children or () if child.type == "cite")
     for number, cite in enumerate(cites, start=state.env["first"]):
-        # Each chip belongs to one statement, so its link differs from those of other chips for the source.
+        # Each chip belongs to one statement, so its link differs from those of the source's other chips.
         cite.meta["html"] = cite.meta["html"].replace(
             '" data-source', f'&amp;s={number}#marked" data-source', 1
         )
@@ -216,7 +217,7 @@ def _finish(state: StateCore) -> None:
 
 
 def _move_chips(tokens: Sequence[Token]) -> None:
-    """Put the chips of a wide table's row into its first cell, which never scrolls out of sight."""
+    """Move the chips in a wide table's row to the first cell, which always stays visible."""
     columns = 0
     cells: list[list[Token]] = []
     for token, after in pairwise(tokens):
@@ -237,7 +238,7 @@ def _move_chips(tokens: Sequence[Token]) -> None:
 
 
 def _cell_widths(table: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """The column and the characters of each cell."""
+    """The column and the number of characters of each cell."""
     column = 0
     for cell, after in pairwise(table):
         if cell.type == "tr_open":
@@ -249,10 +250,10 @@ def _cell_widths(table: Sequence[Token]) -> Iterator[tuple[int, int]]:
 
 
 def _label_cells(tokens: Sequence[Token]) -> None:
-    """Label the cells of wide tables.
+    """Label the cells of wide tables, which become “column: value” lines on narrow pages.
 
-    On narrow pages their cells are stacked as “column: value” lines. The stylesheet removes the layout of a
-    table, and some browsers then hide the table from screen readers; explicit roles prevent that.
+    There, the stylesheet removes the table layout. Some browsers then no longer expose the table to screen
+    readers; explicit roles prevent that.
     """
     for place, token in enumerate(tokens):
         if token.type != "table_open":
@@ -280,7 +281,7 @@ def _label_cells(tokens: Sequence[Token]) -> None:
 
 
 def _with_hosts(children: Sequence[Token]) -> Iterator[Token]:
-    """Add the host after each link, unless the link's text is its address."""
+    """Add the host after each link, unless the link's text is its URL."""
     opened: list[tuple[Token, str]] = []
     text = ""
     for token in children:
@@ -295,7 +296,7 @@ def _with_hosts(children: Sequence[Token]) -> Iterator[Token]:
                 continue
             host = address
             with suppress(ValueError):
-                parts = urlsplit(address)  # the host is in ASCII, as in the link
+                parts = urlsplit(address)  # compare hosts in ASCII, as in the link
                 host = parts.path if parts.scheme == "mailto" else parts.hostname or address
             shown = f' <span class="host">({html.escape(host)})</span>'
             yield Token("html", "", 0, meta={"html": shown})
@@ -315,9 +316,9 @@ def _mark_task(children: list[Token]) -> None:
 
 
 def _joined(children: Sequence[Token]) -> list[Token]:
-    """The tokens with chips joined to the word before and the punctuation after them.
+    """The tokens, with each chip joined to the word before and the punctuation after it.
 
-    These stay in one line.
+    There is no line break between these.
     """
     result: list[Token] = []
     index = 0
@@ -350,7 +351,7 @@ def _between(children: Sequence[Token], index: int) -> bool:
 
 
 def _take_word(result: list[Token]) -> str:
-    """Cut the last word, with the space after it, off the text before a chip; as HTML."""
+    """Cut the last word and the space after it off the text before a chip; returns them as HTML."""
     while result and result[-1].type == "text" and not result[-1].content:
         result.pop()
     if not result or result[-1].type != "text":

@@ -1,7 +1,7 @@
-"""Renders the unfinished block of an answer.
+"""Completes the Markdown of an answer's unfinished block, so that no syntax is visible.
 
-Its Markdown is closed, so that no markup is visible. The end of the text is omitted while its meaning is
-undecided: half of a link, a list marker without its item, or the line between a table's header and its rows.
+The end of the text is omitted while its meaning is undecided, for instance half of a link, a list marker
+without its item, or the line between a table's header and rows.
 """
 
 import re
@@ -18,7 +18,7 @@ UNDECIDED = re.compile(
     r"|[-=*_ \t]++|\|[-:| \t]*+|\[\^[\w-]{0,40}\]?:?[ \t]*+"
 )
 DIVIDER = re.compile(r"(?=[|: \t]*+-)[|:\- \t]++")
-# Each inspects only the last characters of the text.
+# Each pattern inspects only the last characters of the text.
 HALVES = (
     re.compile(r"!?\[[^\[\]\n]{0,800}\]?$"),
     re.compile(r"<[A-Za-z/!][^<>\n]{0,500}$"),
@@ -32,7 +32,7 @@ FORMULA = re.compile(r"\\[(\[]|\$\$?(?=[^\s\d$])")
 
 
 def closed(text: str, labels: frozenset[str] = frozenset()) -> str:
-    """Unfinished Markdown outside a fence, without its ambiguous end.
+    """Unfinished Markdown outside of code fences, without its ambiguous end.
 
     A bracket at the end with one of `labels` counts as a citation.
     """
@@ -73,7 +73,7 @@ def _without_half(line: str, labels: frozenset[str]) -> str:
 
 
 def close_last_inline(state: StateCore) -> None:
-    """Core rule before the inline rule: closes code in the last text and omits half a formula."""
+    """Core rule before the inline rule: close code in the last text, and omit half of a formula."""
     if not state.env.get("open"):
         return
     last = next((token for token in reversed(state.tokens) if token.type == "inline"), None)
@@ -121,10 +121,7 @@ def _unclosed_formula(text: str) -> int | None:
 
 
 def close_pairs(state: StateInline) -> None:
-    """Close what is still open at the end of the last text.
-
-    This is the second inline rule, after pairs are matched.
-    """
+    """Second inline rule, after pairs are matched: close what is open at the end of the last text."""
     if not state.env.get("open") or state.src != state.env.get("last"):
         return
     reach = -1

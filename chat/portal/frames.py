@@ -398,8 +398,11 @@ class SocketFrames:
         shown = "\n".join(self._answer.blocks) if self._fresh and self._in_sync else None
         shown = self._body if self._body is not None else shown
         end = await in_database(ended, self._principal, self._conversation_id, self._answer, shown)
-        self._body = end.get("body", self._body) if end else self._body
-        return [self._frame([*messages, *rest, end | {"type": kind}])] if end else []
+        if end is None:
+            return []
+        if "body" in end:  # replaces all blocks; the last one may name a source that was withdrawn since
+            self._body, rest = end["body"], []
+        return [self._frame([*messages, *rest, end | {"type": kind}])]
 
     def _frame(self, messages: list[Json]) -> Json:
         return frame(self._answer.seq, messages, self._answer.place)

@@ -217,6 +217,21 @@ class ConsumerTests(ConsumerCase):
         await first.disconnect()
         await second.disconnect()
 
+    async def test_the_end_of_an_answer_that_lost_its_source_does_not_name_it(self):
+        with use_model(ScriptedModel(words=["Five days [guide.md]", *[" and so on"] * 200], pause=0.05)):
+            socket = await self.opened()
+            await self.ask(socket)
+            while "cite" not in json.dumps(await socket.receive_json_from(10)):
+                pass  # the paragraph with the citation is not finished
+            await in_database(set_audience, self.document, Audience())
+            end = ""
+            while '"done"' not in end:
+                end = json.dumps(await socket.receive_json_from(10))
+        self.assertIn("interrupted", end)
+        self.assertIn("and so on and so on", end)
+        self.assertNotIn("guide", end.lower())
+        await socket.disconnect()
+
     async def test_stop_ends_the_answer_and_keeps_what_came(self):
         words = [f"word{number} " for number in range(2000)]
         with use_model(ScriptedModel(words=words, pause=0.01)):

@@ -206,9 +206,14 @@ def tables(words: Sequence[Word], rules: Iterable[Rule]) -> list[Table]:
     certain = []
     for table in (*found, *_aligned(rest, em)):
         size = sum(len(word.text) for row in table.cells for cell in row for word in cell)
-        if size == sum(len(word.text) for word in words if word.line in table.lines):
+        if size == sum(len(word.text) for word in words if word.line in table.lines and not _is_leader(word)):
             certain.append(table)
     return certain
+
+
+def _is_leader(word: Word) -> bool:
+    """Whether these are dots that lead from one column to the next."""
+    return not word.text.strip(".…")
 
 
 def _groups(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
@@ -246,7 +251,7 @@ def _ruled(words: Sequence[Word], group: list[Rule], em: float) -> Iterator[Tabl
     The column names may be above the first line, as bold words below text outside the table.
     """
     left, right = group[0].left - NEAR, group[0].right + NEAR
-    inside = [word for word in words if left < word.middle_across < right]
+    inside = [word for word in words if left < word.middle_across < right and not _is_leader(word)]
     gutter = RULED_GUTTER * em
     run = _Run(gutter)
     run.takes(_names_at_the_end([word for word in inside if word.middle > group[0].height], em))
@@ -308,7 +313,7 @@ class _Run:
         free = _free(band, self._gutter)
         both = self._common(free) if self.bands else free
         if any(left < start and end < right for start, end in both):
-            self.bands.append(band)
+            self.bands += self._rows(band, free) if self._ruled else [band]
             self._free, self._left, self._right = both, left, right
             return True
         return False
@@ -322,6 +327,25 @@ class _Run:
             if is_one and any(left < start and end < right for start, end in self._gutters()):
                 return list(itertools.chain(*lines[:place])), list(itertools.chain(*lines[place:]))
         return list(band), []
+
+    @staticmethod
+    def _rows(band: list[Word], free: list[Span]) -> list[list[Word]]:
+        """The rows between two drawn lines: each line of text, if a column has a number in most of them.
+
+        Many tables have lines only around all rows. Otherwise a cell may have several lines of text.
+        """
+        lines = _visual_lines(band)
+        if len(lines) < ROWS:
+            return [band]
+        for start, end in pairwise(free[:-1]):
+            cells = [
+                [word for word in line if start[1] <= word.left and word.right <= end[0]] for line in lines
+            ]
+            texts = [" ".join(word.text for word in cell) for cell in cells if cell]
+            numbers = sum(is_number(text) and _has_digit(text) for text in texts)
+            if numbers >= max(ROWS, ALIKE * len(texts), len(lines) / 2):
+                return lines
+        return [band]
 
     def _gutters(self) -> list[Span]:
         return [span for span in self._free if self._left < span[0] and span[1] < self._right]

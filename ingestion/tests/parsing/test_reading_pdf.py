@@ -67,6 +67,45 @@ class PdfTests(SimpleTestCase):
         rows = self.sections(table, meaning="\U0001f3c1")[0][1].split("\n")
         self.assertEqual(rows[1], "\U0001f3c1; Ellery; 45")
 
+    def test_rows_between_two_lines_are_apart_if_a_column_has_numbers(self):
+        """Books draw lines only above and below the names of the columns, and at the end."""
+
+        def page(rows):
+            text = "".join(
+                f"BT /F1 11 Tf 1 0 0 1 {left} {760 - 16 * number} Tm ({cell}) Tj ET\n"
+                for number, row in enumerate(rows)
+                for left, cell in zip((50, 250, 350), row, strict=True)
+            )
+            heights = 775, 755, 755 - 16 * len(rows) + 10
+            return text + "".join(f"50 {height} m 500 {height} l S\n" for height in heights)
+
+        fares = [
+            ("Ellery . . . . .", "45.00", "2"),
+            ("Gannet . . . .", "38.50", "1"),
+            ("Isle of Saint", "", ""),
+        ]
+        fares += [("Mary . . . . . .", "51.00", "4")]
+        self.assertEqual(
+            self.sections(page([("Port", "Fare", "Zone"), *fares])),
+            [
+                (
+                    "",
+                    "Port: Ellery; Fare: 45.00; Zone: 2\nPort: Gannet; Fare: 38.50; Zone: 1\nIsle of Saint\n"
+                    "Port: Mary; Fare: 51.00; Zone: 4",
+                )
+            ],
+        )
+        words = [
+            ("Ellery is the", "closed on", "yes"),
+            ("largest", "Sundays and", ""),
+            ("port", "in winter", ""),
+        ]
+        found = self.sections(page([("Port", "Note", "Open"), *words]))
+        self.assertEqual(
+            found,
+            [("", "Port: Ellery is the largest port; Note: closed on Sundays and in winter; Open: yes")],
+        )
+
     def test_a_number_that_ends_a_sentence_begins_no_list(self):
         broken = f"{SENTENCE}, or at frame"
         page = lines(("F1", 11, broken), ("F1", 11, "40. The master informs everybody."))

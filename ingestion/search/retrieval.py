@@ -59,7 +59,7 @@ from .ranking.query_expansion import EXPANSION_WEIGHT, joined_words
 from .ranking.rerank import rerank_scores
 from .rough_stems import held_stems
 from .scopes import documents_in
-from .stems import LANGUAGES
+from .stems import LANGUAGES, german_stem
 from .stopwords import without_question_words
 from .tokens import (
     has_unspaced_script,
@@ -82,6 +82,9 @@ CONTEXT_WEIGHT = 0.3  # weight of the words, and of the vector, of earlier quest
 DEFINING = 2  # passages with a definition that are moved to the top
 BEST_PLACE = 3  # passages of the best page or section that are not moved behind other places
 NEARLY = 0.75  # minimum score of such a passage, as a share of the best passage's score
+FEW_PASSAGES = 2_000  # up to so many readable ones, all their words are looked at for compounds
+MIN_END, MIN_FIRST = 5, 4  # letters of a word that ends a compound, and of the part before it
+MAX_COMPOUNDS = 6  # of a word
 COMPARED = 30  # passages whose texts are compared with the question word by word
 
 # The vectors of an English model, such as the built-in one, are ignored for other languages.
@@ -232,6 +235,9 @@ def _search_once(wanted: _Wanted) -> tuple[SearchResult, bool]:
         asked = wanted.parameters(house)
         if surveyed.is_sampled:  # the added words change the combinations in the sample
             surveyed = survey(asked)
+    if by_words and surveyed.visible <= FEW_PASSAGES and language_of(query) == "german":
+        house = _with_compounds(house, wanted)
+        asked = wanted.parameters(house)
     space = active_space(spaces)
     # If the model knows only English, the vectors of questions in other languages would be ignored.
     is_translated = (
@@ -257,6 +263,19 @@ def _search_once(wanted: _Wanted) -> tuple[SearchResult, bool]:
     }
     found = SearchResult(tuple(passages), query, len(candidates), mode, ranking.fit, str(house), synonyms)
     return found, is_translated
+
+
+def _with_compounds(house: Expansion, wanted: _Wanted) -> Expansion:
+    """`house` with the compounds in the documents that end with words of a German question."""
+    ends = {german_stem(word): word for word in wanted.counted if len(word) >= MIN_END}
+    bounds = {"first": MIN_FIRST, "most": MAX_COMPOUNDS, "ends": list(ends)}
+    found = rows("compounds", {**wanted.narrowed, "today": timezone.localdate(), **bounds}) if ends else []
+    everyday, reasons = dict(house.everyday), dict(house.reasons or {})
+    for row in found:
+        word = ends[row["word"]]
+        everyday[word] = (*everyday.get(word, ()), row["lexeme"])
+        reasons[word] = [*reasons.get(word, ()), row["lexeme"]]
+    return replace(house, everyday=everyday, reasons=reasons)
 
 
 def _search_in_english(wanted: _Wanted, found: SearchResult) -> SearchResult:

@@ -111,6 +111,29 @@ class SearchTests(TestCase):
         make_document("frist.txt", [text], language="german")
         self.assertEqual(self.found("Wie lang ist die Kündigungsfrist?"), text)
 
+    def test_a_german_word_is_found_at_the_end_of_compounds(self):
+        text = "Die Jahresgebühr der Bücherei ist im Mai zu zahlen."
+        make_document("gebühr.txt", [text], language="german")
+        make_document("haus.txt", ["Das Haus der Stadt ist im Mai offen."], language="german")
+        result = search(self.reader, "Wie hoch sind die Gebühren?")
+        self.assertEqual([each.content for each in result.passages], [text])
+        self.assertEqual(result.synonyms, {"gebühren": ["jahresgebuhr"]})
+
+    def test_compounds_in_passages_that_one_may_not_read_change_nothing(self):
+        owner = User.objects.create_user("owner")
+        make_document("haus.txt", ["Das Haus der Stadt ist im Mai offen."], language="german")
+        before = search(self.reader, "Wie hoch sind die Gebühren im Mai?")
+        make_document("g.txt", ["Die Jahresgebühr."], language="german", audience=Audience(), owner=owner)
+        after = search(self.reader, "Wie hoch sind die Gebühren im Mai?")
+        self.assertEqual(after.synonyms, before.synonyms)
+        self.assertEqual(
+            [(each.content, each.score) for each in after.passages],
+            [(each.content, each.score) for each in before.passages],
+        )
+        self.assertIn(
+            "jahresgebuhr", str(search(principal_of(owner), "Wie hoch sind die Gebühren?").expanded)
+        )
+
     def test_a_verb_is_found_where_its_particle_belongs_to_the_word(self):
         make_document("keys.txt", ["Each lockout costs five pounds."])
         self.assertEqual(self.found("I locked myself out"), "Each lockout costs five pounds.")

@@ -31,14 +31,14 @@ from .views import SeeOther, own_conversation
 LISTED = 200  # newest shares on the page
 DAYS = (1, 7, 30, 90, 0)  # 0: no expiry
 QUESTION_CHARACTERS = 60
-MAX_OFFERED = 200  # newest answers that are offered for sharing alone; an older answer has its own button
+MAX_OFFERED = 200  # newest answers that the form offers for sharing alone; older answers have a button
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, Principal, P], HttpResponse]
 
 
 class ShareForm(AudienceForm):
-    """Who can open the link, until when, and what it shows."""
+    """Form for a share: who can open the link, until when, and what it shows."""
 
     days = forms.TypedChoiceField(coerce=int)
     answer = forms.ChoiceField(required=False)
@@ -89,9 +89,9 @@ def signed_in(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpRespon
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """Share a conversation or one answer; only this response shows the link.
+    """Share a conversation or an answer; only this response shows the link.
 
-    With `foresee` in the form nothing is shared; the page only shows what readers would not see.
+    With `foresee` in the form, nothing is shared; the page only shows what readers would not see.
     """
     row = own_conversation(principal, conversation_id)
     also = request.POST.get("answer", "") or request.GET.get("answer", "")
@@ -105,7 +105,8 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
     )
     made, status, announced = "", 200, False
     is_valid = form.is_bound and form.is_valid()
-    audience = form.audience() if is_valid else Audience(everyone=True)  # everyone: leaves out the most
+    # Everyone: the audience that may see least.
+    audience = form.audience() if is_valid else Audience(everyone=True)
     answer = by_position.get(also)
     if is_valid and not foresees:
         try:
@@ -143,7 +144,7 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
 @require_safe
 @signed_in
 def shares(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """All shares of the caller, including ended ones."""
+    """List all shares of the caller, including ended ones."""
     return _list(request, principal)
 
 
@@ -166,7 +167,7 @@ def revoke(request: HttpRequest, principal: Principal, share_id: UUID) -> HttpRe
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def renew(request: HttpRequest, principal: Principal, share_id: UUID) -> HttpResponse:
-    """Give a share a new link, which only this response shows; the old one stops working."""
+    """Give a share a new link, which only this response shows; the old link stops working."""
     if not Share.objects.owned_by(principal).filter(pk=share_id).exists():
         raise Http404
     if request.method != "POST":
@@ -174,7 +175,7 @@ def renew(request: HttpRequest, principal: Principal, share_id: UUID) -> HttpRes
     try:
         _, token = sharing.renew(principal, share_id)
     except Share.DoesNotExist:
-        return SeeOther(reverse("chat:shares"))  # it was ended meanwhile
+        return SeeOther(reverse("chat:shares"))  # the share has ended meanwhile
     return _list(request, principal, made=address(request, token))
 
 
@@ -193,7 +194,7 @@ def _shown(rows: Sequence[Share]) -> list[tuple[Share, str]]:
 
 
 def _answers(conversation: Conversation, also: str) -> list[tuple[Message, str]]:
-    """The newest finished answers and the one at `also`, each with its label in the form."""
+    """The newest finished answers and the one at position `also`, each with its label in the form."""
     columns = ("position", "role", "content", "state", "conversation")
     rows = conversation.messages.chosen().order_by("position").only(*columns)
     question, found = "", []

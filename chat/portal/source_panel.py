@@ -1,7 +1,4 @@
-"""The panel with a cited source.
-
-It shows the passage with the cited words marked, its page, and the steps.
-"""
+"""The source panel: the passage with its cited words marked, its page, and the steps."""
 
 import re
 from collections import Counter
@@ -49,7 +46,7 @@ ZOOMS = (
     ("in", gettext_lazy("Larger"), "zoom-in"),
     ("fit", gettext_lazy("Fit the width"), "fit"),
 )
-MAX_PASSAGES = 40  # of a page shown as text
+MAX_PASSAGES = 40  # passages of a page that is shown as text
 MAX_TABLE = 6_000  # characters of a table that is shown whole
 AROUND = 400  # characters of each adjacent passage
 FOUND_BY = {
@@ -71,13 +68,13 @@ class PageBoxes:
 
     @property
     def rectangles(self) -> list[tuple[int, int, int, int]]:
-        """Left, top, width and height of each."""
+        """Left, top, width and height of each box."""
         return [(left, top, right - left, bottom - top) for left, top, right, bottom in self.boxes]
 
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """A passage that was given to the model, with the place that opens it in the panel.
+    """A passage that the model got, with the place that opens it in the panel.
 
     Passages of a page share a label. The cited passage supports a statement; the others are only on the same
     page (`near`).
@@ -103,8 +100,8 @@ class Panel:
     source: Source | None
     view: View
     turned_to: int = 0  # a page other than that of the passage; 0 for none
-    proof: Proof | None = None  # of the opened citation
-    statement: int = 0  # which of the citations in the answer's text was opened
+    proof: Proof | None = None  # proof of the opened citation
+    statement: int = 0  # number of the opened citation in the answer's text
 
     @property
     def place(self) -> str:
@@ -129,10 +126,10 @@ class Panel:
 
     @property
     def tabs(self) -> list[tuple[str, str]]:
-        """The available views, each with its label.
+        """The available views, with their labels.
 
-        For a closed source only the views of the whole answer are available, and only once one of them
-        is opened by its URL.
+        For a source that the reader may not open, only the views about the whole answer are available, and
+        only if the URL requests one of them.
         """
         if self.source is None and self.view in ("passage", "page"):
             return []
@@ -163,7 +160,7 @@ class Panel:
 
     @property
     def where(self) -> str:
-        """Folder and place, if known."""
+        """The folder and place of the passage, if known."""
         if self.source is None:
             return ""
         document = self.source.document
@@ -179,14 +176,14 @@ class Panel:
 
     @property
     def replaced(self) -> bool:
-        """Whether the document has a newer version; the passage is shown as it was when cited."""
+        """Whether the document has a newer version; the passage is shown as it was cited."""
         return self.source is not None and self.source.document.version != self.source.document_version
 
     @cached_property
     def former(self) -> FormerVersion | None:
         """The version of the document that was cited.
 
-        None if the document has not changed, if the version is not kept, or if the reader could not read it.
+        None if the document has not changed, if the version was not kept, or if the reader may not see it.
         """
         if self.source is None or not self.replaced:
             return None
@@ -195,10 +192,7 @@ class Panel:
 
     @property
     def parts(self) -> list[Part]:
-        """The passage with the words marked that support the answer.
-
-        The rest of a short table is added.
-        """
+        """The passage with the supporting words marked, and the rest of a short table."""
         start = self._before_own
         return parts_of(flowing(self._whole), [[first + start, last + start] for first, last in self.spans])
 
@@ -215,8 +209,7 @@ class Panel:
     def page_boxes(self) -> PageBoxes | None:
         """The boxes of the marked words on the page's image; None if unknown.
 
-        A passage completed with its whole table may have rows of adjacent pages: each is marked on its own
-        page.
+        A passage with its whole table may have rows from adjacent pages; each row is marked on its own page.
         """
         if self.source is None or not self.has_image:
             return None
@@ -241,7 +234,7 @@ class Panel:
 
     @cached_property
     def row_page(self) -> int:
-        """The page of the first marked words of a passage on several pages; else 0."""
+        """The page of the first marked words of a passage on several pages; otherwise 0."""
         return next(iter(pages_of(self.stretches, self.spans)), 0)
 
     @cached_property
@@ -259,7 +252,7 @@ class Panel:
 
     @cached_property
     def _table(self) -> tuple[list[str], list[str]]:
-        """The passages before and after that have the rest of the passage's table, if it is short."""
+        """The passages before and after with the rest of the passage's table, if the table is short."""
         if self.source is None:
             return [], []
         found: list[list[str]] = []
@@ -284,12 +277,12 @@ class Panel:
 
     @property
     def _before_own(self) -> int:
-        """Where the passage begins in `_whole`."""
+        """The position in `_whole` at which the passage begins."""
         return sum(len(content) + 1 for content in self._table[0])
 
     @cached_property
     def _near(self) -> Sequence[tuple[int, str]]:
-        """Distance and content of passages around this one that it does not contain."""
+        """Distance and content of nearby passages that are not part of this one."""
         if self.source is None or self.replaced:
             return ()
         here = Passage.objects.filter(pk=self.source.passage_id, document=self.source.document_id)
@@ -300,7 +293,7 @@ class Panel:
             document=self.source.document_id,
             position__range=(position - REACH - 1, position + REACH + 1),
         ).exclude(position=position)
-        # Completed with its whole table, the passage contains some of its neighbours.
+        # If the passage was completed with its whole table, it contains some of its neighbours.
         return [
             (row.position - position, row.content)
             for row in near.order_by("position")
@@ -309,7 +302,7 @@ class Panel:
 
     @property
     def _neighbours(self) -> Mapping[int, str]:
-        """The contents of the passages before (-1) and after (1) what is shown."""
+        """The contents of the passages before (-1) and after (1) the shown text."""
         before, after = self._table
         left = [content for far, content in self._near if far < 0]
         right = [content for far, content in self._near if far > 0]
@@ -334,7 +327,7 @@ class Panel:
 
     @property
     def shown_as_text(self) -> str:
-        """The text that replaces the image."""
+        """The text of the page, as an alternative to its image."""
         if self.source and self.page == self.source.page:
             place = place_of(self.source.label, self.source.heading)
             return gettext("The text of %(place)s.") % {"place": place}
@@ -353,7 +346,7 @@ class Panel:
 
     @property
     def own_page(self) -> bool:
-        """Whether the passage, or a part of it, is on the page."""
+        """Whether the passage or a part of it is on the page."""
         if self.stretches:
             return self.page in pages_of(self.stretches)
         return self.source is not None and self.page == self.source.page
@@ -381,13 +374,13 @@ class Panel:
 
     @property
     def thoughts(self) -> list[Step]:
-        """The steps, without names of closed sources, even in quoted earlier answers."""
+        """The steps, without names of unreadable sources, even in quoted earlier answers."""
         gone = withheld_labels(self.principal, self.answer.message.conversation_id)
         return [step(thought, gone) for thought in self.answer.message.thoughts]
 
     @property
     def support(self) -> list[Support]:
-        """Every passage that was given to the model and that the reader may open."""
+        """The passages that the model got and that the reader may open."""
         order = self.answer.citations.order
         sources = self.answer.sources
         places = Counter(source.label for source in sources)
@@ -414,7 +407,7 @@ class Panel:
 
     @property
     def hidden_count(self) -> int:
-        """How many passages given to the model the reader may not open any more."""
+        """The number of passages that the model got and that the reader may no longer open."""
         return len(self.answer.labels) - len(self.answer.sources)
 
     @property
@@ -432,7 +425,7 @@ def panel_of(
 ) -> Panel | None:
     """The panel for `<answer>.<citation>` or `<answer>.r<rank>`; None if it does not exist.
 
-    `statement` is the number of the citation in the text: the panel shows the words that support it.
+    `statement` is the number of the citation in the text, for which the panel marks the supporting words.
     """
     position = position_of(place)
     if position is None:
@@ -466,7 +459,8 @@ def panel_of_answer(
         if source is None:
             return None
     elif 1 <= number <= len(order):
-        source = answer.source_of(order[number - 1])  # None if the source is closed; the panel says so
+        # None if the reader may not open the source, which the panel says.
+        source = answer.source_of(order[number - 1])
     else:
         return None
     nth = _number(statement)

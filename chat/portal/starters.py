@@ -1,7 +1,4 @@
-"""The questions that a new conversation offers.
-
-A browser gives each question a key, so that a question sent twice is asked once.
-"""
+"""Starting questions for a new conversation, and idempotency keys of questions."""
 
 import hashlib
 import re
@@ -25,28 +22,28 @@ KEY = re.compile(r"[A-Za-z0-9-]{8,64}", re.ASCII)
 
 
 def key_of(value: object) -> str | None:
-    """The key of a form; None if it is invalid, so that the question is asked without a key."""
+    """The idempotency key in a form; None if it is invalid, so that the question is asked without one."""
     return value if isinstance(value, str) and KEY.fullmatch(value) else None
 
 
 STARTS = 3
-MAX_CHOSEN = 6  # of the questions written by managers
+MAX_CHOSEN = 6  # number of questions written by managers
 LOOKED_AT = 24  # newest documents that are considered
-TRIED = 12  # questions that are tried; each costs a search
+TRIED = 12  # questions that are tried; each one needs a search
 KEPT_SECONDS = 600
 LANGUAGES = {"de": "german", "en": "english"}  # languages of pages, by the names that questions use
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A question, and where its answer is."""
+    """A starting question, and where its answer is."""
 
     question: str
     origin: str
 
 
 def starts(principal: Principal) -> list[Start]:
-    """Up to three questions: those that managers wrote for the caller, then found ones."""
+    """Up to three questions: those that managers wrote for the caller, then generated ones."""
     chosen = [Start(text, "") for text in site_texts.starting_questions(principal.user_id)[:MAX_CHOSEN]]
     if len(chosen) >= STARTS:
         return chosen
@@ -58,8 +55,8 @@ def starts(principal: Principal) -> list[Start]:
 def found_starts(principal: Principal) -> list[Start]:
     """At most three questions that the caller's documents answer.
 
-    If possible, they are from different folders or categories, and in the language of the page. Cached for
-    ten minutes for the caller, their readable documents and the language.
+    If possible, they are from different folders or categories, and in the language of the page. The result is
+    cached for ten minutes by caller, readable documents and language.
     """
     newest = Document.objects.visible_to(principal).searchable().exclude(attached()).order_by("-pk")
     columns = ("pk", "version", "title", "name", "folder", "category", "language", "questions")
@@ -73,7 +70,7 @@ def found_starts(principal: Principal) -> list[Start]:
     if found is not None:
         return found
     model = configured_model()
-    answered: dict[int, Start] = {}  # one for each document
+    answered: dict[int, Start] = {}  # one question for each document
     for document, question in islice(_in_turn(documents, language), TRIED):
         if document.pk in answered or any(start.question == question for start in answered.values()):
             continue
@@ -87,9 +84,10 @@ def found_starts(principal: Principal) -> list[Start]:
 
 
 def _in_turn(documents: list[Document], language: str) -> Iterator[tuple[Document, str]]:
-    """The first question of each document, then the second of each.
+    """The first question of each document, then the second ones, and so on.
 
-    Documents of other folders come first. Those that are clearly in another language come after all others.
+    The first document of each folder or category comes before the others. Documents that are clearly in
+    another language come last.
     """
     chosen: dict[str, Document] = {}
     rest: list[Document] = []

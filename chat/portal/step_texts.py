@@ -15,10 +15,10 @@ from history.signatures import signed
 
 from .citing.source_labels import GONE
 
-STEP_LENGTH = 200  # characters of a description that fit beside its title
+STEP_LENGTH = 200  # longest description, in characters, that fits beside its title
 
 YES_NO = {"True": gettext_noop("yes"), "False": gettext_noop("no")}
-STEPS = {  # words for the titles of the protocols
+STEPS = {  # texts for the protocols' titles of steps
     "Original user query": gettext_noop("The question"),
     "Generated search query": gettext_noop("What was searched for"),
     "Results": gettext_noop("Passages found"),
@@ -29,7 +29,7 @@ STEPS = {  # words for the titles of the protocols
     "Semantic ranker": gettext_noop("Ranked again"),
     "Verified answer": gettext_noop("Verified answer"),
 }
-FACTS = {  # words for their properties
+FACTS = {  # texts for the properties of steps
     "use_semantic_captions": gettext_noop("short excerpts"),
     "use_semantic_ranker": gettext_noop("ranked again"),
     "has_vector": gettext_noop("searched by meaning, too"),
@@ -79,7 +79,8 @@ DESCRIPTIONS = StoredMessages(
         ),
     )
 )
-OF_THE_SITE = frozenset({"Vector fields", "Page images", "Semantic ranker"})  # described by the site
+# Steps whose description is a text of the site.
+OF_THE_SITE = frozenset({"Vector fields", "Page images", "Semantic ranker"})
 FILTERS = StoredMessages(
     (
         gettext_noop("category is “%(name)s”"),
@@ -98,7 +99,7 @@ BETWEEN_FILTERS = re.compile(r", (?=category is |added by |folder is |one of |gi
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of the thought process."""
+    """A step of the thought process, as text."""
 
     title: str
     items: list[str]
@@ -108,7 +109,7 @@ class Step:
 def step(thought: Mapping[str, Any], gone: Collection[str] = ()) -> Step:
     """A thought as text: its description as items, its properties as facts.
 
-    Citations of the labels in `gone` are replaced by a note that the source cannot be opened.
+    Citations of labels in `gone` are replaced with a note that the source cannot be opened.
     """
     title = str(thought.get("title", ""))
     props = thought.get("props") or {}
@@ -121,7 +122,7 @@ def step(thought: Mapping[str, Any], gone: Collection[str] = ()) -> Step:
         for label in gone:
             text = text.replace(f"[{label}]", f"[{gettext(GONE)}]")
         items.append(DESCRIPTIONS.translated(text) if title in OF_THE_SITE else text)
-    # “kind of search: words and meaning”; a property without words of its own keeps its name.
+    # Such as “kind of search: words and meaning”; a property without a text here keeps its name.
     facts = []
     for name, value in props.items():
         if name == "temperature" and props.get("model") == "quotations":
@@ -152,7 +153,7 @@ def in_short(thought: Mapping[str, Any]) -> str:
 def spoken(value: Any) -> str:
     """An item of a step as text.
 
-    A message of the prompt, stored as the representation of a dictionary, becomes its role and content.
+    A message of the prompt, which is stored as the repr() of a dictionary, is shown as role and content.
     """
     if not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)

@@ -1,6 +1,6 @@
-"""Two versions of an answer, or of a question with its answers, side by side.
+"""Compares two versions of an answer, or of a question with its answers, side by side.
 
-The words that only one of them has are marked.
+Words that only one version has are marked.
 """
 
 import re
@@ -25,12 +25,13 @@ from .conversation.shown_answers import Answer, answers_of
 from .source_panel import panel_of
 from .views import for_caller, own_conversation, source_asked_for
 
-MIN_SHARED = 0.3  # common words of the shorter version; below it, marks would cover nearly everything
+# Share of the shorter version's words that must be common; otherwise nearly everything would be marked.
+MIN_SHARED = 0.3
 # A tag, whose attributes may contain “>”, or the text up to the next one.
 _PART = re.compile(r'<(?:[^<>"]++|"[^"]*+")*+>|[^<]++|<')
 _WORD = re.compile(r"\S+")
 _NAME = re.compile(r"</?([a-z0-9]+)")
-# Elements whose words are not the answer's text, or cannot be marked: source numbers, buttons, formulas.
+# Elements whose words do not belong to the answer or cannot be marked: source numbers, buttons, formulas.
 _CITATION = '<a class="cite'
 _LEFT_OUT = frozenset({"button", "math"})
 
@@ -42,8 +43,8 @@ class Version:
     position: int
     number: int
     parts: list[tuple[Answer, str]]
-    others: list[tuple[int, int, bool]]  # the versions to choose from: position, number, whether it is this
-    question: Message | None = None  # if the versions are of a question
+    others: list[tuple[int, int, bool]]  # all versions: position, number, whether it is this one
+    question: Message | None = None  # set if versions of a question are compared
     question_html: str = ""
 
 
@@ -51,18 +52,18 @@ class Version:
 class Comparison:
     """The texts of two versions as safe HTML, and how many words only one of them has.
 
-    There is a text for each message.
+    Each message has its own text.
     """
 
     before: list[str]
     after: list[str]
     removed: int
     added: int
-    alike: bool  # whether they are alike enough for the differences to be marked
+    alike: bool  # whether they are similar enough to mark the differences
 
 
 def compared(before: Sequence[str], after: Sequence[str]) -> Comparison:
-    """Mark what differs, by words, in safe HTML; the marks are within single pieces of text."""
+    """Mark differing words in safe HTML; no mark extends across a tag."""
     old, new = ([word for html in side for _, _, word in _words(html)] for side in (before, after))
     same = matches(old, new)
     shared = sum(length for *_, length in same)
@@ -81,7 +82,7 @@ def compared(before: Sequence[str], after: Sequence[str]) -> Comparison:
 
 def _words(html: str) -> Iterator[tuple[int, int, str]]:
     """Start, end and text of each word outside of tags and ignored parts."""
-    inside = ""  # name of the skipped element that is open
+    inside = ""  # name of the open element that is skipped
     depth = 0
     for part in _PART.finditer(html):
         piece = part[0]
@@ -98,7 +99,7 @@ def _words(html: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _marked(texts: Sequence[str], kept: set[int], tag: str, begins: str, ends: str) -> list[str]:
-    """The texts with an element around each run of words whose index is not kept."""
+    """The texts with an element around each run of words whose indices are not in `kept`."""
     opening = f'<{tag}><span class="hidden">{escape(begins)} </span>'
     closing = f'<span class="hidden"> {escape(ends)}</span></{tag}>'
     index = 0
@@ -123,7 +124,7 @@ def _marked(texts: Sequence[str], kept: set[int], tag: str, begins: str, ends: s
 def _versions(
     principal: Principal, conversation: Conversation, position: int, other: int
 ) -> tuple[Version, Version]:
-    """Both versions, the older first. Raises Http404 unless they are of one question or answer."""
+    """Both versions, older first. Raises Http404 unless they belong to the same question or answer."""
     branches = Branches(conversation.pk)
     siblings = branches.siblings(position)
     if position >= other or other not in siblings:
@@ -134,7 +135,7 @@ def _versions(
     if len({row.role for row in compared_rows.values()}) != 1:
         raise Http404
     said = conversation.messages.filter(role=Message.Role.ASSISTANT).order_by("position")
-    begins = {place: place for place in compared_rows}  # version: the position of its first answer
+    begins = {place: place for place in compared_rows}  # by version, the position of its first answer
     questions = {place: row for place, row in compared_rows.items() if row.role == Message.Role.USER}
     if questions:
         begins = {place: _answer_shown(said, branches.successors(place)) for place in questions}

@@ -52,7 +52,7 @@ from .source_panel import panel_of, position_of
 from .starters import starts
 
 P = ParamSpec("P")
-MAX_DIGITS = 6  # in a position
+MAX_DIGITS = 6  # digits of a position
 
 
 class SeeOther(HttpResponseRedirect):
@@ -65,7 +65,7 @@ Page = Callable[Concatenate[HttpRequest, Principal, P], HttpResponse]
 
 
 def for_caller(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
-    """Decorator for pages of signed-in people and guests, which must not be cached."""
+    """Decorator for pages of signed-in people and guests; their responses must not be cached."""
 
     @wraps(view)
     def signed_in(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -103,9 +103,9 @@ def new_page(request: HttpRequest, principal: Principal, **kept: Any) -> HttpRes
 def conversation_page(
     request: HttpRequest, principal: Principal, conversation: Conversation, **kept: Any
 ) -> HttpResponse:
-    """A page of a conversation's turns.
+    """Show a page of a conversation's turns.
 
-    `kept` has the text of a refused question and the reason. Only the page with its newest turns has the
+    `kept` has the text of a refused question and the reason. Only the page with the newest turns has the
     question box.
     """
     page = page_asked_for(request, asked_in(conversation))
@@ -114,7 +114,7 @@ def conversation_page(
     ends = [answer.message.finished_at for turn in turns[-1:] for answer in turn.answers]
     ended = max(filter(None, ends), default=conversation.updated_at)
     if not running and ended > conversation.updated_at and not kept.get("unseen"):
-        recording.saw(conversation, ended=ended)  # whether it ended after the conversation was read
+        recording.saw(conversation, ended=ended)  # even if it ended after the conversation was loaded
     place = request.GET.get("source")
     panel = panel_of(principal, conversation, place, *source_asked_for(request)) if place else None
     if place and panel is None:
@@ -125,7 +125,7 @@ def conversation_page(
         "turns": turns,
         "page": page,
         "running": running[-1] if running else None,
-        # Reloads the page without JavaScript, unless a form on it could have typed text.
+        # Reload the page without JavaScript, unless text could have been typed into a form on it.
         "refreshes": bool(running) and not (panel or rating_form or {"problem", "text"} & kept.keys()),
         "panel": panel,
         "rating_form": rating_form,
@@ -142,7 +142,7 @@ def conversation_page(
 
 
 def page_asked_for(request: HttpRequest, asked: Sequence[int]) -> TurnsPage:
-    """The page with the answer whose source or form is open, or with the position `at`.
+    """The page of turns with the answer whose source or form is open, or with the position `at`.
 
     Otherwise the newest page.
     """
@@ -152,7 +152,7 @@ def page_asked_for(request: HttpRequest, asked: Sequence[int]) -> TurnsPage:
 
 
 def _number(text: str) -> int | None:
-    """The number in a parameter of the URL; None if it is no valid position."""
+    """The number in a query parameter; None if it is not a valid position."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS else None
 
 
@@ -170,14 +170,14 @@ def conversation(request: HttpRequest, principal: Principal, conversation_id: UU
     if opened_from_here(request):
         recording.saw(row)
         return conversation_page(request, principal, row)
-    # A GET must not change anything, because other sites can link here: the script reports what was seen.
+    # A GET must not change anything, because other sites can link here; so the script reports what was seen.
     return conversation_page(request, principal, row, unseen=True)
 
 
 @require_safe
 @for_caller
 def without_slash(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """Redirect a conversation's URL without the final slash, typed or cut off, to its page."""
+    """Redirect a conversation's URL without the final slash to its page."""
     row = own_conversation(principal, conversation_id)
     query = request.META.get("QUERY_STRING", "")
     address = reverse("chat:conversation", args=[row.pk])
@@ -201,7 +201,7 @@ def dots(request: HttpRequest, principal: Principal) -> HttpResponse:
 @require_safe
 @for_caller
 def source(request: HttpRequest, principal: Principal, conversation_id: UUID, place: str) -> HttpResponse:
-    """Only the panel with a source, for the script."""
+    """Only the source panel, for the script."""
     row = own_conversation(principal, conversation_id)
     panel = panel_of(principal, row, place, *source_asked_for(request))
     if panel is None:
@@ -224,7 +224,7 @@ def end_of(principal: Principal, conversation: Conversation, position: int, *, r
 @require_safe
 @for_caller
 def search(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """The caller's conversations, newest first, filtered by `q`."""
+    """List the caller's conversations, newest first, filtered by `q`."""
     query = searching.cleaned(request.GET.get("q", ""))
     cursor = request.GET.get("cursor", "")
     archived = not query and request.GET.get("show") == "archived"
@@ -238,10 +238,7 @@ def search(request: HttpRequest, principal: Principal) -> HttpResponse:
 def export(
     request: HttpRequest, principal: Principal, conversation_id: UUID, *, is_page: bool = False
 ) -> HttpResponse:
-    """The conversation as a Markdown or HTML file.
-
-    With `answer`, only the answer at this position.
-    """
+    """Download the conversation as Markdown or HTML; with `answer`, only the answer at this position."""
     row = own_conversation(principal, conversation_id)
     position = request.GET.get("answer", "")
     if not position:
@@ -255,7 +252,7 @@ def export(
 
 
 def exported_file(title: str, text: str, *, is_page: bool) -> HttpResponse:
-    """A download named after the title: the Markdown, or a page made of it."""
+    """A download that is named after the title: Markdown, or a page made from it."""
     name = slugify(title)[:80] or "conversation"
     return HttpResponse(
         as_page(title or gettext("Conversation"), text) if is_page else text,
@@ -313,7 +310,7 @@ def chosen_documents(principal: Principal, scope: str) -> list[Chosen]:
 
 
 def typed(request: HttpRequest) -> str:
-    """The question typed in a form with another purpose, to be shown again."""
+    """The question that was typed into a form with another purpose, to show it again."""
     return request.POST.get("question", "").replace("\r\n", "\n").replace("\x00", "\ufffd")
 
 

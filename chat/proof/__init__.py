@@ -1,4 +1,1 @@
-"""The proof: the site's own test questions, asked before and after a change.
-
-Each question has an expected document.
-"""
+"""The proof: test questions with expected documents, which are asked before and after a change."""

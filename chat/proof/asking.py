@@ -26,8 +26,8 @@ from ingestion.search.retrieval import FoundPassage
 
 from .models import ProofQuestion, ProofResult
 
-FIRST = 5  # rank up to which a document counts as found; an answer gets as many passages
-SAID = ("quoted", "supported")  # verdicts on supported statements
+FIRST = 5  # a document counts as found up to this rank; an answer gets as many passages
+SAID = ("quoted", "supported")  # verdicts that count as support
 
 Outcome = ProofResult.Outcome
 
@@ -49,8 +49,8 @@ class Reply:
 def member_of(group: Group) -> Iterator[Principal]:
     """A temporary member of only this group, for the duration of the block.
 
-    The account never exists for others: the block's transaction is rolled back, so the block must not write
-    anything permanent.
+    The account never becomes visible to others, because the block's transaction is rolled back. The block
+    must therefore not write anything permanent.
     """
     with transaction.atomic():
         member = User.objects.create(username=f"proof-{uuid4()}", password="!")  # noqa: S106 (none fits)
@@ -61,10 +61,10 @@ def member_of(group: Group) -> Iterator[Principal]:
 
 
 def ask(principal: Principal, question: ProofQuestion) -> ProofResult:
-    """Ask with the rights of `principal`; the row is not stored."""
+    """Ask with the rights of `principal`; returns an unsaved row."""
     reply = reply_to(principal, question.text)
     said = verify(reply.text, reply.sources) if reply.text else ()
-    rank = 0  # if its document was deleted, no result is right until a new one is chosen
+    rank = 0  # if the expected document was deleted, no result is right until a new one is selected
     if question.document_id is not None and not question.wants_nothing:
         wanted = CitationTarget(question.document_id, cleaned_label(question.place))
         places = [
@@ -84,7 +84,7 @@ def ask(principal: Principal, question: ProofQuestion) -> ProofResult:
 
 
 def reply_to(principal: Principal, question: str) -> Reply:
-    """A verified answer if one matches, else quotations from the search results."""
+    """A verified answer if one matches, otherwise quotations from the search results."""
     answer_id = matching(principal, question)
     if answer_id is not None:
         answer = VerifiedAnswer.objects.get(pk=answer_id)

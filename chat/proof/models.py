@@ -1,4 +1,4 @@
-"""Evaluation questions, the runs that ask them, and the results."""
+"""Proof questions, the runs that ask them, and the results."""
 
 from typing import ClassVar
 
@@ -27,10 +27,7 @@ class ProofQuestionQuerySet(models.QuerySet["ProofQuestion"]):
 
 
 class ProofQuestion(models.Model):
-    """A question with the document that it should find, or none.
-
-    Managed in the admin; see chat.proof.
-    """
+    """A question, and the document that it should find, if any. Managed in the admin; see chat.proof."""
 
     class Origin(models.TextChoices):
         HAND = "hand", gettext_lazy("by hand")
@@ -177,9 +174,10 @@ class ProofResult(models.Model):
 
     @property
     def is_right(self) -> bool:
-        """Whether the expected document is among the first five.
+        """Whether the result is as expected.
 
-        If no document is expected: whether the site gives no answer.
+        The expected document must be among the first five. If no document is expected, the site must give no
+        answer.
         """
         return (
             self.outcome in (self.Outcome.NOTHING, self.Outcome.UNSURE)

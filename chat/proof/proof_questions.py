@@ -1,4 +1,4 @@
-"""Evaluation questions: import and export as CSV, and proposals from existing answers."""
+"""Proof questions: import and export as CSV, and proposals from existing answers."""
 
 import functools
 from collections.abc import Iterator, Sequence
@@ -21,9 +21,9 @@ from .models import ProofQuestion
 from .running import MAX_QUESTIONS
 
 COLUMNS = ("question", "document", "place")
-NOTHING = "nothing"  # in place of a document: the site should find nothing
+NOTHING = "nothing"  # written instead of a document if the site should find nothing
 MAX_PROPOSED = 50
-MAX_LOOKED_AT = 200  # newest answers marked as good
+MAX_LOOKED_AT = 200  # newest good answers that are considered
 Origin = ProofQuestion.Origin
 
 
@@ -41,7 +41,7 @@ class Proposal:
 def write_csv(user: User) -> str:
     """All questions that `user` may see, in the format of read_csv.
 
-    Documents are given by name, or else by id.
+    Documents are given by name if that is unambiguous, otherwise by id.
     """
     resolve = functools.cache(resolver_for(Principal(user.pk, "session"), user.get_username()))
     rows = [COLUMNS]
@@ -94,7 +94,7 @@ def proposals(user: User) -> list[Proposal]:
 
 
 def add(user: User, chosen: Sequence[Proposal]) -> list[ProofQuestion]:
-    """Store them, up to the limit."""
+    """Store new questions, up to the limit."""
     free = max(MAX_QUESTIONS - ProofQuestion.objects.count(), 0)
     return ProofQuestion.objects.bulk_create(
         ProofQuestion(
@@ -109,7 +109,7 @@ def add(user: User, chosen: Sequence[Proposal]) -> list[ProofQuestion]:
 
 
 def _questions(user: User, text: str) -> Iterator[ProofQuestion]:
-    # Only a header tells the separator: questions may contain semicolons.
+    # Detect the separator only in a header, because questions may contain semicolons.
     first = text.partition("\n")[0].replace('"', "").strip().lower()
     headers = {each.join(COLUMNS[:count]): each for each in ",;\t" for count in (2, 3)}
     delimiter = headers.get(first, ",")
@@ -174,7 +174,7 @@ def _by_public_id(user: User, name: str) -> int | None:
 
 
 def _of_feedback(user: User) -> Iterator[Proposal]:
-    """Only first questions of conversations: later ones may refer to earlier messages."""
+    """Propose only first questions of conversations, because later ones may refer to earlier messages."""
     agreed = Feedback.objects.filter(
         rating=Feedback.Rating.GOOD, shared=True, message__position=1,
         message__conversation__listed=True, message__conversation__deleted_at=None,
@@ -189,7 +189,7 @@ def _of_feedback(user: User) -> Iterator[Proposal]:
         asked = Message.objects.filter(
             conversation=answer.conversation_id, position=0, role=Message.Role.USER, imported=False
         ).first()
-        # Excludes answers with sources that the manager may not read.
+        # Exclude answers with sources that the manager may not read.
         if asked and cited and all(document and document.pk in readable for document in cited):
             text = " ".join(asked.content.split())
             if cited[0] and 0 < len(text) <= ProofQuestion.MAX_CHARACTERS:

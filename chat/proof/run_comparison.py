@@ -1,9 +1,9 @@
-"""Compares two runs: their numbers, and the differences that chance alone may explain.
+"""Compares two runs: their figures, and whether a difference is significant.
 
-These functions are pure. Shares have Wilson intervals. Whether a run is better or worse is decided by the
-exact test of McNemar on the questions that turned right or wrong; the interval of the difference is that of
-Clopper and Pearson on these same questions, so that it excludes 0 exactly when the test finds a difference.
-All are at 95 %.
+These functions are pure. Shares have Wilson intervals. The exact McNemar test, applied to the questions whose
+results changed between right and wrong, decides whether a run is better or worse. The difference has a
+Clopper–Pearson interval for the same questions, which excludes 0 exactly if the test finds a difference.
+Everything is at the 95 % level.
 """
 
 import math
@@ -19,7 +19,7 @@ from ingestion.evaluation.ranking_metrics import Interval, intervals
 LEVEL = 0.05
 Z = 1.959963984540054  # quantile of the normal distribution, two-sided at LEVEL
 LEAST_CHANGED = 6  # questions that must change in the same direction to be significant: 2 / 2 ** 6 < LEVEL
-STEPS = 60  # of bisection: more precise than a float
+STEPS = 60  # steps of bisection, enough for the precision of a float
 
 Verdict = Literal["better", "worse", "chance", "same"]
 
@@ -63,7 +63,7 @@ class Summary:
     """The figures of one run."""
 
     right: Share
-    found: Share  # share of the questions with an expected document for which it is among the first five
+    found: Share  # share of the questions with an expected document whose document is among the first five
     nothing: Share  # share of the questions without an expected document for which nothing was found
     outcomes: Counter[str]
     supported: Share  # share of the statements that are supported by their sources
@@ -122,9 +122,9 @@ def change(pairs: Sequence[tuple[Result, Result]]) -> Change:
 
 
 def change_of_support(pairs: Sequence[tuple[Result, Result]]) -> Interval | None:
-    """The difference of the share of supported statements, by bootstrap over the questions.
+    """The difference of the shares of supported statements, by bootstrap over the questions.
 
-    Only questions with statements in both runs; None without any.
+    Considers only questions with statements in both runs; None if there are none.
     """
     both = [(one, two) for one, two in pairs if one.statements and two.statements]
     if not both:
@@ -151,7 +151,7 @@ def mcnemar(better: int, worse: int) -> float:
 
 
 def clopper_pearson(hits: int, total: int) -> tuple[float, float]:
-    """The exact interval of a share; from 0 to 1 without data."""
+    """The exact interval of a share; 0 to 1 without data."""
     if not total:
         return 0.0, 1.0
     low = _where(lambda share: 1 - _at_most(hits - 1, total, share) >= LEVEL / 2) if hits else 0.0
@@ -160,7 +160,7 @@ def clopper_pearson(hits: int, total: int) -> tuple[float, float]:
 
 
 def _where(holds: Callable[[float], bool]) -> float:
-    """The smallest value between 0 and 1 for which `holds` is true."""
+    """The smallest value from 0 to 1 for which `holds` is true."""
     low, high = 0.0, 1.0
     for _ in range(STEPS):
         middle = (low + high) / 2
@@ -169,7 +169,7 @@ def _where(holds: Callable[[float], bool]) -> float:
 
 
 def _at_most(hits: int, total: int, share: float) -> float:
-    """The probability of at most this many hits."""
+    """The probability of at most this many successes."""
     return sum(
         math.comb(total, each) * share**each * (1 - share) ** (total - each) for each in range(hits + 1)
     )

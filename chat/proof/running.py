@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 TASK = "chat.prove"
 VIEW_AS_OTHERS = "accounts.view_as_others"
 MAX_QUESTIONS = 500
-AT_ONCE = 10  # questions per transaction
-SECONDS = 10.0  # per job; the next one is queued behind waiting documents
+AT_ONCE = 10  # questions in one transaction
+SECONDS = 10.0  # duration of one job; the next one is queued behind waiting documents
 
 State = ProofRun.State
 
@@ -40,15 +40,15 @@ class ProofRefused(Exception):
 
 
 def groups_of(user: User) -> QuerySet[Group]:
-    """Groups whose rights a person may use: their own, all of whose documents they may read.
+    """Groups whose rights a person may use for a run: their own, if they may read all its documents.
 
-    People who may search with others' rights, which is audited, can choose any group.
+    People with the permission to search with others' rights, which is audited, may use any group.
     """
     return Group.objects.all() if user.has_perm(VIEW_AS_OTHERS) else Group.objects.filter(user=user)
 
 
 def runs_of(user: User) -> QuerySet[ProofRun]:
-    """The runs that a person may see: their own, and those of groups that they may choose."""
+    """The runs that a person may see: their own, and those with the rights of groups they may use."""
     return ProofRun.objects.filter(Q(group=None, started_by=user) | Q(group__in=groups_of(user)))
 
 
@@ -61,10 +61,7 @@ def results_of(run: ProofRun, user: User) -> list[ProofResult]:
 def pairs_of(
     before: Iterable[ProofResult], after: Iterable[ProofResult]
 ) -> list[tuple[ProofResult, ProofResult]]:
-    """Pairs of results of the same question with the same expected document.
-
-    The document may have been deleted meanwhile.
-    """
+    """Pairs of results of the same question with the same expected document, even if it was deleted."""
     former = {each.question_id: each for each in before if each.outcome}
     pairs = [
         (former[each.question_id], each) for each in after if each.outcome and each.question_id in former
@@ -103,7 +100,7 @@ def cancel(run: ProofRun) -> bool:
 
 
 def continue_run(run_id: int, seconds: float = SECONDS) -> None:
-    """Ask questions of the run for some seconds, then queue a job for the rest."""
+    """Ask questions of the run for some seconds, then queue another job for the rest."""
     deadline = time.monotonic() + seconds
     try:
         while _ask_some(run_id):
@@ -134,7 +131,7 @@ def _ask_some(run_id: int) -> bool:
     with _reader_of(run) as principal:
         for row in waiting:
             result = ask(principal, row.question)
-            result.pk, result.asked = row.pk, _digest(row.question)  # its present text
+            result.pk, result.asked = row.pk, _digest(row.question)  # the current text
             asked.append(result)
     fields = ["asked", "wants_nothing", "wanted", "outcome", "rank", "found", "statements", "supported"]
     ProofResult.objects.bulk_update(asked, fields)
@@ -161,7 +158,7 @@ def _defer(run_id: int) -> None:
 
 
 def queue_lost() -> int:
-    """Queue a run again that has no job."""
+    """Queue a job for a run that has none."""
     unfinished = ProofRun.objects.filter(ended_at=None).values_list("pk", flat=True)
     return side_jobs.requeue(TASK, "run_id", unfinished, _defer)
 

@@ -69,16 +69,16 @@ class Encoder(Protocol):
 
 @runtime_checkable
 class NumberedEncoder(Protocol):
-    """Encodes a stream whose chunks are numbered by the numbers of the run's events."""
+    """Encodes a stream whose chunks have the numbers of the run's events."""
 
     def numbered(self, number: int, event: Event) -> list[Any]: ...
 
 
 class ErrorFormat(Protocol):
-    """The form in which a protocol refuses a request."""
+    """The interface for the format of a protocol's refusals."""
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
-        """The body of a refusal; `member` names the member at fault."""
+        """The body of a refusal; `member` is the member at fault."""
         ...
 
 
@@ -100,7 +100,7 @@ class ChatProtocol(ErrorFormat, Protocol):
 
 
 def choose(headers: Mapping[str, str], body: Any, version: str = "2025") -> ChatProtocol:
-    """The protocol of a request to /chat or /ask; `version` is that of RAG chat."""
+    """The protocol of a request to /chat or /ask; `version` is the configured version of RAG chat."""
     if isinstance(body, dict) and "stream" in body and not _has_attachments(headers):
         return WebComponent() if is_web_component(body) else ChatCompletions()
     return choose_streamed(headers, body, version)
@@ -121,19 +121,19 @@ def choose_streamed(headers: Mapping[str, str], body: Any, version: str = "2025"
 
 
 def rag_chat(body: Any, version: str) -> RagChat:
-    """RAG chat of a version.
+    """RAG chat in a version.
 
-    If the body has no `session_state`, the answer has the session in both forms.
+    If the body has no `session_state`, the answer has the session in both members.
     """
     decided = isinstance(body, dict) and "session_state" in body
     return RagChat2026(decided=decided) if version == "2026" else RagChat(decided=decided)
 
 
 def is_ai_chat_protocol(headers: Mapping[str, str], body: Any, *, streamed: bool) -> bool:
-    """Whether a request to /api/chat is the AI Chat Protocol's.
+    """Whether a request to /api/chat uses the AI Chat Protocol.
 
-    A client of that protocol accepts JSON and then reads lines of JSON; a client of the Chat UI's stream
-    accepts an event stream.
+    A client of that protocol accepts JSON, even if it then reads lines of JSON; a client of the Chat UI's
+    stream accepts an event stream.
     """
     if _has_attachments(headers) or (isinstance(body, dict) and "sessionState" in body):
         return True

@@ -1,7 +1,4 @@
-"""Members that several protocols share.
-
-These are `data_points`, `thoughts`, and the envelope of completions.
-"""
+"""Members that several protocols share: `data_points`, `thoughts`, and the envelope of completions."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,14 +8,14 @@ from chat.events import ContextReady, Json, Started, Thought, Usage
 from chat.sources import SourceView
 from chat.statements import Statement, to_api
 
-RESULTS_BEFORE = "Prompt"  # the results are shown before this step
+RESULTS_BEFORE = "Prompt"  # the search results are listed before this step
 
 
 def context(found: ContextReady) -> Json:
-    """The response context, limited to what the answer's reader may see."""
+    """The context of a response, limited to what the reader may see."""
     points: Json = {
         "text": [_data_point(source) for source in found.sources],
-        # Labels that an answer may cite: since September 2025, front ends turn only these into links.
+        # Labels that an answer may cite. Since September 2025, front ends turn only these into links.
         "citations": list(dict.fromkeys(source.label for source in found.sources)),
     }
     if found.images:
@@ -39,10 +36,7 @@ def context(found: ContextReady) -> Json:
 
 
 def verified(found: ContextReady | None) -> Json:
-    """The member `verified`: who vouches for the answer, and its last day.
-
-    It also has the question of the verified answer, if that differs.
-    """
+    """The member `verified`: who verified the answer, its last day, and its question, if that differs."""
     if found is None or found.verified is None:
         return {}
     mark = {"by": found.verified.by, "until": found.verified.until}
@@ -56,28 +50,22 @@ def followups(questions: tuple[str, ...]) -> Json:
 
 
 def verification(statements: Sequence[Statement], grade: str = "") -> Json:
-    """The results for statements, and the answer's grade.
-
-    Positions refer to the text that was sent.
-    """
+    """The members with the verified statements and the grade. Positions refer to the text that was sent."""
     return {"verification": to_api(statements), **graded(grade)}
 
 
 def graded(grade: str) -> Json:
-    """The member `grade`: how surely quotations answer the question.
-
-    None for a language model's answer.
-    """
+    """The member `grade`: how surely quotations answer the question; None for a language model."""
     return {"grade": grade} if grade else {}
 
 
 def delta(content: str | None = None, role: str | None = None) -> Json:
-    """A delta with every member that the specifications list."""
+    """A delta with all members that the specifications list."""
     return {"content": content, "function_call": None, "role": role, "tool_calls": None}
 
 
 def message(content: str) -> Json:
-    """A whole message with every member that the specifications list."""
+    """A complete message with all members that the specifications list."""
     return delta(content, "assistant")
 
 
@@ -103,7 +91,7 @@ def _data_point(source: SourceView) -> str:
 
 
 def _thought(thought: Thought) -> Json:
-    # Sorted, so that replies are equal whether the sources come from the engine or the database.
+    # Sort the sources, so that the response is the same whether they come from the engine or the database.
     props = dict(sorted(thought.props.items())) if thought.props else None
     return {"title": thought.title, "description": thought.description, "props": props}
 
@@ -111,7 +99,7 @@ def _thought(thought: Thought) -> Json:
 def _result(source: SourceView) -> Json:
     captions: list[Json] = []
     for caption in source.captions:
-        # The text as HTML, with the words of the question in `<em>`.
+        # The caption's text as HTML, with words of the question in `<em>`.
         parts: list[str] = []
         end = 0
         for start, stop in caption.marks:

@@ -48,7 +48,7 @@ class ChatCompletions:
     gap = 0.0
 
     def __init__(self) -> None:
-        self._sent: Any = None  # the session as the client sent it, once the request is parsed
+        self._sent: Any = None  # the session as the client sent it, set when the request is parsed
 
     def parse(self, body: Any) -> RunRequest:
         request = ask(body, "session_state", flat_overrides=True)
@@ -62,14 +62,11 @@ class ChatCompletions:
         return Single(ChatCompletionsEncoder(self).encode)
 
     def content(self, result: RunResult) -> str:
-        """The text of a whole answer."""
+        """The text of a complete answer."""
         return result.text
 
     def message_context(self, context: Json) -> Json:
-        """The context in the form that a message or delta has.
-
-        The choice has the specification's form.
-        """
+        """The context in the form for a message or delta; the choice has the specification's form."""
         return context
 
     def full_response(self, result: RunResult) -> tuple[int, Json]:
@@ -97,7 +94,7 @@ class ChatCompletions:
         }
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
-        """An error, with the three members by which clients of this protocol recognise one."""
+        """An error with the three members by which clients of this protocol recognise errors."""
         return {"error": message, "message": message, "statusCode": status}
 
     def members(self, context: Json, started: Started, *, in_message: bool = False) -> Json:
@@ -109,7 +106,7 @@ class ChatCompletions:
 
 
 class ChatCompletionsEncoder:
-    """Encodes chunks like OpenAI's; the first one carries the context."""
+    """Encodes chunks like OpenAI's; the first one has the context."""
 
     def __init__(self, protocol: ChatCompletions) -> None:
         self._protocol = protocol
@@ -119,7 +116,7 @@ class ChatCompletionsEncoder:
     def encode(self, event: Event) -> list[Json]:
         if self._done is None:
             return self._chunks(event)
-        # MessageDone is held back until the next event, which may be the count of tokens.
+        # Hold MessageDone back until the next event, which may be the count of tokens.
         done, self._done = self._done, None
         counted = usage(event if isinstance(event, Usage) else None)
         has_result = done.verification or done.grade

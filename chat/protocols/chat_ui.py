@@ -1,6 +1,6 @@
 """The Chat UI's API: each event of a stream contains the whole text so far.
 
-At most ten events a second.
+There are at most ten events a second.
 """
 
 import re
@@ -39,8 +39,8 @@ from .request_body import (
 )
 
 INTERVAL = 0.1  # seconds between two events of one message
-SNIPPET = 300  # characters
-# The client shows a text as Markdown, so citations are sent as links; it sends them back the same way.
+SNIPPET = 300  # characters of a source's excerpt
+# The client shows text as Markdown, so citations are sent as links; the client sends these back unchanged.
 _CITATION = re.compile(r"\[([^\[\]\n]+)\](?!\()")
 _CITATION_LINK = re.compile(r"\[([^\[\]\n]+)\]\(/content/[0-9a-f-]{36}/[^()\[\]\s]*\)")
 CODES = {
@@ -69,9 +69,9 @@ class ChatUi:
 
     def parse(self, body: Any) -> RunRequest:
         members = an_exchange(body)
-        # The client shows each error as a separate message with this role, and sends it back.
+        # Ignore messages with this role: the client shows each error as one, and sends it back.
         earlier, question = conversation(members, dropped_role="system")
-        images(members)  # raises InvalidRequest for images, because this protocol has none
+        images(members)  # raises InvalidRequest for images, which this protocol does not support
         conversation_id = members.get("conversationId")
         if conversation_id is not None:
             validators.a_text(conversation_id, "conversationId")
@@ -100,9 +100,9 @@ def failed_without_text(result: RunResult) -> bool:
 
 
 class TeamChatUi(ChatUi):
-    """The multi-agent mode: each agent's answer is a message of its own.
+    """The multi-agent mode: each agent's answer is a separate message.
 
-    A response that is not streamed is an array of them.
+    A response that is not streamed is an array of messages.
     """
 
     team = True
@@ -135,23 +135,20 @@ class ChatUiMessages(ChatUi):
             return self._failure(result)
         messages: list[Json] = []
         for message in _messages(ChatUiEncoder(lambda: 0.0, team=self.team), result):
-            # The client stores these messages, and reads them back under other member names.
-            # Django sets the local time zone to the site's.
+            # The local time; Django sets the time zone to the site's. The client stores these messages, and
+            # reads them back under other member names.
             clock = datetime.fromisoformat(message["createdAt"]).astimezone().strftime("%I:%M %p")
             agent = {"agentIdentifier": message["agentName"]} if "agentName" in message else {}
             messages.append(message | {"id": message["messageId"], "timestamp": clock} | agent)
         return 200, {"messages": messages}
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
-        """The body of a refusal: `error` by the specification, and `message`.
-
-        The client shows `message`.
-        """
+        """The body of a refusal: `error` from the specification, and `message`, which the client shows."""
         return super().error(message, code, status=status, member=member) | {"message": message}
 
 
 class TeamChatUiMessages(ChatUiMessages):
-    """The same form, with one message from each agent of a team."""
+    """Like ChatUiMessages, with one message from each agent of a team."""
 
     team = True
 
@@ -198,7 +195,7 @@ class ChatUiEncoder:
                 self._sources, self._verified = event.sources, verified(event)
             case TextDelta():
                 if self._team and not self._open and self._started:
-                    # Without active agents the site answers alone.
+                    # Without active agents, the site answers by itself.
                     self._begin(MessageStarted(self._started.answer_id, "", self._started.created_at))
                 self._text.append(event.text)
                 if self._clock() - self._sent_at >= INTERVAL:
@@ -282,13 +279,13 @@ class ChatUiMinimal(ChatUi):
 
 
 class TeamChatUiMinimal(ChatUiMinimal):
-    """The same form, with one message from each agent of a team."""
+    """Like ChatUiMinimal, with one message from each agent of a team."""
 
     team = True
 
 
 class MinimalEncoder:
-    """One event for each finished message: the client shows every event as a new one."""
+    """One event for each finished message, because the client shows every event as a new message."""
 
     def __init__(self) -> None:
         self._started: Started | None = None
@@ -328,10 +325,7 @@ class MinimalEncoder:
         return []
 
     def _whole_message(self, failed: Failed | None = None) -> list[Json]:
-        """A failure as a message, whose text is the last item.
-
-        The client supports no other form.
-        """
+        """A failure as a message, whose text is the last item; the client supports no other format."""
         assert self._started is not None
         plain, self._text = "".join(self._text), []
         text = with_links(plain, self._sources)
@@ -347,7 +341,8 @@ class MinimalEncoder:
             {
                 "Role": {"Label": "Assistant"},
                 "Items": [{"$type": "TextContent", "Text": item} for item in texts],
-                "content": "\n".join(texts),  # read by the Chat UI since April 2025, with `authorName`
+                # The Chat UI has read this since April 2025, together with `authorName`.
+                "content": "\n".join(texts),
                 "ModelId": self._started.model,
                 "Metadata": {"Id": self._message.message_id, "CreatedAt": self._message.created_at},
                 **extra,
@@ -369,7 +364,7 @@ def with_links(text: str, sources: Iterable[SourceView]) -> str:
 
 
 def verification(text: str, sources: Iterable[SourceView], statements: Iterable[Statement]) -> list[Json]:
-    """The statements, with positions in the text that :func:`with_links` returns."""
+    """The statements, with their positions in the text that :func:`with_links` returns."""
     addresses = {source.label: source.address for source in sources}
     edits = [
         (match.end(), match.end(), len(address) + 2)

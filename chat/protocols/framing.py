@@ -9,16 +9,16 @@ Framing = Callable[[Any], bytes]
 EVENT_STREAM = "text/event-stream"
 JSON_LINES = "application/json-lines"
 COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-COMMENT = b": waiting\n\n"  # a comment in an event stream, which readers ignore
+COMMENT = b": waiting\n\n"  # a comment in an event stream, which clients ignore
 
 
 def json_lines(chunk: Any) -> bytes:
-    """One value a line, always ended by a line feed."""
+    """One value per line, each followed by a line feed."""
     return _compact(chunk) + b"\n"
 
 
 def server_sent_event(chunk: Any) -> bytes:
-    """One event a chunk; text is sent as it is, anything else as JSON.
+    """One event per chunk; text is sent unchanged, anything else as JSON.
 
     The event's id is the `seq` of the chunk. If the chunk has a `sequence_number`, its `type` is the name of
     the event.

@@ -1,14 +1,14 @@
 """`/auth_setup` and `/config`, which the React front ends of RAG chat read at the start.
 
-They list the features of this site. Features that it lacks are off: uploads, server-side speech, agentic
-retrieval, query rewriting, reasoning effort, a history in the front end's own database.
+They list the features of this site. Missing features are off: uploads, server-side speech, agentic retrieval,
+query rewriting, reasoning effort, and a history in the front end's own database.
 """
 
 from chat.events import Json
 
 
 def auth_setup() -> Json:
-    """No login in the front end: the site's session or a proxy's token authenticates the caller."""
+    """No sign-in in the front end: the site's session or a proxy's token authenticates the caller."""
     return {
         "useLogin": False,
         "requireAccessControl": False,
@@ -29,11 +29,11 @@ def auth_setup() -> Json:
 
 
 def config(*, reads_images: bool, ranks: bool) -> Json:
-    """Features by the names of all versions from 2025 on.
+    """Features, under the names in all versions since 2025.
 
-    `reads_images` says whether the model reads images, `ranks` whether the site has a ranker. Without a
-    ranker the chat model could grade passages, but the feature is not offered then: it costs one more call
-    for each question, and these front ends select it by default.
+    `reads_images` says whether the model reads images, `ranks` whether the site has a reranking server.
+    Without one, the chat model could grade passages, but the feature is not offered then, because it needs
+    another call for each question, and these front ends select it by default.
     """
     return {
         "streamingEnabled": True,

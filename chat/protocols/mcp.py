@@ -18,15 +18,15 @@ from . import validators
 
 CURRENT = "2026-07-28"
 HANDSHAKE = ("2025-11-25", "2025-06-18")  # revisions that begin with `initialize`, newest first
-PROGRESS_CHARACTERS = 400  # of an answer between two notifications
-TOOLS_TTL = 300_000  # milliseconds for which a client may keep the list of tools
+PROGRESS_CHARACTERS = 400  # characters of an answer between two notifications
+TOOLS_TTL = 300_000  # milliseconds for which a client may cache the list of tools
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
-RESOURCE_NOT_FOUND = -32002  # in the revisions until 2025
+RESOURCE_NOT_FOUND = -32002  # for the revisions until 2025
 HEADER_MISMATCH = -32020
 UNSUPPORTED_VERSION = -32022
 
@@ -41,7 +41,8 @@ METHODS = frozenset({
 })  # fmt: skip
 HANDSHAKE_METHODS = METHODS | {"initialize", "ping"}
 CURRENT_METHODS = METHODS | {"server/discover"}
-# How long a client may cache a result. Results about documents are not cached: rights can change at any time.
+# How long a client may cache a result. Results about documents must not be cached, because rights can change
+# at any time.
 CACHED = {
     "server/discover": TOOLS_TTL,
     "tools/list": TOOLS_TTL,
@@ -56,7 +57,7 @@ INSTRUCTIONS = (
 
 
 class McpError(Exception):
-    """A request that is answered with a JSON-RPC error."""
+    """A request is answered with a JSON-RPC error."""
 
     def __init__(self, code: int, message: str, data: Json | None = None) -> None:
         super().__init__(message)
@@ -100,7 +101,7 @@ class Call:
 
     @property
     def cursor(self) -> str:
-        """The position at which a list continues; empty at its beginning."""
+        """The position at which a list continues; empty for its beginning."""
         return _text_of(self.params, "cursor", "")
 
 
@@ -117,10 +118,7 @@ class Site:
 
 
 class Refusals:
-    """Encodes refusals of requests whose message has not been read.
-
-    Such refusals have no id.
-    """
+    """Encodes refusals of requests whose message was not parsed; such refusals have no id."""
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
         number = INTERNAL_ERROR if status >= 500 else INVALID_REQUEST
@@ -128,10 +126,7 @@ class Refusals:
 
 
 def read(headers: Mapping[str, str], body: Any) -> Call | None:
-    """The request in a body; None for a notification or a response, which get no reply.
-
-    Raises McpError.
-    """
+    """The request in a body; None for notifications and responses, which get no reply. Raises McpError."""
     if not isinstance(body, dict) or body.get("jsonrpc") != "2.0":
         raise McpError(
             INVALID_REQUEST, "A message is one JSON object with “jsonrpc”: “2.0”; batches are not read."
@@ -156,13 +151,13 @@ def read(headers: Mapping[str, str], body: Any) -> Call | None:
 
 
 def id_of(body: Any) -> str | int | None:
-    """The id for refusing an unreadable message; None if it has no valid one."""
+    """The id of an invalid message, for the refusal; None if it has no valid id."""
     found = body.get("id") if isinstance(body, dict) else None
     return found if _is_id(found) else None
 
 
 def is_handshake(headers: Mapping[str, str], body: Any) -> bool:
-    """Whether a message, even an invalid one, belongs to a revision with handshake."""
+    """Whether a message, even if invalid, belongs to a revision with handshake."""
     return isinstance(body, dict) and _has_handshake(headers.get("MCP-Protocol-Version", "").strip(), body)
 
 
@@ -175,7 +170,7 @@ def _has_handshake(version: str, body: Mapping[str, Any]) -> bool:
 
 
 def _check_envelope(headers: Mapping[str, str], version: str, call: Call) -> None:
-    """Check the members that each request of the current revision has. Raises McpError."""
+    """Check the members that each request of the current revision must have. Raises McpError."""
     meta = call.params.get("_meta")
     if not isinstance(meta, dict) and version != CURRENT:
         raise _unsupported(version, (CURRENT, *HANDSHAKE))
@@ -204,10 +199,7 @@ def _unsupported(version: str, supported: tuple[str, ...]) -> McpError:
 
 
 def _decoded(value: str) -> str | None:
-    """The value of a header, which is in Base64 unless it is plain text.
-
-    None if it cannot be decoded.
-    """
+    """The value of a header, which may be encoded in Base64; None if it cannot be decoded."""
     match = ENCODED.fullmatch(value)
     if match is None:
         return value
@@ -232,7 +224,7 @@ def _text_of(params: Mapping[str, Any], member: str, default: str | None = None)
 
 
 def result(call: Call, site: Site, members: Json) -> Json:
-    """The answer to a request."""
+    """The response to a request."""
     if not call.handshake:
         members = members | {"resultType": "complete", "_meta": {SERVER_KEY: site.info}}
         if call.method in CACHED:
@@ -241,7 +233,7 @@ def result(call: Call, site: Site, members: Json) -> Json:
 
 
 def error(call_id: str | int | None, refusal: McpError) -> Json:
-    """The answer to a request that is refused."""
+    """The response to a request that is refused."""
     described: Json = {"code": refusal.code, "message": refusal.message}
     if refusal.data is not None:
         described["data"] = refusal.data
@@ -269,7 +261,7 @@ def resource_not_found(call: Call) -> McpError:
 def initialized(call: Call, site: Site) -> Json:
     """The result of `initialize`.
 
-    It names the client's revision if supported, else the newest with a handshake.
+    It names the client's revision if that is supported, otherwise the newest one with a handshake.
     """
     wanted = call.params.get("protocolVersion")
     return {
@@ -290,14 +282,17 @@ def discovered() -> Json:
 
 
 class Progress:
-    """Progress notifications of an answer in progress, with the client's progress token."""
+    """Progress notifications for a running answer, with the client's progress token."""
 
     def __init__(self, token: str | int) -> None:
         self._token = token
         self._number = self._written = self._told = 0
 
     def of(self, event: Event) -> Json | None:
-        """The notification for an event; None for events without one. Its numbers only increase."""
+        """The notification for an event; None for events without one.
+
+        The numbers of notifications increase.
+        """
         match event:
             case Searching(awaited=awaited) if awaited:
                 words = f"Waiting for {awaited} document{'' if awaited == 1 else 's'} to be read"

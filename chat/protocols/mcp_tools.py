@@ -14,9 +14,9 @@ from .framing import COMPACT
 
 MAX_RESULTS = 50
 MAX_LISTED = 100
-MAX_QUERY = 4_000  # characters of a search
+MAX_QUERY = 4_000  # characters of a search query
 MAX_CURSOR = 200
-DOCUMENT = "document://"  # begins the URI of a document or passage, before its id
+DOCUMENT = "document://"  # prefix of the URI of a document or passage, followed by its id
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ STATEMENT = _object(
     by_model={"type": "boolean", "description": "Confirmed only by the language model."},
     unclear={"type": "boolean", "description": "Nothing disagrees, but the words differ too much to tell."},
 )
-# Of history.tally, which this module may not import.
+# The values of history.tally.Grade, which this module may not import.
 GRADES = ("given", "several", "likely", "closest", "none")
 READS = {"readOnlyHint": True, "openWorldHint": False}
 WRITES = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": False}
@@ -213,7 +213,7 @@ TOOLS: Mapping[str, Json] = {
 
 
 def tools(allowed: Iterable[str]) -> Json:
-    """The result of `tools/list`, of the tools that the caller may use."""
+    """The result of `tools/list`: the tools that the caller may use."""
     names = set(allowed)
     return {"tools": [tool for name, tool in TOOLS.items() if name in names]}
 
@@ -283,12 +283,12 @@ def tool_result(structured: Json) -> Json:
 
 
 def tool_failure(words: str) -> Json:
-    """An error as a result, for the model that called the tool."""
+    """An error as a tool result, for the model that called the tool."""
     return {"content": [{"type": "text", "text": words}], "isError": True}
 
 
 def hits(found: Iterable[tuple[SourceView, str]]) -> Json:
-    """Passages, each with its URL, as the result of `search`."""
+    """The result of `search`: passages with their URLs."""
     results = [
         _link(source, url)
         | {
@@ -352,7 +352,7 @@ def fetched(extract: Extract) -> Json:
 
 
 def answered(result: RunResult, urls: Mapping[str, str]) -> Json:
-    """The result of `ask`; `urls` has an absolute URL for the address of each source."""
+    """The result of `ask`; `urls` maps the path of each source to an absolute URL."""
     cited = {label for message in result.messages if message.done for label in message.done.citations}
     given = {source.passage_id: source for source in result.sources}
     sources = [
@@ -411,7 +411,7 @@ def templates() -> Json:
 
 
 def resource(uri: str, extract: Extract) -> Json:
-    """The result of `resources/read`; a long document names the URI of what follows in `_meta`."""
+    """The result of `resources/read`; for a long document, `_meta` has the URI of the next part."""
     content: Json = {"uri": uri, "mimeType": "text/plain", "text": extract.text}
     if extract.next_cursor:
         content["_meta"] = {"next": f"{DOCUMENT}{extract.next_cursor}"}

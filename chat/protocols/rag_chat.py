@@ -34,8 +34,7 @@ from .single_message import Single
 class RagChat:
     """RAG chat of 2025.
 
-    If `decided` is false, the request had no member for a session, and the answer has the session in both
-    members,
+    If `decided` is false, the request had no session member; the answer then has the session in both
     `session_state` and `sessionState`.
     """
 
@@ -46,7 +45,7 @@ class RagChat:
 
     def __init__(self, *, decided: bool = True) -> None:
         self._decided = decided
-        self._sent: Any = None  # the session as the client sent it, once the request is parsed
+        self._sent: Any = None  # the session as the client sent it, set when the request is parsed
 
     def parse(self, body: Any) -> RunRequest:
         request = ask(body, self.session_member)
@@ -70,7 +69,7 @@ class RagChat:
         return 200, {**self.answer(result.text), "context": members, **session}
 
     def answer(self, text: str) -> Json:
-        """The text of a whole answer, for clients of 2024 and of 2026."""
+        """The text of a complete answer, in the members for clients of 2024 and of 2026."""
         return {"message": message(text), "output_text": text}
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
@@ -83,7 +82,7 @@ class RagChat:
 
 
 class RagChatEncoder:
-    """Encodes a stream: the first chunk carries the context, the others parts of the answer."""
+    """Encodes a stream: the first chunk has the context, the others have parts of the answer."""
 
     def __init__(self, protocol: RagChat) -> None:
         self._protocol = protocol

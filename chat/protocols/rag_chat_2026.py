@@ -1,6 +1,6 @@
 """The RAG chat HTTP protocol since April 2026: `output_text`, and a stream of typed events.
 
-Requests, whole answers and errors are those of RAG chat; see chat/protocols/rag_chat.py.
+Requests, complete answers and errors are the same as in RAG chat (see chat/protocols/rag_chat.py).
 """
 
 from chat import errors
@@ -31,7 +31,7 @@ class RagChat2026(RagChat):
 
 
 class RagChat2026Encoder:
-    """Encodes a stream: the first event carries the context, the others parts of the answer."""
+    """Encodes a stream: the first event has the context, the others have parts of the answer."""
 
     def __init__(self, protocol: RagChat2026) -> None:
         self._protocol = protocol

@@ -1,7 +1,4 @@
-"""The request body of the AI chat protocols.
-
-It has `messages`, `context` with its overrides, and a session.
-"""
+"""Parses the request body of AI chat protocols: `messages`, `context` with overrides, and session."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -13,8 +10,9 @@ from chat.requests import EarlierMessage, ImageInput, InvalidRequest, Options, R
 from . import validators
 
 ROLES = ("user", "assistant")
-SESSION_KEY = "chatsite_conversation"  # member that the site adds if the client's session is an object
-FLAT_APART = ("overrides", "approach")  # members next to the overrides, if these have no object of their own
+SESSION_KEY = "chatsite_conversation"  # member that the site adds to a session that is an object
+# Members of a context that are not overrides, if the overrides have no object of their own.
+FLAT_APART = ("overrides", "approach")
 
 
 def ask(body: Any, session_member: str, *, flat_overrides: bool = False) -> RunRequest:
@@ -28,7 +26,7 @@ def ask(body: Any, session_member: str, *, flat_overrides: bool = False) -> RunR
     overrides = validators.an_object(settings.get("overrides"), "context.overrides")
     if flat_overrides:
         flat = {name: value for name, value in settings.items() if name not in FLAT_APART}
-        options(flat, "context")  # checked before, so that an error names the member by its place in the body
+        options(flat, "context")  # checked first, so that errors name the member by its place in the body
         overrides = flat | overrides
     return RunRequest(
         question=question,
@@ -81,7 +79,7 @@ def conversation(
 
 
 def images(body: dict[str, Any]) -> tuple[ImageInput, ...]:
-    """Images of all messages: the site stores none, so follow-ups send earlier ones again."""
+    """The images of all messages: the site stores none, so clients send earlier ones again."""
     found: list[ImageInput] = []
     for index, message in enumerate(body["messages"]):
         member = f"messages[{index}].files"
@@ -102,7 +100,7 @@ def session(value: Any, member: str) -> UUID | None:
     try:
         return UUID(validators.a_text(value, member))
     except ValueError:
-        # Not an id of this site: refused like a conversation that the caller does not own.
+        # An id of another site is refused like a conversation that the caller does not own.
         raise InvalidRequest(errors.words("not_found"), member, status=404) from None
 
 
@@ -116,10 +114,10 @@ def session_answer(sent: Any, conversation_id: str) -> Any:
 Reader = Callable[[Any, str], Any]
 
 RETRIEVAL_MODES = ("hybrid", "vectors", "text")
-# The forms in which the model gets pages; an empty string means the text alone.
+# The forms in which the model can get pages; an empty string means only the text.
 IMAGE_INPUTS = {"text": "", "textAndImages": "textAndImages", "images": "images"}
 VECTOR_FIELDS = {"embedding": "text", "imageEmbedding": "pages"}
-# Since 2025, front ends send a single word instead of a list.
+# Since 2025, front ends have sent a single word instead of a list.
 VECTOR_FIELD_SETS = {
     "textEmbeddingOnly": "text",
     "imageEmbeddingOnly": "pages",
@@ -156,7 +154,7 @@ def _vector_fields(value: Any, member: str) -> str:
     return "both" if len(kinds) > 1 else "".join(kinds)
 
 
-# For each name in the request: the name of the option, and how the value is read.
+# For each name in the request, the name of the option, and a reader of the value.
 OPTIONS: Mapping[str, tuple[str, Reader]] = {
     "temperature": ("temperature", _number(0, 2)),
     "top": ("top", lambda value, member: validators.a_whole_number(value, member, 1, 50)),
@@ -186,7 +184,7 @@ OPTIONS: Mapping[str, tuple[str, Reader]] = {
 def options(overrides: Mapping[str, Any], place: str = "context.overrides") -> Options:
     """The options for these overrides; null counts as absent.
 
-    `place` is where the overrides are in the body. Raises InvalidRequest, which names the member.
+    `place` is the path of the overrides in the body. Raises InvalidRequest, which names the member.
     """
     values: dict[str, Any] = {"followups": False, "pages": "textAndImages"}
     unknown: list[str] = []

@@ -1,8 +1,7 @@
-"""Events of one run for clients that resume a stream.
+"""Events of one run for clients that resume a stream, in a format of our own.
 
-The format is our own, because no protocol defines one. Each chunk has a number (`seq`) and a `type`. Text
-belongs to the message that began last. The last chunk contains all messages in full, for readers that missed
-the beginning.
+No published protocol defines such a format. Each chunk has a number (`seq`) and a `type`. Text belongs to the
+message that began last. The last chunk contains all messages in full, for readers that missed the beginning.
 """
 
 from chat import errors
@@ -29,18 +28,18 @@ from .answer_context import context, verification
 
 
 def chunk(number: int, event: Event) -> Json:
-    """The chunk for one event. The last chunk also has the members of :func:`outcome`."""
+    """The chunk for an event. The last chunk also has the members of :func:`outcome`."""
     kind, members = _kind_and_members(event)
     return {"seq": number, "type": kind} | members
 
 
 def waiting(number: int) -> Json:
-    """A keep-alive chunk; `number` is that of the last event."""
+    """A keep-alive chunk; `number` is the number of the last event."""
     return {"seq": number, "type": "waiting"}
 
 
 def outcome(end: Finished | Failed, result: RunResult) -> Json:
-    """Members of the last chunk: the outcome of the run and its messages."""
+    """The members of the last chunk: the run's outcome and its messages."""
     error: Json | None = None
     if isinstance(end, Failed):
         error = {"code": end.code, "message": errors.words(end.code), "request_id": end.request_id}

@@ -1,4 +1,4 @@
-"""A team's run as one message, for protocols that know only one."""
+"""Joins a team's messages into one, for protocols that only support one message."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,14 +11,15 @@ from chat.statements import Statement
 class Single:
     """Joins the messages of several agents into one text.
 
-    All other events are passed on to the protocol's encoder. Only the first context is passed on. An encoder
-    that needs the contexts of later agents must read the events before they are passed to this class.
+    Other events are passed on to the protocol's encoder, but only the first context. An encoder that needs
+    the contexts of later agents must read the events before they are passed to this class.
     """
 
     def __init__(self, encode: Callable[[Event], list[Any]]) -> None:
         self._encode = encode
         self._contexts = 0
-        self._length = self._begin = 0  # characters of the text so far, and before the current message
+        # Characters of the text so far, and of the text before the current message.
+        self._length = self._begin = 0
         self._earlier: tuple[Statement, ...] = ()  # statements of the messages before the current one
         self._statements: tuple[Statement, ...] = ()  # statements of the current message
         self._done: MessageDone | None = None
@@ -36,7 +37,8 @@ class Single:
             case MessageDone():
                 self._earlier += self._statements
                 self._statements = tuple(each.moved(self._begin) for each in event.verification)
-                # Only the last agent's MessageDone is passed on; the next event shows whether it is this one.
+                # Only the last agent's MessageDone is passed on. The next event shows whether this is the
+                # last one.
                 self._done = replace(event, verification=(*self._earlier, *self._statements))
                 return []
             case Rechecked():

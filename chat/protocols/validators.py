@@ -1,4 +1,4 @@
-"""Validators of request members; each raises InvalidRequest that names the member."""
+"""Validators of request members. Each raises an InvalidRequest that names the member."""
 
 from collections.abc import Collection
 from typing import Any
@@ -7,7 +7,7 @@ from chat.requests import InvalidRequest, is_scope
 
 
 def an_object(value: Any, member: str) -> dict[str, Any]:
-    """A JSON object; null counts as empty."""
+    """A JSON object; null counts as an empty one."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -24,7 +24,7 @@ def a_list(value: Any, member: str) -> list[Any]:
 def a_text(value: Any, member: str) -> str:
     if not isinstance(value, str):
         raise InvalidRequest(f"“{member}” must be text.", member)
-    if "\x00" in value:  # which PostgreSQL cannot store
+    if "\x00" in value:  # PostgreSQL cannot store NUL
         raise InvalidRequest(f"“{member}” holds characters that are not text.", member)
     return value
 

@@ -39,20 +39,21 @@ from .chat_completions import (
 )
 from .single_message import Single
 
-MAX_BRACKET = 400  # characters; longer text in brackets is not a citation
-LIST = '<ol class="items__list steps"><li class="items__listItem--step">'  # as the component styles its own
+MAX_BRACKET = 400  # longer text in brackets is not a citation
+# Classes of the component's own lists.
+LIST = '<ol class="items__list steps"><li class="items__listItem--step">'
 NEXT_ITEM = '</li><li class="items__listItem--step">'
 END_OF_LIST = "</li></ol>"
-# Digits that the component does not take for the number of a step. They look like ASCII digits, and NFKC
-# turns them into these.
+# Digits that the component does not interpret as the number of a step. They look like ASCII digits, to which
+# NFKC converts them.
 DIGITS = {ord("0") + number: chr(0x1D7E2 + number) for number in range(10)}
 ASCII_DIGITS = {ord(digit): chr(number) for number, digit in DIGITS.items()}
 TEXT = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", ord("["): "&lbrack;", ord("]"): "&rbrack;"}
 MARKUP = {ord("<"): "&lt;", ord(">"): "&gt;", ord('"'): "&quot;"}
 COLON = {ord(":"): "&colon;"}
-# Replacements in a question, which is not shown as HTML.
+# Replacements for question texts, which are not shown as HTML.
 QUESTION = {ord("<"): "‹", ord(">"): "›", ord("["): "(", ord("]"): ")", ord("\n"): " "}
-RATIO = {ord(":"): "∶"}  # looks like a colon, which would begin a list of steps
+RATIO = {ord(":"): "∶"}  # a look-alike of the colon, which would begin a list of steps
 COLONS = {ord("∶"): ":"}
 
 _ENTITY = re.compile(r"&(?=#?\w{1,32};)")
@@ -60,7 +61,8 @@ _BRACKET = re.compile(r"\[([^\[\]\n]{1,400})\]")
 _OPEN_BRACKET = re.compile(r"\[[^\[\]\n]{0,400}\Z")
 _ITEM = re.compile(r"(\d{1,3})[.)][ \t]+")
 _MAYBE_ITEM = re.compile(r"[ \t]{0,3}(?:\d{0,3}|\d{1,3}[.)][ \t]{0,9})\Z")
-_WORDS = re.compile(r"(?<=N)(?=ext)|(?<=Q)(?=uestion)")  # splits words that the component would interpret
+# Positions at which to split words that the component would interpret.
+_WORDS = re.compile(r"(?<=N)(?=ext)|(?<=Q)(?=uestion)")
 _FILE = re.compile(r"<span hidden>(\[[^<>]*\])</span>")
 _QUESTIONS = re.compile(r"<span hidden><<.*", re.S)
 _NEW_LINE = re.compile(r"<(?:br|li)\b[^<>]*>")
@@ -79,7 +81,7 @@ class WebComponent(ChatCompletions):
         earlier = (
             EarlierMessage(turn.role, READERS[turn.role](turn.content).strip()) for turn in request.earlier
         )
-        # In place of an error, the component keeps an empty message.
+        # Instead of an error, the component stores an empty message.
         said = tuple(turn for turn in earlier if turn.content)
         return replace(request, question=plain_question(request.question), earlier=said)
 
@@ -124,7 +126,7 @@ class WebComponentEncoder(ChatCompletionsEncoder):
     def __init__(self, protocol: WebComponent) -> None:
         super().__init__(protocol)
         self.markup = Markup(streamed=True)
-        self._ending: list[Event] = []  # MessageDone and Usage, which wait for the questions
+        self._ending: list[Event] = []  # MessageDone and Usage, which are sent after the questions
 
     def encode(self, event: Event) -> list[Json]:
         match event:
@@ -156,14 +158,14 @@ class WebComponentEncoder(ChatCompletionsEncoder):
 
 
 class Markup:
-    """Converts streamed text to HTML, in pieces that the component shows completely.
+    """Converts text to HTML, in pieces that the component shows completely.
 
-    `streamed` says which of the component's two parsers will read the text: the parser for whole answers
+    `streamed` says which of the component's two parsers will read the text: the parser for complete answers
     accepts digits but no colons, and expects numbered citations.
     """
 
     def __init__(self, *, streamed: bool) -> None:
-        self._files: dict[str, str] = {}  # by the label that cites them
+        self._files: dict[str, str] = {}  # names of files, by the label that cites them
         self._streamed = streamed
         self._table = TEXT | (DIGITS if streamed else COLON)
         self._held = ""  # text whose meaning depends on the next characters
@@ -187,7 +189,7 @@ class Markup:
         yield from self._beginning(last)
 
     def end(self) -> Iterator[str]:
-        """The text held back, and the end of a list."""
+        """Return the text that is still held back, and the end of an open list."""
         held, self._held = self._held, ""
         yield from self._line(held)
         if self._item:
@@ -196,7 +198,7 @@ class Markup:
         self._breaks = 0
 
     def _beginning(self, line: str) -> Iterator[str]:
-        """Text of an unfinished line; a possible list number or citation is held back."""
+        """Write text of an unfinished line; hold back a possible list number or citation."""
         if self._line_start and _MAYBE_ITEM.match(line):
             self._held = line
             return
@@ -238,7 +240,7 @@ class Markup:
         yield from (piece.translate(self._table) for piece in pieces if piece)
 
     def _citation(self, file: str) -> str:
-        # A lone "&" is left: the component asks for the file by the text in the brackets.
+        # Leave a lone "&" unescaped: the component requests the file by the text in the brackets.
         shown = _ENTITY.sub("&amp;", file).translate(MARKUP)
         if self._streamed:
             return f"[{shown.translate(DIGITS)}]"
@@ -256,8 +258,8 @@ def question_pieces(questions: tuple[str, ...]) -> Iterator[str]:
 
 
 def plain_question(text: str) -> str:
-    """The question as typed, or as chosen among the follow-up questions."""
-    # The component sanitises text that contains “<” as HTML, which escapes the character.
+    """The question as it was typed, or selected from the follow-up questions."""
+    # The component sanitises text that contains “<” as HTML, and thereby escapes it.
     typed = html.unescape(text) if "&lt;" in text else text
     return typed.translate(ASCII_DIGITS | COLONS)
 

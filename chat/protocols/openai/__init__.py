@@ -1,4 +1,1 @@
-"""OpenAI's API, as its clients use it.
-
-It has chat completions, legacy completions, Responses, and embeddings.
-"""
+"""OpenAI's API: chat completions, legacy completions, Responses, and embeddings."""

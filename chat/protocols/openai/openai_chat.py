@@ -1,6 +1,6 @@
 """OpenAI's chat completions, for any client of that API.
 
-The member `sources` has the sources.
+The additional member `sources` has the sources.
 """
 
 import re
@@ -39,10 +39,10 @@ ERROR_TYPES = {
     429: "rate_limit_error",
 }
 DONE = "[DONE]"
-BRACKET = re.compile(r"\[([^\[\]\n]{1,400})\]")  # the form of a citation
+BRACKET = re.compile(r"\[([^\[\]\n]{1,400})\]")  # pattern of a citation
 FILTERED = "content_filter"
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-# Names of options of sampling and length in chat completions and in completions.
+# Request members for sampling and length in chat completions and in completions.
 WRITING: Mapping[str, Reader | None] = {
     **shared.SAMPLING,
     "temperature": shared.TEMPERATURE,
@@ -68,20 +68,20 @@ KNOWN: Mapping[str, Reader | None] = {
 
 
 class OpenAI:
-    """Stateless: each request contains its whole conversation, which the history does not list."""
+    """The protocol. Each request contains its whole conversation, which the history does not list."""
 
     stream_type = "text/event-stream"
     gap = 0.0
     images_member = "messages"
-    site = ""  # the site's address, which is put before paths of documents
-    # The member to which a failure of the model relates.
+    site = ""  # the site's URL, which is put before paths of documents
+    # The request member to which a failure of the model is attributed.
     members: Mapping[str, str] = {"format_refused": "response_format", "length_refused": "max_tokens"}
 
     def __init__(self, *, counts: bool = False, json: bool = False) -> None:
-        """Set what the request asks for.
+        """`counts` is `stream_options.include_usage`: a stream ends with its token counts.
 
-        `counts` is `stream_options.include_usage`: a stream ends with its token counts. With `json` the
-        answer is a JSON object, and the site's own sentence that nothing was found is sent as a refusal.
+        With `json`, the answer is a JSON object, and the site's own sentence that nothing was found is sent
+        as a refusal.
         """
         self._counts = counts
         self._json = json
@@ -190,13 +190,13 @@ class OpenAI:
         ]
 
     def choice(self, text: str, reason: str, *, refused: bool, noted: list[Json]) -> Json:
-        """A whole answer; an answer `refused` before its first word has a refusal."""
+        """The choice for a complete answer, with a refusal if the answer is `refused`."""
         content = {"refusal": errors.words(reason)} if refused else self._content(text)
         message = {"role": "assistant", "content": None, "refusal": None, "annotations": noted} | content
         return {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
 
     def piece(self, text: str | None, reason: str | None) -> Json:
-        """A choice of a stream: the role, the next text, or the end."""
+        """The choice of a chunk: the role, the next text, or the end."""
         delta = (
             {} if reason else {"role": "assistant", "content": ""} if text is None else self._content(text)
         )
@@ -207,10 +207,7 @@ class OpenAI:
 
 
 class OpenAIEncoder:
-    """Encodes chunks.
-
-    The chunk with the finish reason has the sources, and the last one is the end mark.
-    """
+    """Encodes chunks. The chunk with the finish reason has the sources; [DONE] is the last chunk."""
 
     def __init__(self, form: OpenAI, *, counts: bool = False) -> None:
         self._form = form
@@ -219,7 +216,7 @@ class OpenAIEncoder:
         self._context: ContextReady | None = None
         self._usage: Usage | None = None
         self._text: list[str] = []
-        self._refusing: bool | None = None  # whether the answer is a refusal; known with the first text
+        self._refusing: bool | None = None  # whether the answer is a refusal; None before the first text
         self._ended = False
 
     def encode(self, event: Event) -> list[Any]:
@@ -265,13 +262,13 @@ class OpenAIEncoder:
         if text is not None:
             if self._refusing is None:
                 self._refusing = "refusal" in choice.get("delta", {})
-            elif "delta" in choice:  # the first text decided whether this is a refusal
+            elif "delta" in choice:  # the first text has decided whether this is a refusal
                 choice["delta"] = {"refusal" if self._refusing else "content": text}
         return self._form.envelope(self._started, streamed=True) | {"choices": [choice]}
 
 
 def is_refusal(text: str) -> bool:
-    """Whether the answer to a JSON request is the site's own sentence that nothing was found."""
+    """Whether JSON was requested and the answer is the site's sentence that nothing was found."""
     return not text.startswith("{")
 
 
@@ -311,7 +308,7 @@ def _format(members: Mapping[str, Any]) -> Any:
 
 
 def _part(collected: RequestMessages, role: str, part: Any, member: str) -> str | None:
-    """The text of one part of a message, or None for an image, which is added to `collected`."""
+    """The text of one part of a message; None for an image, which is added to `collected`."""
     kind = part.get("type") if isinstance(part, dict) else None
     if kind == "text" or (kind == "refusal" and role == "assistant"):
         return validators.a_text(part.get(kind), f"{member}.{kind}")

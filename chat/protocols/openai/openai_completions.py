@@ -1,8 +1,7 @@
-"""OpenAI's legacy completions.
+"""OpenAI's legacy completions, whose prompt is one text.
 
-The prompt is one text, in which some libraries encode conversations. A prompt that is written as a
-conversation, with lines that begin “system: ”, “user: ” and “assistant: ”, is read as one; any other is the
-question.
+Some libraries write a conversation into the prompt, with lines that begin with “system: ”, “user: ” and
+“assistant: ”. Such a prompt is parsed as a conversation; any other prompt is the question.
 """
 
 import re
@@ -49,7 +48,7 @@ _TO_ANSWER = re.compile(r"^assistant:\s*\Z", re.M)
 
 
 class OpenAICompletions(OpenAI):
-    """The protocol. Whole answers and the chunks of streams have the same shape."""
+    """The protocol. Complete answers and the chunks of streams have the same form."""
 
     images_member = "prompt"
 

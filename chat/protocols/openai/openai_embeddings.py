@@ -17,8 +17,8 @@ from . import openai_members as shared
 from .openai_members import Reader
 
 MAX_TEXTS = 2_048
-MAX_CHARACTERS = 32_000  # of one text
-MAX_TOTAL_CHARACTERS = 100_000  # of all texts of a request
+MAX_CHARACTERS = 32_000  # characters of one text
+MAX_TOTAL_CHARACTERS = 100_000  # characters of all texts of a request
 
 KNOWN: Mapping[str, Reader | None] = {
     "input": None,
@@ -61,9 +61,9 @@ def parse(body: Any) -> EmbeddingRequest:
 
 
 def answer(vectors: NDArray[np.float32], model: str, *, as_base64: bool) -> bytes:
-    """JSON body of the response; `usage` is 0, since no tokens are counted.
+    """The JSON body of the response; `usage` is 0, because no tokens are counted.
 
-    The vectors are encoded one by one: encoding all in one call would hold the GIL all the time.
+    The vectors are encoded one by one: encoding all of them in one call would hold the GIL for too long.
     """
     data = ", ".join(
         json.dumps(

@@ -1,7 +1,7 @@
-"""Request members of OpenAI's protocols.
+"""Request members of OpenAI's protocols: supported, ignored or refused.
 
-Each takes effect, is a hint that may be ignored, or is refused. An unsupported member is refused with a 400
-that names it, so that no client relies on its effect.
+An unsupported member is refused with a 400 that names it, so that no client relies on its effect; only mere
+hints are ignored.
 """
 
 import base64
@@ -43,7 +43,7 @@ _DATA_URL = re.compile(r"data:[\w.+-]{1,50}/[\w.+-]{1,50};base64,")
 
 
 def _only(*allowed: Any) -> Reader:
-    """A reader that accepts only values without effect."""
+    """A reader that only accepts values without effect."""
 
     def read(value: Any, member: str) -> Any:
         # Types are compared too: a number is not a boolean, although 0 == False.
@@ -93,7 +93,7 @@ def stop_sequences(value: Any, member: str) -> tuple[str, ...]:
 
 MAX_OUTPUT: Reader = _whole_number(1, MAX_TOKENS)
 TEMPERATURE: Reader = _number(0, 2)
-# Members with an effect on the model, by the name of the field of Generation.
+# Members that affect the model, by the field of Generation that they set.
 SAMPLING: Mapping[str, Reader] = {
     "top_p": _number(0, 1),
     "presence_penalty": _number(-2, 2),
@@ -102,7 +102,7 @@ SAMPLING: Mapping[str, Reader] = {
 }
 EFFORT: Reader = _one_of("none", "minimal", "low", "medium", "high", "xhigh")
 VERBOSITY: Reader = _one_of("low", "medium", "high")
-# Members that may be ignored: labels, permissions, and values that request nothing.
+# Members that are ignored: labels, permissions, and values that request nothing.
 HARMLESS: Mapping[str, Reader] = {
     "user": a_label,
     "safety_identifier": a_label,
@@ -125,9 +125,9 @@ CHAT_HARMLESS: Mapping[str, Reader] = {
 
 
 def read_members(members: Mapping[str, Any], known: Mapping[str, Reader | None]) -> dict[str, Any]:
-    """The parsed members; null counts as absent. Members without a reader are parsed elsewhere.
+    """The parsed members; null counts as absent.
 
-    Raises InvalidRequest for a member that is not known.
+    Members without a reader are parsed elsewhere. Raises InvalidRequest for an unknown member.
     """
     found: dict[str, Any] = {}
     for name, value in members.items():
@@ -158,7 +158,7 @@ def check_tools(members: Mapping[str, Any], tools: str = "tools", choice: str = 
 
 
 def json_format(value: Any, member: str, *, nested: bool) -> JsonFormat | None:
-    """The JSON format of `response_format` (`nested` schema) or `text.format`; None for text."""
+    """The JSON format in `response_format` (with a `nested` schema) or `text.format`; None for text."""
     given = validators.an_object(value, member)
     kind = validators.one_of(given.get("type"), f"{member}.type", ("text", "json_object", "json_schema"))
     if kind == "text":
@@ -200,7 +200,7 @@ class RequestMessages:
     wishes: list[str] = field(default_factory=list)
     images: list[ImageInput] = field(default_factory=list)
     question: int | None = None  # the index of the last user message in `turns`
-    last: str = ""  # role of the last message that is not a wish; `last_member` names its request member
+    last: str = ""  # role of the last message that is not a wish; `last_member` is its request member
     last_member: str = ""
     _length: int = 0
 
@@ -226,7 +226,7 @@ class RequestMessages:
         member: str,
         read: Callable[["RequestMessages", str, Any, str], str | None],
     ) -> str:
-        """The text of a message, given as text or as a list of parts; `read` reads one part."""
+        """The text of a message, which is a string or a list of parts; `read` reads one part."""
         if content is None and role != "user":
             return ""
         if not isinstance(content, list):
@@ -249,13 +249,13 @@ class RequestMessages:
         self.images.append(image(member, data))
 
     def request(self, member: str, **values: Any) -> RunRequest:
-        """The request, with the last user message as its question. Errors name `member`."""
+        """The request, whose question is the last user message. Errors name `member`."""
         if self.last not in ("user", "tool", "function"):
             where = f"{self.last_member}.role" if self.last else member
             raise InvalidRequest(f"“{where}” must be “user”: the last message is the question.", where)
         if self.question is None:
             raise InvalidRequest(f"“{member}” must hold a message of the user.", member)
-        # Consecutive answers are merged: some models require alternating roles.
+        # Merge consecutive answers, because some models require alternating roles.
         earlier: list[EarlierMessage] = []
         for place, turn in enumerate(self.turns):
             if place == self.question:
@@ -280,7 +280,7 @@ class RequestMessages:
 
 
 def generation(found: Mapping[str, Any], **values: Any) -> Generation:
-    """The generation options of parsed members."""
+    """The generation options in parsed members."""
     sampling: dict[str, Any] = {name: found.get(name) for name in SAMPLING}
     return Generation(**sampling, **values)
 

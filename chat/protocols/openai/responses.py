@@ -1,8 +1,8 @@
 """OpenAI's Responses: a response is a run.
 
-`previous_response_id` names the conversation to continue. The id of a response is `resp_` with the id of the
-run, that of a message `msg_` with the id of the answer. The numbers of events are computed from the numbers
-of the run's events, so that any process can resume a stream after any event.
+`previous_response_id` names the conversation to continue. A response's id is `resp_` with the id of the run;
+a message's id is `msg_` with the id of the answer. Event numbers are computed from the numbers of the run's
+events, so that any process can resume a stream after any event.
 """
 
 import re
@@ -39,11 +39,12 @@ from .openai_members import (
     RequestMessages,
 )
 
-STEP = 1_000  # numbers reserved for the protocol's events that belong to one event of the run
-ITEM, PART = 2, 3  # numbers of the two events before the first text; do not depend on the run's events
-MAX_ANNOTATION_EVENTS = 900  # in one response; the message itself contains all annotations
+STEP = 1_000  # numbers reserved for the protocol's events that come from one event of the run
+ITEM, PART = 2, 3  # numbers of the two events before the first text, independent of the run's events
+MAX_ANNOTATION_EVENTS = 900  # annotation events in one response; the message itself contains all annotations
 INCLUDED = ("reasoning.encrypted_content",)  # accepted but without effect
-CODES = {"rate_limited": "rate_limit_exceeded"}  # error codes of a failed response; others: server error
+# Error codes of a failed response; all others become server_error.
+CODES = {"rate_limited": "rate_limit_exceeded"}
 STATUSES = {"complete": "completed", "stopped": "cancelled"}
 
 KNOWN: Mapping[str, Reader | None] = {
@@ -67,7 +68,7 @@ KNOWN: Mapping[str, Reader | None] = {
     "tools": None,
     "tool_choice": None,
 }
-# Request members that a response repeats, with their defaults.
+# Request members that the response repeats, with their defaults.
 ECHO: Mapping[str, Any] = {
     "background": False,
     "instructions": None,
@@ -92,7 +93,7 @@ ECHO: Mapping[str, Any] = {
 }
 _ID = re.compile(r"(resp|msg)_([0-9a-f]{32})")
 _TOOL_OUTPUTS = ("function_call_output", "custom_tool_call_output")
-_PASSED_OVER = ("function_call", "custom_tool_call", "reasoning")  # another model's items, which are ignored
+_PASSED_OVER = ("function_call", "custom_tool_call", "reasoning")  # items of other models, which are ignored
 
 
 def response_id(run_id: str) -> str:
@@ -104,7 +105,7 @@ def message_id(answer_id: str) -> str:
 
 
 def row_id(value: Any, kind: str, member: str) -> UUID:
-    """The row's id in an id of this kind. Raises InvalidRequest, as for a missing row."""
+    """The row's id in a prefixed id. Raises InvalidRequest, as for a missing row."""
     found = _ID.fullmatch(validators.a_text(value, member))
     if found is None or found[1] != kind:
         raise InvalidRequest(errors.words("answer_not_found"), member, status=404)
@@ -118,13 +119,10 @@ class Responses(OpenAI):
     members: Mapping[str, str] = {"format_refused": "text.format", "length_refused": "max_output_tokens"}
 
     def __init__(self, echo: Mapping[str, Any] | None = None, *, after: int = -1) -> None:
-        """`echo` has the stored members of the request.
-
-        A stream has the events numbered above `after`.
-        """
+        """`echo` has the stored members of the request. A stream contains events numbered above `after`."""
         self.echo = dict(echo or {})
         self.previous: UUID | None = None
-        self.references: tuple[UUID, ...] = ()  # ids of messages of the site that the input refers to
+        self.references: tuple[UUID, ...] = ()  # ids of the site's messages that the input refers to
         self.known: Mapping[UUID, str] = {}  # the texts of these messages
         self._after = after
 
@@ -184,7 +182,7 @@ class Responses(OpenAI):
                 "“input” must hold messages of the user alone, where “previous_response_id” names the others."
             )
             raise InvalidRequest(words, "input")
-        # All input messages are new and together make up the question.
+        # All input messages are new, and form the question together.
         return replace(request, question="\n\n".join(turn.content for turn in collected.turns), earlier=())
 
     def encoder(self) -> "ResponsesEncoder":  # type: ignore[override]
@@ -197,7 +195,7 @@ class Responses(OpenAI):
         return 200, self.response(result)
 
     def response(self, result: RunResult, *, queued: bool = False) -> Json:
-        """The response, whatever the state of its run."""
+        """The response object for any state of its run."""
         assert result.started is not None
         status, error, incomplete = _outcome(result)
         if result.end is None:
@@ -244,16 +242,13 @@ class Responses(OpenAI):
         }
 
     def part(self, text: str, noted: list[Json]) -> Json:
-        """The text as a part of a message, with these annotations.
-
-        It is a refusal if :meth:`refuses` is true.
-        """
+        """The text as a part of a message with annotations; a refusal if :meth:`refuses` is true."""
         if self.refuses(text):
             return {"type": "refusal", "refusal": text}
         return {"type": "output_text", "text": text, "annotations": noted, "logprobs": []}
 
     def refuses(self, text: str) -> bool:
-        """Whether JSON was wanted, and the text is the site's own sentence that nothing was found."""
+        """Whether JSON was requested and the text is the site's sentence that nothing was found."""
         kind = self.echo.get("text", ECHO["text"])["format"]["type"]
         return kind != "text" and bool(text) and is_refusal(text)
 
@@ -303,10 +298,7 @@ class ResponsesEncoder:
         self._open = self._refusing = self._item_done = False
 
     def encode(self, event: Event) -> list[Any]:
-        """The error event if the run cannot be followed any longer.
-
-        The run itself may still continue.
-        """
+        """The error event for a run that can no longer be followed, although it may continue."""
         assert isinstance(event, Failed)
         words = errors.words(event.code)
         return [self._event("error", code=event.code, message=words, param=None)]
@@ -322,10 +314,7 @@ class ResponsesEncoder:
         return [each for each in self._single.encode(event) if each["sequence_number"] > self._after]
 
     def ending(self, result: RunResult, number: int) -> list[Json]:
-        """The last events of a response whose run has ended.
-
-        `number` is that of the run's last event.
-        """
+        """The final events of a response whose run has ended; `number` is that of the run's last event."""
         self._result, self._number, self._count = result, number, 0
         found = [
             source for message in result.messages if message.context for source in message.context.sources
@@ -355,7 +344,7 @@ class ResponsesEncoder:
         return []
 
     def _opened(self, text: str) -> list[Json]:
-        """The events before the first text."""
+        """The protocol's events before the first text."""
         if self._open:
             return []
         self._open, self._refusing = True, self._form.refuses(text)
@@ -367,7 +356,7 @@ class ResponsesEncoder:
         ]
 
     def _done(self, status: str) -> list[Json]:
-        """The events after the last text."""
+        """The protocol's events after the last text."""
         self._item_done = True
         item = self._item(status)
         part = item["content"][0]
@@ -408,7 +397,7 @@ class ResponsesEncoder:
 
 
 def annotations(text: str, found: Iterable[SourceView]) -> list[Json]:
-    """Each citation in a text; `index` counts the characters before its opening bracket."""
+    """The citations in a text as annotations; `index` is the position of the opening bracket."""
     known = {source.label: source for source in found}
     return [
         {
@@ -470,7 +459,7 @@ def _format(text: Mapping[str, Any]) -> Any:
 
 
 def _part(collected: RequestMessages, role: str, part: Any, member: str) -> str | None:
-    """The text of one part of an item, or None for an image, which is added to `collected`."""
+    """The text of one part of an item; None for an image, which is added to `collected`."""
     kind = part.get("type") if isinstance(part, dict) else None
     if kind in ("input_text", "output_text", "text"):
         return validators.a_text(part.get("text"), f"{member}.text")

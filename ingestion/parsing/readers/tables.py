@@ -70,6 +70,7 @@ ROW_CHARACTERS = 450  # a longer row becomes several lines, each of which repeat
 CELL_CHARACTERS = 1_000_000
 NAME_CHARACTERS = 100  # characters of a column's name
 MAX_HEADER_ROWS = 3
+FORM_COLUMNS, FORM_ROWS = 2, 3  # the size up to which rows may be a form
 HEADER_AHEAD = 8  # number of rows that are searched for the header
 PLACE_ROWS = 50  # rows in each section of a longer table
 SIGNS = frozenset("#№%€$£")  # these look like numbers, but can name a column
@@ -96,39 +97,92 @@ def numbered_lines(
 
     The header may have several rows.
     """
-    cleaned = ((number, [one_line(cell, CELL_CHARACTERS) for cell in raw]) for number, raw in rows)
-    filled = ((number, cells) for number, cells in cleaned if any(cells))
-    names: Sequence[str] | None = None if named else []
-    only_names = ""
-    unused: dict[int, str] = {}  # by column, its name if it has had no value so far
+    filled = _filled(rows)
+    columns: _Columns | None = None if named else _Columns([])
     at = 0
-    ahead: list[tuple[int, list[str]]] = []
+    is_new = False  # whether another table may begin
+    ahead: list[tuple[int, list[str], bool]] = []
     while ahead or (ahead := list(itertools.islice(filled, 1))):
-        at, cells = ahead.pop(0)
-        if names is None and sum(map(bool, cells)) > 1:
+        before, (at, cells, is_apart) = at, ahead.pop(0)
+        is_new = is_new or is_apart
+        if columns and columns.are(cells):  # the names again
+            is_new = False
+            continue
+        if sum(map(bool, cells)) > 1 and (columns is None or (named and is_new)):
+            is_new = False
             ahead += itertools.islice(filled, HEADER_AHEAD - len(ahead))
-            deeper = _header_rows([cells, *(row for _, row in ahead)])
-            if whole := _column_names([cells, *(row for _, row in ahead[: deeper - 1])]):
-                del ahead[: deeper - 1]
-                names = [name[:NAME_CHARACTERS].rstrip(" :") for name in whole]
-                if any(len(name) > NAME_CHARACTERS for name in whole):
-                    for line in row_lines([], whole):
-                        yield at, line
-                else:
-                    only_names = " ".join(filter(None, names))
-                    unused = {column: name for column, name in enumerate(names) if name}
-                continue
-            names = []
-        only_names = ""
-        if sum(map(bool, cells)) == 1 and len(cells) > 1:
-            yield at, next(filter(None, cells))
+            block = [row for _, row, _ in itertools.takewhile(lambda row: not row[2], ahead)]
+            if columns is None or _begins_table(cells, block):
+                following = [row for _, row, _ in ahead] if columns is None else block
+                deeper = _header_rows([cells, *following])
+                whole = _column_names([cells, *following[: deeper - 1]])
+                if whole and columns and (rest := columns.rest()):
+                    yield before, rest
+                columns = _Columns(whole)
+                if whole:
+                    del ahead[: deeper - 1]
+                    yield from ((at, line) for line in columns.long_names)
+                    continue
+        yield from ((at, line) for line in (columns or _Columns([])).lines(cells))
+    if columns and (rest := columns.rest()):
+        yield at, rest
+
+
+class _Columns:
+    """The names of a table's columns, and those that no row has used yet."""
+
+    def __init__(self, whole: Sequence[str]) -> None:
+        self._names = [name[:NAME_CHARACTERS].rstrip(" :") for name in whole]
+        self.long_names: Sequence[str] = ()  # all names as lines, if some are too long to be repeated
+        self._unused: dict[int, str] = {}
+        self._only = ""  # the names, if no row has followed
+        if any(len(name) > NAME_CHARACTERS for name in whole):
+            self.long_names = list(row_lines([], whole))
         else:
-            for column in [column for column in unused if column < len(cells) and cells[column]]:
-                del unused[column]
-            for line in row_lines(names or [], cells):
-                yield at, line
-    if only_names or unused:
-        yield at, only_names or "; ".join(unused.values())
+            self._only = " ".join(filter(None, self._names))
+            self._unused = {column: name for column, name in enumerate(self._names) if name}
+
+    def are(self, cells: Sequence[str]) -> bool:
+        """Whether a row repeats the names of several columns."""
+        return sum(map(bool, cells)) > 1 and [cell.rstrip(" :") for cell in cells] == self._names
+
+    def lines(self, cells: Sequence[str]) -> Iterator[str]:
+        """The lines of a row."""
+        self._only = ""
+        if sum(map(bool, cells)) == 1 and len(cells) > 1:
+            yield next(filter(None, cells))
+            return
+        for column in [column for column in self._unused if column < len(cells) and cells[column]]:
+            del self._unused[column]
+        yield from row_lines(self._names, cells)
+
+    def rest(self) -> str:
+        """The names that no row has used, as a line."""
+        return self._only or "; ".join(self._unused.values())
+
+
+def _filled(rows: Iterable[tuple[int, Sequence[str]]]) -> Iterator[tuple[int, list[str], bool]]:
+    """The rows with text, each with whether empty rows are before it."""
+    last: int | None = None
+    for number, raw in rows:
+        cells = [one_line(cell, CELL_CHARACTERS) for cell in raw]
+        if any(cells):
+            yield number, cells, last is not None and number > last + 1
+            last = number
+
+
+def _begins_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a row after empty rows names the columns of the rows below it: words above numbers."""
+    width = sum(map(bool, names))
+    if not _column_names([names]) or any(sum(map(bool, row)) > width for row in rows):
+        return False
+    if len(rows) < (1 if width > FORM_COLUMNS else FORM_ROWS):
+        return False  # perhaps a form: labels and what was filled in
+    for column, name in enumerate(names):
+        values = [row[column] for row in rows if column < len(row) and row[column]]
+        if name and not is_number(name) and values and all(map(is_number, values)):
+            return True
+    return False
 
 
 def header_of(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:

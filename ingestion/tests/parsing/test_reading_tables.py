@@ -7,6 +7,7 @@ import openpyxl
 from django.test import SimpleTestCase
 
 from ingestion.parsing.readers.office.sheets import shown
+from ingestion.parsing.readers.tables import table_lines
 from ingestion.tests import building
 from ingestion.tests.parsing.test_reading_formats import reading
 
@@ -109,6 +110,24 @@ class TablesTests(SimpleTestCase):
         found = reading("a.xlsx", data.getvalue())
         self.assertEqual([section.anchor for section in found.sections], ["sheet=Sheet"])
         self.assertIn("Route: R1; Season: Summer; Fare: 28", found.sections[0].text)
+
+    def test_tables_below_each_other_on_a_sheet_have_names_of_their_own(self):
+        fares = [("Port", "Fare"), ("Ellery", 45), ("Gannet", 38)]
+        staff = [("Office", "Head", "Rooms"), ("Harbour", "Ann", 4), ("Pier", "Bo", 7)]
+        lines = ["Port: Ellery; Fare: 45", "Port: Gannet; Fare: 38"]
+        offices = ["Office: Harbour; Head: Ann; Rooms: 4", "Office: Pier; Head: Bo; Rooms: 7"]
+        for rows, expected in (
+            ([*fares, (), ("Staff", ""), *staff], [*lines, "Staff", *offices]),
+            ([*fares, (), *fares], [*lines, *lines]),  # the names again
+            ([*fares, (), ("Sundays", ""), ("Islay", 51)], [*lines, "Sundays", "Port: Islay; Fare: 51"]),
+            (
+                [*fares, (), ("Phone", "Ann"), ("Fax", 12)],
+                [*lines, "Port: Phone; Fare: Ann", "Port: Fax; Fare: 12"],
+            ),
+        ):
+            with self.subTest(rows=rows):
+                text = list(table_lines([[str(cell) for cell in row] for row in rows]))
+                self.assertEqual(text, expected)
 
     def test_a_header_of_several_rows_names_the_columns_of_its_groups(self):
         rows = [

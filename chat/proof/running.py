@@ -40,9 +40,10 @@ class ProofRefused(Exception):
 
 
 def groups_of(user: User) -> QuerySet[Group]:
-    """Groups whose rights a person may use for a run: their own, if they may read all its documents.
+    """Groups whose rights a person may use for a run.
 
-    People with the permission to search with others' rights, which is audited, may use any group.
+    These are their own groups, whose documents they may read anyway. People with the permission to search
+    with others' rights, which is audited, may use any group.
     """
     return Group.objects.all() if user.has_perm(VIEW_AS_OTHERS) else Group.objects.filter(user=user)
 

@@ -1,8 +1,8 @@
 """The forms of answers made of quotations, in the order in which they are tried.
 
-The forms are rows of timetables and of opening hours, rows of another table that meet conditions, a quotation
-from each file, the numbered parts of something, and sentences with their context. If a form finds nothing,
-the next one is tried; if none answers, the closest passages are quoted.
+The forms are: rows of timetables and opening hours, rows of other tables that meet conditions, a quotation
+from each file, numbered parts, and sentences with their context. If a form finds nothing, the next one is
+tried; if none answers, the closest passages are quoted.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,18 +25,18 @@ from .quoted_answer import OTHERS, Quoted
 from .rendering import markdown
 
 QUOTATIONS = 2
-# Shares of the best sentence's score that a quotation needs:
+# Minimum score of a quotation, as a share of the best sentence's score:
 FILE_SCORE = 0.8  # as another quotation from a file that the question names
-SECOND_OF_ALL = 0.94  # as a second quotation if the first has everything that was asked for
-BEHIND = 2  # number of passages shown after one that may answer
-OF_OTHER_FILE = 0.5  # share of the best sentence's score for a quotation from one of the chosen files
+SECOND_OF_ALL = 0.94  # as a second quotation, if the first one has everything that was asked for
+BEHIND = 2  # number of passages that are shown after one that may answer
+OF_OTHER_FILE = 0.5  # as a quotation from a selected file
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
     """A form of answers: whether a question asks for it, and how to answer in it.
 
-    The function returns None if the passages have no such answer; otherwise `Quoted.is_sure` is whether the
+    The function returns None if the passages have no such answer; otherwise `Quoted.is_sure` says whether the
     answer is certain.
     """
 
@@ -57,7 +57,7 @@ def quoted_in_best_form(findings: Findings) -> Quoted:
 
 
 def _asks_selected_rows(findings: Findings) -> bool:
-    # A follow-up such as “and on floor 3?” may rely on conditions of earlier questions.
+    # A follow-up question such as “and on floor 3?” may rely on conditions of earlier questions.
     return not findings.question.subject and selects_rows(findings.question.own)
 
 
@@ -72,10 +72,10 @@ def _selected_rows(findings: Findings) -> Quoted | None:
 
 
 def _timetable_rows(findings: Findings) -> Quoted | None:
-    """The rows for the direction and the time asked for; the closest rows if either is unclear.
+    """The rows for the direction and time asked for; the closest rows if either is unclear.
 
-    If the question names a date, the rows only may answer: a weekly timetable does not say whether the date
-    is in its season.
+    If the question names a date, the answer is uncertain, because a weekly timetable does not say whether the
+    date is in its season.
     """
     rows = findings.timetable
     if not rows.text or any(rows.text in each.text for each in findings.prompt.contributions):
@@ -108,7 +108,7 @@ def _asks_each_file(findings: Findings) -> bool:
 
 
 def _each_file(findings: Findings) -> Quoted | None:
-    """Quotations from each file; None if fewer than two files have any."""
+    """Quotations from each file; None if fewer than two files have one."""
     is_named = findings.files.are_named
     of_files: list[Sequence[Quotation]] = []
     for file in findings.files.files:
@@ -130,10 +130,10 @@ def _each_file(findings: Findings) -> Quoted | None:
 
 
 def _for_named_file(findings: Findings, quotations: Sequence[Quotation]) -> Sequence[Quotation]:
-    """The best quotations from a file that the question names, at most QUOTATIONS.
+    """The best quotations (at most QUOTATIONS) from a file that the question names.
 
-    A further one is nearly as good as the best sentence, or has words of the question that the first one
-    lacks.
+    Further quotations must be nearly as good as the best sentence, or have words of the question that the
+    first one lacks.
     """
     known = held_stems(quotations[0].text) if quotations else frozenset[str]()
     more = findings.question.stems - weak_stems() - known
@@ -146,10 +146,7 @@ def _for_named_file(findings: Findings, quotations: Sequence[Quotation]) -> Sequ
 def _for_chosen_file(
     findings: Findings, quotations: Sequence[Quotation], others: Sequence[Quotation]
 ) -> Sequence[Quotation]:
-    """The first quotation from a chosen file, if it answers.
-
-    It must also differ from those of the other files.
-    """
+    """The first quotation from a selected file, if it answers and differs from those of other files."""
     least = OF_OTHER_FILE * findings.sentences[0].score
     return [
         each
@@ -172,7 +169,7 @@ def _numbered_parts(findings: Findings) -> Quoted | None:
     parts = numbered_parts(findings.question.own, passages, documents, start)
     if not parts:
         return None
-    # The list is complete if the numbers have no gap, and the search also found passages that are not parts.
+    # The list is complete if its numbers have no gap, and the search also found passages other than parts.
     numbers = sorted(set(parts.values()))
     has_all = numbers == list(range(1, len(numbers) + 1)) and len(parts) < len(passages)
     alike = findings.rows_alike
@@ -182,7 +179,7 @@ def _numbered_parts(findings: Findings) -> Quoted | None:
 
 
 def _parts_quoted(parts: Iterable[int], passages: Sequence[SourceView]) -> list[str]:
-    """The passages of numbered parts, each from its beginning and below its heading."""
+    """Quote the passages of numbered parts from their beginnings, below their headings."""
     quoted = []
     for place in parts:
         content = passages[place].content
@@ -197,7 +194,7 @@ def _parts_quoted(parts: Iterable[int], passages: Sequence[SourceView]) -> list[
 
 
 def _sentences(findings: Findings) -> Quoted:
-    """The first of the quotations, and others that are nearly as good."""
+    """The first quotation, and others that are nearly as good."""
     first, *others = findings.quotations
     has_all = first.has_all
     least = SECOND_OF_ALL if has_all else SECOND
@@ -217,10 +214,7 @@ def _sentences(findings: Findings) -> Quoted:
 
 
 def _closest_passages(findings: Findings) -> Quoted:
-    """The passages that the search ranks best.
-
-    None if all of them have too few of the words that the question names.
-    """
+    """The passages that the search ranks best; None if all have too few of the question's named words."""
     kept = list(findings.closest)
     if not any(is_close(each.held, findings.prompt.fit) for each in kept):
         return Quoted((), is_sure=False)
@@ -245,9 +239,10 @@ def _closest_passages(findings: Findings) -> Quoted:
 
 
 def _may_answer(findings: Findings, closest: Quotation, *, is_only: bool) -> bool:
-    """Whether the closest passage may answer: it passes all of these checks.
+    """Whether the closest passage may answer, because it passes all of these checks.
 
-    Several are for tables, in which a row can have all words of the question and still be the wrong row.
+    Several checks are for tables, in which a row can have all words of the question and still be the wrong
+    one.
     """
     question, sentence = findings.question, closest.sentence
     selected = findings.selected if closest.is_part_of_table else None
@@ -270,7 +265,7 @@ def _may_answer(findings: Findings, closest: Quotation, *, is_only: bool) -> boo
 
 
 def _is_named_row(question: Question, closest: Quotation) -> bool:
-    """Whether a follow-up (“and dinner?”) names this row, and no word that the quotation lacks."""
+    """Whether a follow-up question (“and dinner?”) names this row, and no word that the quotation lacks."""
     row = closest.sentence.text
     if not question.subject or closest.quoted.kind != "table" or row not in closest.quoted.lines:
         return False

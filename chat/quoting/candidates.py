@@ -1,4 +1,4 @@
-"""Quotations that may answer a question: the best sentences with their context."""
+"""Quotations that may answer a question: the best sentences, with their context."""
 
 import re
 from collections.abc import Sequence
@@ -21,27 +21,27 @@ from .extracts import MAX_CHARACTERS, MAX_UNASKED_ROWS, Extract, extract, with_s
 from .rendering import markdown
 from .sentence_selection import Sentence
 
-QUOTATIONS = 3  # considered for a question
-NOTES = "Notes:"  # the word with which readers of slides introduce the presenter's notes
+QUOTATIONS = 3  # quotations that are considered for a question
+NOTES = "Notes:"  # the word that introduces the presenter's notes in the text of a slide
 SECOND = 0.85  # share of the best sentence's score that a second quotation needs
-OF_BEST_PASSAGE = 0.7  # the same for a sentence from the passage with the best score in the search
+OF_BEST_PASSAGE = 0.7  # the same for a sentence from the passage that the search ranks first
 
 _QUESTION_WORD = re.compile(
     r"\b(?:who|whom|what|which|when|where|why|how|wer|wem|wen|was|welche[rsnm]?|wann|wo|warum|wie)\b",
     re.IGNORECASE,
 )
 
-ShownRow = tuple[str, str, str]  # file, heading and text
+ShownRow = tuple[str, str, str]  # file, heading and text of a row
 
 
 @dataclass(frozen=True)
 class Quotation:
     """A quotation as Markdown.
 
-    `quoted` is the extract shown as `text`, and `sentence` its best sentence; `share` is the score of that
-    sentence divided by the score of the best sentence of all. `is_of_best` is whether it is the best sentence
-    of the passage that the search ranks first, if a sentence of another passage is better. `all_rows` is the
-    number of rows of the whole table if the source has only a part of it.
+    `quoted` is the extract that is shown as `text`, and `sentence` its best sentence; `share` is that
+    sentence's score divided by the score of the best sentence overall. `is_of_best` says that the quotation
+    is from the passage that the search ranks first, although another passage has a better sentence.
+    `all_rows` is the number of rows of the whole table if the source has only a part of it.
     """
 
     text: str
@@ -55,15 +55,15 @@ class Quotation:
 
     @property
     def chapter(self) -> tuple[str, str]:
-        """Its document and outermost heading."""
+        """The document and the outermost heading."""
         return self.source.sourcefile, chapter_of(self.source)
 
     @cached_property
     def held(self) -> QuotedText:
-        """The quoted text with its title and heading, as the checks of answers read it.
+        """The quoted text with title and heading, in the form for checks of answers.
 
-        Of a table only the matching rows count, and of a long list only the best item: other rows and items
-        do not make the answer more certain.
+        Of a table, only the matching rows count; of a long list, only the best item: other rows and items do
+        not make the answer more certain.
         """
         quoted = self.quoted
         lines = quoted.matching or quoted.lines
@@ -78,14 +78,14 @@ class Quotation:
 
     @cached_property
     def has_all(self) -> bool:
-        """Whether it answers with everything that the question names."""
+        """Whether it answers the question with everything that the question names."""
         return answers(self.held, share=1.0)
 
     @cached_property
     def has_amount(self) -> bool:
-        """Whether the sentence, or the quoted text after it, has the amount asked for.
+        """Whether the sentence or the quoted text after it has the amount asked for.
 
-        True if none is asked for.
+        True if the question does not ask for one.
         """
         amount = self.question.amount
         if amount is None:
@@ -101,7 +101,7 @@ class Quotation:
 
     @cached_property
     def needs_other_rows(self) -> bool:
-        """Whether the quoted rows together have more of the named words than the best row alone."""
+        """Whether all quoted rows together have more of the named words than the best row by itself."""
         named = self.question.named
         row = held_stems(" ".join((self.sentence.text, *self.held.texts[1:])))
         return self.held.known(named, row) < self.held.known(named)
@@ -115,8 +115,8 @@ class Quotation:
     def is_asked_by_heading(self) -> bool:
         """Whether its heading asks the question: “Life jackets › When crew must wear one”.
 
-        The innermost heading has the question word and at least one word that the question names; the title
-        and all headings together have all of these words.
+        The innermost heading must have the question word and at least one named word; title and all headings
+        together must have all named words.
         """
         question, inner = self.question, self.source.heading.rpartition("›")[2]
         asked, heading = _QUESTION_WORD.search(question.own), _QUESTION_WORD.search(inner)
@@ -130,16 +130,13 @@ class Quotation:
         )
 
     def has(self, sentence: Sentence) -> bool:
-        """Whether the sentence is quoted here."""
+        """Whether this quotation contains the sentence."""
         is_here = sentence.passage == self.sentence.passage
         return is_here and self.quoted.start <= sentence.start < self.quoted.end
 
     @property
     def below_heading(self) -> "Quotation":
-        """A quotation from the beginning of the passage, as long as fits.
-
-        A table is returned unchanged.
-        """
+        """A quotation from the beginning of the passage, up to the maximum length; tables do not change."""
         content = self.source.content
         starts = (span.start for span in spans_of(content) if not span.is_heading)
         first = next((each for start in starts if (each := extract(content, start))), self.quoted)
@@ -147,14 +144,14 @@ class Quotation:
 
     @property
     def in_passage(self) -> "Quotation":
-        """The quotation extended by the text around it in its passage."""
+        """The quotation, extended by the surrounding text of its passage."""
         quoted = with_surroundings(self.source.content, self.quoted)
         return replace(self, quoted=quoted, text=markdown(quoted, self.source, self.all_rows))
 
     def without(self, shown: set[ShownRow]) -> str:
         """The text without the rows in `shown`; empty if nothing remains.
 
-        Adds the rows of the quotation to `shown`.
+        Adds the quotation's rows to `shown`.
         """
         if self.quoted.kind != "table":
             return self.text
@@ -165,14 +162,14 @@ class Quotation:
         return markdown(rest, self.source, self.all_rows) if rest else ""
 
     def differs_from(self, first: "Quotation") -> bool:
-        """Whether it is another answer than `first`, from a sentence with a different text."""
+        """Whether it is a different answer than `first`: its sentence has a different text."""
         return self.sentence.text != first.sentence.text and self.is_another_answer(first)
 
     def is_another_answer(self, first: "Quotation") -> bool:
         """Whether it is from another document or chapter, and gives no number that `first` gives.
 
-        Numbers are compared only if the question asks for an amount. If `first` has a number of the counted
-        thing (“how many”), this quotation must have one, too.
+        Numbers are only compared if the question asks for an amount. If `first` has a number of the counted
+        thing (“how many”), this quotation must also have one.
         """
         if self.chapter == first.chapter or first.sentence.is_counted > self.sentence.is_counted:
             return False
@@ -182,17 +179,17 @@ class Quotation:
 
 
 def chapter_of(source: SourceView) -> str:
-    """Its outermost heading."""
+    """The outermost heading."""
     return source.heading.partition("›")[0]
 
 
 def quotations_of(
     question: Question, prompt: Prompt, found: Sequence[Sentence], sources: Sequence[SourceView]
 ) -> list[Quotation]:
-    """The best sentences with their context: at most `QUOTATIONS`, none of which overlap.
+    """The best sentences with their context: at most `QUOTATIONS`, without overlaps.
 
-    Leaves out what other agents have already quoted. If the first is not from the passage that the search
-    ranks best, the second is from that passage, unless its best sentence is much worse.
+    Leaves out what other agents have already quoted. If the first one is not from the passage that the search
+    ranks first, the second one is from that passage, unless its best sentence is much worse.
     """
     quotations: list[Quotation] = []
     taken: dict[int, list[tuple[int, int]]] = {}
@@ -203,7 +200,7 @@ def quotations_of(
         if any(start <= sentence.start < end for start, end in places):
             continue
         if any(sentence.text in known.quoted.lines for known in quotations if known.quoted.kind == "list"):
-            continue  # two passages have parts of the same list
+            continue  # both passages have a part of the same list
         source = sources[sentence.passage]
         is_long = len(rows_of(source.content)) > MAX_UNASKED_ROWS
         starts = [
@@ -239,9 +236,9 @@ def _words_in(question: Question, text: str) -> frozenset[str]:
 
 
 def _of_best_passage(found: Sequence[Sentence], sources: Sequence[SourceView]) -> Sentence | None:
-    """The best sentence of the passage that the search ranks best.
+    """The best sentence of the passage that the search ranks first.
 
-    None if the best sentence of all is from this passage, or if it is much better.
+    None if the best sentence overall is from that passage, or is much better.
     """
     best = max(range(len(sources)), key=lambda place: sources[place].score, default=0)
     of_best = next((each for each in found[1:] if each.passage == best), None)

@@ -1,8 +1,8 @@
 """Whether a quotation answers a question, and how surely.
 
-It must contain what the question names; numbers and proper names must be literally the same, and a similar
-word counts for less. The weights were fitted by a logistic regression: docs/measurements.md says on which
-questions, and how often the result is right.
+It must contain what the question names. Numbers and proper names must be literally the same; similar words
+count less. The weights were fitted by logistic regression: docs/measurements.md describes the questions and
+the accuracy.
 """
 
 import math
@@ -19,28 +19,28 @@ from ingestion.search.stopwords import without_question_words
 from ingestion.search.tokens import has_unspaced_script, plain_words, search_text
 from ingestion.search.translations import without_grammar
 
-SURE = 0.6  # minimum confidence of a quotation that is given as the answer
+SURE = 0.6  # minimum confidence of a quotation that is presented as the answer
 SURE_TRANSLATED = 0.9  # the same for a translated question
-MIN_LIKE = 0.35  # cosine from which words count as similar
+MIN_LIKE = 0.35  # words with at least this cosine count as similar
 WEAK = 0.3  # weight of verbs and other words that do not name the subject
-OF_DOCUMENTS = 0.8  # weight of a synonym in place of a word of the question
+OF_DOCUMENTS = 0.8  # weight of a synonym instead of a word of the question
 MIN_AS_ASKED = 0.2  # share of the named words that an answer must have without synonyms
-MIN_CLOSE = 0.34  # share of the named words in one of the closest passages: more than a third
-FOUND = 1.0  # the fit of a search that is sure of its best passage
-# A passage may answer if the share of the named words that it has plus its score in the search is at least
-# LIKELY, if it has all of them and at least MIN_SCORE, or if it leads the search.
+MIN_CLOSE = 0.34  # share of the named words that one of the closest passages must have
+FOUND = 1.0  # fit from which a search is sure of its best passage
+# A passage may answer if its share of the named words plus its search score is at least LIKELY, if it has all
+# named words and a score of at least MIN_SCORE, or if it leads the search.
 LIKELY = 1.7
-LEADING = 0.9  # minimum score in the search of a passage that leads
+LEADING = 0.9  # minimum search score of a leading passage
 MIN_SCORE = 0.5
-MIN_LEAD = 0.15  # minimum lead of its score over the best score of another place
-MIN_LED = 0.5  # share of the named words that such a passage must have
-MIN_HEADED = 0.3  # share of the named words that its headings must have
-MIN_NAMED = 0.6  # share of the named words in an answer that is shown as one (of two words, both)
+MIN_LEAD = 0.15  # minimum lead of its score over the best score of any other place
+MIN_LED = 0.5  # share of the named words that a leading passage must have
+MIN_HEADED = 0.3  # share of the named words that the headings of a leading passage must have
+MIN_NAMED = 0.6  # share of the named words that an answer must have (with two named words, both)
 
-# The weights of `evidence`, in its order, and the constant.
+# The weights of the features in `evidence`, and the constant term.
 WEIGHTS = (0.9, 0.5, 3.9, -0.8, -1.3, 0.8)
 CONSTANT = -6.0
-MAX_FIT = 8.0  # more says no more
+MAX_FIT = 8.0  # a better fit makes no difference
 
 _NAME = re.compile(r"(?<=\w )[A-ZÀ-Þ][\w’'&.-]*(?: [A-ZÀ-Þ][\w’'&.-]*)*")
 _NOT_NAMES = frozenset({"i", "i m", "i ve", "i d", "i ll"})
@@ -67,7 +67,7 @@ def is_close(quoted: QuotedText, fit: float) -> bool:
     """Whether a passage has enough of the question's words to be shown as close.
 
     It must mention the object of the question's verb. If the question asks for an attribute of a thing (“the
-    capital of France”), it must mention both: a rate for capital cities says nothing about France. It also
+    capital of France”), it must mention both: a rate for capital cities is irrelevant for France. It also
     needs MIN_CLOSE of the named words, unless the search is sure of its best passage (`fit`) or the question
     was translated.
     """
@@ -77,12 +77,12 @@ def is_close(quoted: QuotedText, fit: float) -> bool:
         needed += [question.head, question.named - question.head]
     if any(words and not quoted.known(words) for words in needed):
         return False
-    # “Before I get kicked out” names no more than “kicked”.
+    # “Before I get kicked out” only names “kicked”.
     named = question.named - BETWEEN or question.named
-    # The quotation may express a word of the question that the translation left out.
+    # The quotation may have a word of the question that the translation has lost.
     if question.is_translated or fit >= FOUND or quoted.known(named) >= MIN_CLOSE * len(named):
         return True
-    # A long question names much beside its subject, but hardly anything else has its “laser cutter”, or a
+    # A long question names much besides its subject, but hardly any other passage has its “laser cutter”, or
     # “lockout” if it asks about “locked out”.
     return any(1 in distances for distances in quoted.pair_distances) or any(
         len(phrase) > 1 and any(other <= quoted.stems for other in others)
@@ -91,12 +91,12 @@ def is_close(quoted: QuotedText, fit: float) -> bool:
 
 
 def is_likely(quoted: QuotedText, score: float, lead: float) -> bool:
-    """Whether a passage that does not clearly answer may be introduced as one that may.
+    """Whether a passage that does not clearly answer may be presented as a possible answer.
 
-    It has the numbers of the question, every type that it asks for, and nearly all words that it names; half
-    of these words are enough if the search clearly prefers the passage to all others and its headings are
-    about the subject. `score` is the passage's score in the search, and `lead` this score minus the best
-    score of another place.
+    It must have the numbers of the question, every type of answer asked for, and nearly all named words; half
+    of these are enough if the search clearly prefers the passage to all others and its headings are about the
+    subject. `score` is the passage's search score, and `lead` this score minus the best score of any other
+    place.
     """
     if _lacks_number(quoted, compared=True) or not all(
         each.is_in(quoted) for each in types_asked_for(quoted.question)
@@ -104,7 +104,7 @@ def is_likely(quoted: QuotedText, score: float, lead: float) -> bool:
         return False
     known = _known(quoted)
     named = quoted.question.named
-    # A synonym may mean something else here, if the search clearly prefers another place.
+    # If the search clearly prefers another place, a synonym may mean something else here.
     if lead <= -MIN_LEAD and quoted.known_as_asked < len(named) and not quoted.question.is_translated:
         return False
     if (known == 1 and score >= MIN_SCORE) or known + score >= LIKELY:
@@ -114,14 +114,12 @@ def is_likely(quoted: QuotedText, score: float, lead: float) -> bool:
 
 
 def is_preferred(quoted: QuotedText, score: float, fit: float, lead: float, *, is_only: bool) -> bool:
-    """Whether a passage may answer although its words are in other places than in the question.
+    """Whether a passage may answer although its words are far apart.
 
-    Words that are adjacent in the question may be far apart in the passage.
-
-    It has the names and numbers of the question, and every type that it asks for. In addition, either the
-    search clearly prefers it to all others and its confidence is that of an answer, or it is the only passage
-    found and has most of the words that the question names. `score` and `fit` are explained at `confidence`,
-    `lead` at `is_likely`.
+    Words that are adjacent in the question may be distant in the passage. The passage must have the names and
+    numbers of the question, and every type of answer asked for. In addition, either the search must clearly
+    prefer it to all others and its confidence be that of an answer, or it must be the only passage found and
+    have most of the named words. `score` and `fit` are explained at `confidence`, `lead` at `is_likely`.
     """
     question = quoted.question
     asked = (each for each in types_asked_for(question) if not each.is_worded)
@@ -137,10 +135,10 @@ def is_preferred(quoted: QuotedText, score: float, fit: float, lead: float, *, i
 
 
 def _known(quoted: QuotedText) -> float:
-    """The share of the words that the question names which are in the text.
+    """The share of the named words that the text contains.
 
-    A text with the amount asked for need not contain a word such as “price”. Ages and durations of the
-    question for which the text gives another number, such as a limit, also count as contained.
+    A text with the amount asked for need not contain a word such as “price”. Ages and durations in the
+    question also count as contained if the text gives another number of that kind, such as a limit.
     """
     question = quoted.question
     needless = stems(" ".join(_compared(quoted)))
@@ -153,16 +151,16 @@ def _known(quoted: QuotedText) -> float:
 def confidence(quoted: QuotedText, score: float, fit: float) -> float:
     """The probability (0..1) that a quotation answers.
 
-    `score` is the score of its best sentence, and `fit` the fit of the search (`SearchResult.fit`).
+    `score` is the score of its best sentence; `fit` is the fit of the search (`SearchResult.fit`).
     """
     held = evidence(quoted, score, fit)
     return 1 / (1 + math.exp(-CONSTANT - sum(map(float.__mul__, WEIGHTS, held))))
 
 
 def is_sure(quoted: QuotedText, score: float, fit: float) -> bool:
-    """Whether it may be called the answer.
+    """Whether a quotation may be called the answer:
 
-    It has all numbers of the question, and enough `confidence`.
+    it has all numbers of the question and enough `confidence`.
     """
     least = SURE_TRANSLATED if quoted.question.is_translated else SURE
     return not _lacks_number(quoted) and confidence(quoted, score, fit) >= least
@@ -171,8 +169,8 @@ def is_sure(quoted: QuotedText, score: float, fit: float) -> bool:
 def evidence(quoted: QuotedText, score: float, fit: float) -> list[float]:
     """The features of a quotation, in the order of WEIGHTS.
 
-    These are its score, the fit, the weighted share of the question's words that it has, whether it lacks a
-    name of the question, whether it lacks a number of it, and the logarithm of the number of its words.
+    These are the score, the fit, the weighted share of the question's words, whether a name or a number of
+    the question is missing, and the logarithm of the number of words.
     """
     question = quoted.question
     asked = search_text(without_question_words(question.text), stored=False).split()
@@ -210,7 +208,7 @@ def evidence(quoted: QuotedText, score: float, fit: float) -> list[float]:
 def _lacks_name(quoted: QuotedText) -> bool:
     """Whether the text lacks a name of the question.
 
-    Always False in German, where every noun looks like a name.
+    Always False in German, in which every noun looks like a name.
     """
     question = quoted.question
     names = _NAME.findall(question.text) if question.language != "german" else []
@@ -219,11 +217,10 @@ def _lacks_name(quoted: QuotedText) -> bool:
 
 
 def _lacks_number(quoted: QuotedText, *, compared: bool = False) -> bool:
-    """Whether the text lacks a number of the question, or a duration given in words.
+    """Whether the text lacks a number of the question, or a duration in words.
 
-    A number must have the same spelling.
-
-    With `compared`, an age or duration is not missing if the text gives another number of the same unit.
+    Numbers must have the same spelling. With `compared`, an age or duration does not count as missing if the
+    text gives another number with the same unit.
     """
     said = " ".join(quoted.texts)
     other = _compared(quoted) if compared else frozenset[str]()
@@ -239,10 +236,7 @@ def _lacks_number(quoted: QuotedText, *, compared: bool = False) -> bool:
 
 
 def _compared(quoted: QuotedText) -> frozenset[str]:
-    """The ages and durations in the question for which the text has another number.
-
-    The number must have the same unit.
-    """
+    """The ages and durations in the question for which the text has another number with the same unit."""
     units = frozenset(unit for _, unit in durations_in(" ".join(quoted.texts)))
     measures = measures_in(f"{quoted.question.text} {quoted.question.original}")
     return frozenset(number for number, of in measures.items() if not units.isdisjoint(of))

@@ -1,4 +1,4 @@
-"""Extracts a sentence with the paragraph, list or table that it belongs to, as a quotation.
+"""Extracts a sentence with its paragraph, list or table as a quotation.
 
 A lead-in is quoted with its list, an item with its lead-in, a paragraph with the table below it, a row with
 its column names, and a sentence that refers back with the one before it.
@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from ingestion.search.sentence_splitting import Span, spans_of
 from ingestion.search.table_rows import cells_of, table_around
 
-MAX_CHARACTERS = 420  # of a paragraph that is quoted in full, or of the extract of a longer one
-MAX_LIST = 900  # of a list that is quoted in full
+MAX_CHARACTERS = 420  # characters of a paragraph that is quoted in full, or of the extract from a longer one
+MAX_LIST = 900  # characters of a list that is quoted in full
 MAX_ROWS = 12
-MAX_UNASKED_ROWS = 6  # of a table; a longer one is quoted with the rows that were asked for
-FEW_ROWS = 3  # that were asked for
-MAX_GROUPS = 1 / 3  # share of the rows that name groups of others
-MAX_TABLE = 1_600  # of a table that is quoted in full
-MAX_PASSAGE = 700  # of a passage that is quoted in full
-MAX_ITEM = 80  # of a list item that intentionally ends without a full stop
+MAX_UNASKED_ROWS = 6  # a table with more rows is quoted with only the rows that were asked for
+FEW_ROWS = 3  # number of rows that were asked for up to which only these are quoted
+MAX_GROUPS = 1 / 3  # share of the rows that may name groups of other rows
+MAX_TABLE = 1_600  # characters of a table that is quoted in full
+MAX_PASSAGE = 700  # characters of a passage that is quoted in full
+MAX_ITEM = 80  # characters of a list item that may end without a full stop
 
 _POINTS_BACK = re.compile(
     r"(?:this|these|that|those|it|its|they|their|he|she|his|her|such|both|here|there"
@@ -28,7 +28,7 @@ _POINTS_BACK = re.compile(
     r"|dies\w{0,2}|sie|er|es|dabei|dann|daher|jedoch|dort|hierbei|hierfür|ferner)\b",
     re.IGNORECASE,
 )
-# “Try the following. If one does not help, go on to the next.”, before a list
+# such as “Try the following. If one does not help, go on to the next.” before a list
 _INTRODUCES = re.compile(
     r"\b(?:the following|as follows|these (?:steps|rules|points)|here is how|folgende\w{0,2}|wie folgt)\b",
     re.IGNORECASE,
@@ -43,10 +43,10 @@ _COMPLETE = re.compile(r".*[.!?:;…。！？]['\"”’»)\]*_]{0,4}\Z", re.DOT
 class Extract:
     """A quotation: the text at start:end of a passage's content.
 
-    `kind` is text (one paragraph, in `lead`), list (`lead` and `lines`), table (`columns`, and the rows in
-    `lines`) or passage (its paragraphs and items as Markdown in `lines`). `needs_heading` is whether the text
+    `kind` is text (one paragraph, in `lead`), list (`lead` and `lines`), table (`columns`, and rows in
+    `lines`) or passage (paragraphs and items as Markdown in `lines`). `needs_heading` says that the text
     cannot be understood without its heading. For a table, `rows` is the number of its rows in the content,
-    and `matching` has the rows among `lines` that were asked for.
+    and `matching` has those rows among `lines` that were asked for.
     """
 
     start: int
@@ -66,9 +66,9 @@ def extract(
 ) -> Extract | None:
     """The extract around the sentence that begins at `start`; None if it cannot be quoted.
 
-    `wanted` has the starts of other good sentences, best first; those that are rows of the same table are
-    quoted, too. A short table is quoted in full, unless the content has only a part of it or the question
-    asks for only a few of its rows.
+    `wanted` has the starts of other good sentences, best first; rows of the same table among these are also
+    quoted. A short table is quoted in full, unless the content has only a part of it or the question asks for
+    only a few of its rows.
     """
     spans = spans_of(content)
     at = next((number for number, span in enumerate(spans) if span.start == start), None)
@@ -93,19 +93,19 @@ def extract(
 
 
 def _with_what_comes_before(content: str, listed: Extract) -> Extract:
-    """The list; with the text around it, if its lead-in adds it to something: “You also need to wear:”."""
+    """The list; with the preceding text if its lead-in refers to that: “You also need to wear:”."""
     return with_surroundings(content, listed) if _ADDS.search(listed.lead) else listed
 
 
 def as_item(text: str) -> str:
-    """The text of a list item as Markdown; a numbered item already contains its number."""
+    """A list item as Markdown; a numbered item already contains its number."""
     return text if NUMBERED.match(text) else f"- {text}"
 
 
 def with_surroundings(content: str, quoted: Extract) -> Extract:
-    """The whole passage, if it is short, or the extract with adjacent sentences.
+    """The whole passage if it is short, otherwise the extract with adjacent sentences.
 
-    An extract with table rows is returned unchanged; others are extended no further than the next table.
+    An extract with table rows is not changed; others are extended up to the next table.
     """
     spans = spans_of(content)
     start = next(number for number, span in enumerate(spans) if span.start == quoted.start)
@@ -125,7 +125,7 @@ def with_surroundings(content: str, quoted: Extract) -> Extract:
         last += 1
     while fits(first - 1, last):
         first -= 1
-    # Drop headings and lead-ins at the end: the text that they introduce does not fit.
+    # Drop headings and lead-ins at the end, because the text that they introduce does not fit.
     while last > end and (spans[last].is_heading or spans[last].text.endswith(":")):
         last -= 1
     while first < start and spans[first].is_heading:
@@ -145,7 +145,7 @@ def with_surroundings(content: str, quoted: Extract) -> Extract:
 
 
 def without_rows(quoted: Extract, shown: Collection[str]) -> Extract | None:
-    """A table without the rows that were already shown; None if no row is left."""
+    """The table without rows that were already shown; None if no row is left."""
     kept = [place for place, line in enumerate(quoted.lines) if line not in shown]
     if quoted.kind != "table" or len(kept) == len(quoted.lines):
         return quoted
@@ -160,7 +160,7 @@ def without_rows(quoted: Extract, shown: Collection[str]) -> Extract | None:
 
 
 def _paragraph(content: str, spans: Sequence[Span], at: int, has_part_of_table: bool) -> Extract:
-    """The paragraph, or, if it is long, the sentence with the adjacent ones that fit."""
+    """The paragraph; if it is too long, the sentence with as many adjacent ones as fit."""
     block = spans[at].block
     first = last = at
     while first > 0 and spans[first - 1].block == block:
@@ -173,7 +173,7 @@ def _paragraph(content: str, spans: Sequence[Span], at: int, has_part_of_table: 
         return listed
     if spans[last].text.endswith(":") and last > at:
         last -= 1  # a lead-in without its list
-    # A sentence cut off at the passage's edge is left out, or marked “…” if it is the one to quote.
+    # A sentence that is cut off at the passage's edge is left out, or marked with “…” if it must be quoted.
     if first < at and first == 0 and spans[0].text[:1].islower():
         first += 1
     if last > at and last == len(spans) - 1 and not _COMPLETE.match(spans[last].text):
@@ -210,7 +210,7 @@ def _paragraph(content: str, spans: Sequence[Span], at: int, has_part_of_table: 
 
 
 def _introduced_list(content: str, spans: Sequence[Span], at: int, first: int, last: int) -> Extract | None:
-    """The list that the end of a paragraph introduces, with the paragraph; None if there is none."""
+    """The paragraph with the list that its end introduces; None if there is no list."""
     following = spans[last + 1] if last + 1 < len(spans) else None
     if spans[last].text.endswith(":"):
         if last > at:
@@ -222,10 +222,7 @@ def _introduced_list(content: str, spans: Sequence[Span], at: int, first: int, l
 
 
 def _list_below(content: str, spans: Sequence[Span], first: int, last: int) -> Extract | None:
-    """The list that a paragraph introduces, with the paragraph.
-
-    None if there is no list, or if it is too long.
-    """
+    """The paragraph with the list that it introduces; None if there is no list, or if it is too long."""
     below = last + 1
     if below + 1 < len(spans) and spans[below].is_heading:  # the title of the list
         below += 1
@@ -236,10 +233,7 @@ def _list_below(content: str, spans: Sequence[Span], first: int, last: int) -> E
 
 
 def _introduced(content: str, spans: Sequence[Span], at: int) -> Extract | None:
-    """A lead-in with the block below it, such as a command or a formula.
-
-    None if that is too long.
-    """
+    """A lead-in with the block below it, such as a command or a formula; None if that is too long."""
     block = [span for span in spans[at + 1 :] if span.block == spans[at + 1].block]
     if block[-1].end - spans[at].start > MAX_CHARACTERS:
         return None
@@ -254,7 +248,7 @@ def _introduced(content: str, spans: Sequence[Span], at: int) -> Extract | None:
 
 
 def _rows_below(spans: Sequence[Span], last: int) -> Sequence[Span]:
-    """The rows of the table that directly follows; empty if it is too long to be quoted in full."""
+    """The rows of the table that follows directly; empty if it is too long to be quoted in full."""
     rows = table_around(spans, last + 1) if last + 1 < len(spans) and spans[last + 1].is_row else ()
     return rows if rows and _is_short(rows) else ()
 
@@ -262,9 +256,9 @@ def _rows_below(spans: Sequence[Span], last: int) -> Sequence[Span]:
 def _neighbours(spans: Sequence[Span], at: int, first: int, last: int) -> tuple[int, int]:
     """The first and last index of the sentences to quote from a long paragraph.
 
-    If everything up to the sentence fits, the quotation begins with the paragraph, because a rule comes
-    before its exceptions. Otherwise it begins with the sentence, or with the one before if the sentence
-    refers back. Then as many of the following sentences are added as fit, and after them preceding ones.
+    If everything up to the sentence fits, the quotation begins at the start of the paragraph, because a rule
+    comes before its exceptions. Otherwise it begins with the sentence, or with the one before if the sentence
+    refers back. Then following sentences are added as long as they fit, then preceding ones.
     """
     if spans[at].end - spans[first].start <= MAX_CHARACTERS:
         start = first
@@ -279,9 +273,9 @@ def _neighbours(spans: Sequence[Span], at: int, first: int, last: int) -> tuple[
 
 
 def _list(content: str, spans: Sequence[Span], at: int, lead_from: int | None = None) -> Extract:
-    """The list with its lead-in; if the list is long, only the item with the lead-in.
+    """The list with its lead-in; if the list is long, only one item with the lead-in.
 
-    `lead_from` is the start of a paragraph that introduces the whole list.
+    `lead_from` is the start of the paragraph that introduces the whole list.
     """
     first = last = at
     while first > 0 and spans[first - 1].is_item:
@@ -302,7 +296,7 @@ def _list(content: str, spans: Sequence[Span], at: int, lead_from: int | None = 
     lines: dict[int, str] = {}
     for span in spans[first : last + 1]:
         lines[span.block] = f"{lines[span.block]} {span.text}" if span.block in lines else span.text
-    if spans[last].text.endswith(":"):  # a command or a formula
+    if spans[last].text.endswith(":"):  # the last item introduces a command or a formula
         below = [span for span in spans[last + 1 :] if span.block == spans[last + 1].block]
         if below and not below[0].is_row and below[-1].end - below[0].start <= MAX_CHARACTERS // 2:
             lines[spans[last].block] += f" {' '.join(span.text for span in below)}"
@@ -327,7 +321,7 @@ def _list(content: str, spans: Sequence[Span], at: int, lead_from: int | None = 
 
 
 def _table(spans: Sequence[Span], at: int, wanted: Sequence[int], is_part: bool) -> Extract:
-    """The row with its table and column names; of a long table, only the relevant rows."""
+    """The table of the row, with column names; of a long table, only the relevant rows."""
     rows = table_around(spans, at)
     by_start = {span.start: span for span in rows}
     best = [spans[at].start, *(start for start in wanted if start in by_start)]
@@ -354,9 +348,10 @@ def _table(spans: Sequence[Span], at: int, wanted: Sequence[int], is_part: bool)
 
 
 def _with_groups(rows: Sequence[Span], chosen: Sequence[Span]) -> Sequence[Span]:
-    """The chosen rows, each below the row that names its group: one in which only the first cell is filled.
+    """The selected rows, each below the row that names its group.
 
-    If many rows have one cell, these are no groups.
+    In a row that names a group, only the first cell is filled. If many rows have only one cell, they do not
+    name groups.
     """
     names = [row for row in rows if len(cells_of(row.text)) == 1]
     if len(names) > MAX_GROUPS * len(rows):

@@ -19,21 +19,23 @@ from .confidence import MIN_LEAD, confidence, is_sure
 from .sentence_selection import Sentence, best_sentences, sentences_of_each
 
 CLOSEST = 4  # number of passages that are quoted if nothing answers
-NOT_FAR = 0.6  # share of the best passage's search score that each of these needs
-LOOKED_AT = 12  # number of sentences considered, some of them in the same place
-AGREES = 0.95  # share of the best search score from which a passage counts as preferred by the search
-PREFERRED = 0.85  # share of the best sentence's score from which one of a preferred passage comes first
-NEARLY_BEST = 0.9  # the same for one that answers, if the best does not
+NOT_FAR = 0.6  # minimum search score of these passages, as a share of the best one
+LOOKED_AT = 12  # number of sentences that are considered; several may be in the same place
+AGREES = 0.95  # a passage with at least this share of the best search score counts as preferred
+# A sentence of a preferred passage comes first if it has this share of the best sentence's score.
+PREFERRED = 0.85
+NEARLY_BEST = 0.9  # the same for a sentence that answers, if the best one does not
 RATHER_CERTAIN = 0.7  # confidence that such a sentence needs
-CERTAIN = 0.9  # confidence that a quotation needs for NEARLY_AGREES
-NEARLY_AGREES = 0.7  # instead of AGREES, if the quotation has the amount asked for, and everything else
+CERTAIN = 0.9  # confidence that a quotation needs for NEARLY_AGREES to apply
+# Used instead of AGREES if the quotation has everything that was asked for, including the amount.
+NEARLY_AGREES = 0.7
 
 
 @dataclass(frozen=True)
 class Findings:
-    """The best sentences for a question, and what they mean for the answer.
+    """The best sentences for a question, and conclusions for the answer.
 
-    - `files`: the files that the answer should quote, each of them
+    - `files`: the files that the answer should all quote
     - `other_rows`: table rows about another name than the one asked for
     - `questions`: the number of questions that were asked at once
     - `shown`: table rows that were quoted for the preceding questions
@@ -61,7 +63,7 @@ class Findings:
 
     @property
     def sources(self) -> Sequence[SourceView]:
-        """The passages; the score is 0 for those that were found only for a row about another name."""
+        """The passages. The score of a passage is 0 if it was only found for a row about another name."""
         return self._judged[1]
 
     @cached_property
@@ -72,8 +74,9 @@ class Findings:
     def quotations(self) -> Sequence[Quotation]:
         """The quotations, best first; if an amount is asked for, those with an amount come first.
 
-        If the best is not from a passage that the search prefers, or has only the words and not the type of
-        answer asked for, a nearly equal one that is, and that has everything asked for, takes its place.
+        If the best quotation is not from a preferred passage, or has the words but not the type of answer
+        asked for, it is replaced with a nearly equal one from a preferred passage that has everything asked
+        for.
         """
         ordered = sorted(self._in_order, key=lambda each: not each.has_amount)
         if ordered and not self._is_preferred(ordered[0]):
@@ -96,9 +99,9 @@ class Findings:
 
     @cached_property
     def closest(self) -> Sequence[Quotation]:
-        """Passages to quote if nothing answers: that of the best quotation, then by rank.
+        """Passages to quote if nothing answers: that of the best quotation, then by search rank.
 
-        If only chosen documents are searched, passages with the kind of amount asked for, such as a price,
+        If only selected documents are searched, passages with the kind of amount asked for, such as a price,
         come first, because a short document may use other words than the question.
         """
         first = self.first.sentence.passage if self.quotations else 0
@@ -128,7 +131,7 @@ class Findings:
 
     @cached_property
     def open_then(self) -> tuple[SelectedRows, bool]:
-        """The rows that are open at the time asked for, and whether they certainly are the answer."""
+        """The rows that are open at the time asked for, and whether they are certainly the answer."""
         found = open_rows(self.question.original or self.question.own, self.question.own, self.passages)
         if not found.rows:
             return SelectedRows(), False
@@ -146,8 +149,8 @@ class Findings:
     def is_timetable_certain(self) -> bool:
         """Whether no other row can be meant.
 
-        The question must be clear, and the whole table must have been found; or the question asks for the
-        first or last journey, and rows from the best search results are marked as such.
+        The question must be clear and the whole table found; or the question must ask for the first or last
+        journey, and rows from the best search results be marked as such.
         """
         if not self.journeys.is_clear or self.timetable.is_whole:
             return self.journeys.is_clear
@@ -173,7 +176,8 @@ class Findings:
     def is_answered(self) -> bool:
         """Whether the first quotation clearly answers the question."""
         first = self.first
-        # A sentence that another agent has quoted is left out, but still shows whether the search agrees.
+        # A sentence that another agent has quoted is left out, but still counts for whether the search
+        # agrees.
         best = self.sentences[0] if first is self._in_order[0] else first.sentence
         return (
             first.has_amount
@@ -188,25 +192,25 @@ class Findings:
     def _agrees(self, sentence: Sentence) -> bool:
         """Whether the sentence is from one of the best search results.
 
-        If it is not, the search or the choice of the sentence may be wrong. The results of several questions
-        are interleaved, so each question has one of the best search results.
+        If not, the search or the selection of the sentence may be wrong. The results of several questions are
+        interleaved, so that each question has one of the best results.
         """
         best = max(source.score for source in self.sources)
         own = self.sources[sentence.passage].score
         if sentence.passage < self.questions or own >= AGREES * best:
             return True
         first = self.first
-        # Search finds the parts of a long table by its column names: only the words select the row.
+        # The search finds parts of a long table by its column names, so only the words can select the row.
         best_labels = {source.label for source in self.sources if source.score == best}
         if first.is_part_of_table and first.has_all and self.sources[sentence.passage].label in best_labels:
             return True
-        # A better search result without the amount asked for is not an alternative.
+        # A higher-ranked passage without the amount asked for is not an alternative.
         return (
             self.question.amount is not None
             and first.has_all
-            and first.held.known_as_asked >= len(self.question.named)  # not in other words
+            and first.held.known_as_asked >= len(self.question.named)  # not only as synonyms
             and 2 * first.held.known(self.question.named, held_stems(first.held.texts[0]))
-            > len(self.question.named)  # and not in its headings alone
+            > len(self.question.named)  # and not only in the headings
             and own >= NEARLY_AGREES * best
             and confidence(first.held, sentence.score, self.prompt.fit) >= CERTAIN
         )
@@ -214,8 +218,8 @@ class Findings:
     def leads(self, other: Quotation, first: Quotation) -> bool:
         """Whether `other` should be quoted before `first`.
 
-        The search ranks it first, clearly before `first`. It has at least as many of the named words
-        literally as `first`, but neither has all of them.
+        This is so if the search ranks it first, clearly before `first`, and if it has at least as many named
+        words literally as `first`, while neither has all of them.
         """
         scores = [self.sources[each.sentence.passage].score for each in (other, first)]
         words = [each.held.known_as_asked for each in (other, first)]
@@ -228,14 +232,14 @@ class Findings:
         )
 
     def _is_preferred(self, quotation: Quotation) -> bool:
-        """Whether it is from one of the best search results."""
+        """Whether a quotation is from one of the best search results."""
         place = quotation.sentence.passage
         return place < self.questions or self.sources[place].score >= AGREES * max(
             source.score for source in self.sources
         )
 
     def _is_of_another_type(self, quotation: Quotation) -> bool:
-        """Whether it has all named words, but not the type of answer asked for."""
+        """Whether a quotation has all named words, but not the type of answer asked for."""
         named = self.question.named
         return not quotation.answers and quotation.held.known(named) == len(named)
 
@@ -262,7 +266,7 @@ def _about_the_name(
 ) -> tuple[list[Sentence], Sequence[SourceView]]:
     """The sentences without rows about other names, and the passages.
 
-    Passages with nothing but such rows get the score 0. Both are unchanged if there are no other sentences.
+    Passages with only such rows get the score 0. Both are unchanged if there are no other sentences.
     """
     kept = [sentence for sentence in found if sentence.text not in others]
     if not kept or len(kept) == len(found):

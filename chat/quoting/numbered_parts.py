@@ -37,14 +37,14 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def asks_for_all(question: str) -> bool:
-    """Whether the question may ask for all parts of something."""
+    """Whether the question may ask for all parts of a thing."""
     return bool(_ASKS_FOR_ALL.search(question))
 
 
 def numbered_parts(
     question: str, passages: Sequence[Quotable], documents: Sequence[str], start: int
 ) -> dict[int, int]:
-    """The passages that are the parts asked for: index and part number, by number.
+    """The passages that are the parts asked for: (index, part number), ordered by number.
 
     Empty unless the question asks for several things, the passage `start` is a numbered part, and the
     question has the plural of its name (“goals”). `documents` has the document of each passage.

@@ -15,12 +15,12 @@ NOTICES = (UNSURE, LIKELY, SEVERAL, PARTLY, OTHERS, NOTHING_MORE)
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """Quotations as Markdown, with how they answer.
+    """Quotations as Markdown, and how well they answer.
 
-    - `is_sure`: the first quotation clearly answers
+    - `is_sure`: the first quotation clearly answers the question
     - `is_several`: several places may answer the same question
     - `is_part`: parts of what is asked for may be missing
-    - `is_likely`: the first does not clearly answer, but has what the question names and asks for
+    - `is_likely`: the first one may answer: it has what the question names and asks for
     """
 
     texts: tuple[str, ...]
@@ -38,7 +38,7 @@ class Quoted:
 
     @property
     def other_texts(self) -> tuple[str, ...]:
-        """The quotations that are merely close, without the sentence that introduces them."""
+        """The quotations that are only close, without the sentence that introduces them."""
         if self.is_sure:
             return ()
         return self.texts[self._others_at + 1 :] if self.is_likely else self.texts
@@ -49,14 +49,14 @@ class Quoted:
 
     @property
     def notice(self) -> str:
-        """The sentence above the quotations; empty if they are the answer."""
+        """The sentence above the quotations; empty if they clearly answer."""
         if not self.is_sure:
             return LIKELY if self.is_likely else UNSURE
         return SEVERAL if self.is_several else PARTLY if self.is_part else ""
 
     @property
     def grade(self) -> str:
-        """How surely the quotations answer, as one word for programs."""
+        """How surely the quotations answer, as a value for programs."""
         if not self.texts:
             return Grade.NONE
         if not self.is_sure:

@@ -33,11 +33,13 @@ from .findings import Findings
 from .quoted_answer import NOTHING_MORE, NOTICES, OTHERS, Quoted
 from .sentence_selection import shared_words
 
-# The heading above a quotation, the signs before its lines, and the citation at its end
+# The heading above a quotation, the Markdown syntax before its lines, and the citation at its end
 _AROUND_QUOTED = re.compile(r"\A\*\*[^\n]*\*\*\n\n|^> ?| ?\[[^\[\]\n]+\]\Z", re.MULTILINE)
-# Share of the question's words in a heading that is suggested as a follow-up: of a cited or another document
+# A heading of a cited document (or of another one) is suggested as a follow-up question if it has this share
+# of the question's words.
 OF_CITED, OF_OTHER = 0.3, 0.5
-OWN_LANGUAGE = 0.6  # share of the best search score from which passages in the asker's language are enough
+# Passages in the asker's language are enough if they have this share of the best search score.
+OWN_LANGUAGE = 0.6
 
 
 class QuotingModel:
@@ -46,14 +48,14 @@ class QuotingModel:
     name = "quotations"
     writes_json = False
     needs_sources = True
-    works_in_team = False  # each agent would quote the same passages
+    works_in_team = False  # all agents would quote the same passages
     notices: tuple[str, ...] = NOTICES
 
     def __init__(self, name: str = "") -> None:
         """Accepts any model name."""
 
     def text_for(self, sources: int) -> str | None:
-        """An answer that depends only on the number of sources; None to quote the sources.
+        """An answer without quotations, by the number of sources; None to quote these.
 
         Subclasses override it.
         """
@@ -70,7 +72,7 @@ class QuotingModel:
                 texts.insert(0, quoted.notice)
             text, grade = "\n\n".join(texts), quoted.grade
         words = re.findall(r"\s*\S+|\s+\Z", text)
-        most = prompt.generation.max_tokens  # words count as tokens here
+        most = prompt.generation.max_tokens  # words count as tokens
         if settings.QUOTING_WORDS_PER_SECOND:
             for word in words[:most]:
                 yield Text(word)
@@ -83,8 +85,8 @@ class QuotingModel:
         return search_query(question, earlier)
 
     async def followups(self, prompt: Prompt, answer: str) -> list[str]:
-        """Other questions that the passages answer, apart from those that the answer cites."""
-        # Passages of a page share a label: an answer that cites the page need not cover all of it.
+        """Questions that passages answer, except passages that the answer cites."""
+        # Passages of a page share a label, so an answer that cites the page need not quote all of them.
         ranks = marks_by_rank(verify(answer, prompt.sources))
         cited = {(each.sourcefile, chapter_of(each)) for each in prompt.sources if each.rank in ranks}
         asked = " ".join([*leaned_on(prompt.question, prompt.earlier), prompt.question])
@@ -120,15 +122,15 @@ class QuotingModel:
     async def next_speaker(
         self, question: str, team: Sequence[tuple[str, str]], contributions: Sequence[Contribution]
     ) -> str:
-        """The agents answer in the order of the team."""
+        """The next agent in the order of the team."""
         return team[len(contributions)][0] if len(contributions) < len(team) else ""
 
     async def has_more(self, prompt: Prompt) -> bool:
-        """Whether the sources clearly answer: a passage that is merely related adds nothing."""
+        """Whether the sources clearly answer; passages that are only close add nothing."""
         return (await retry_until_available(quote, prompt)).is_sure
 
     async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
-        """None: no scoring of passages that was tried here ranks better than the search itself."""
+        """None, because no grading without a model was found that ranks better than the search."""
         return None
 
     async def supported(
@@ -138,10 +140,7 @@ class QuotingModel:
 
 
 def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
-    """The question with those that it refers to, and its context.
-
-    Earlier questions that may contain its subject become the context.
-    """
+    """The question, with earlier ones that it refers to; those that may have its subject are the context."""
     text = " ".join([*leaned_on(question, earlier), question])
     asked = _questions(question, earlier)
     parts = tuple(search_query(part, before) for part, before in asked) if len(asked) > 1 else ()
@@ -149,7 +148,7 @@ def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuer
 
 
 def _questions(question: str, earlier: Sequence[EarlierMessage]) -> list[tuple[str, list[EarlierMessage]]]:
-    """The questions that this one consists of, each with the messages and questions before it."""
+    """The questions that this one consists of, each with the messages and questions that precede it."""
     parts = parts_of(question)
     return [
         (part, [*earlier, *(EarlierMessage("user", before) for before in parts[:place])])
@@ -165,7 +164,7 @@ class _Sources:
 
     @cached_property
     def language(self) -> str:
-        # Of all of them, because a table alone may show no language.
+        # Detected from all passages, because the language of a single table may be unclear.
         return language_of("\n".join(each.content for each in self.passages))
 
     @cached_property
@@ -176,8 +175,8 @@ class _Sources:
 def quote(prompt: Prompt) -> Quoted:
     """The best sentences of the sources with their context, for each question of the prompt.
 
-    If several questions are asked at once, quotations that answer one of them come before those that are
-    merely close to another.
+    If several questions are asked at once, quotations that answer one of them come before those that are only
+    close to another.
     """
     passages = [replace(source, content=source.model_text) for source in prompt.sources]
     own = passages if prompt.narrowed else _in_language_of(prompt.question, passages)
@@ -207,10 +206,10 @@ def _quoted_from(prompt: Prompt, passages: Sequence[SourceView]) -> Quoted:
 
 
 def _in_language_of(question: str, passages: Sequence[SourceView]) -> Sequence[SourceView]:
-    """The passages without those in the other language, if the question's own language has good ones.
+    """The passages in the question's language, if there are good ones; otherwise all of them.
 
-    All of them if the language of the question is unclear. Only German and English are distinguished: the
-    names in a table may look like words of any language.
+    Also all of them if the language of the question is unclear. Only German and English are distinguished,
+    because names in a table may look like words of any language.
     """
     asked = asked_language(question)
     languages = [language_of(each.content) for each in passages] if asked else []
@@ -224,10 +223,10 @@ def _in_language_of(question: str, passages: Sequence[SourceView]) -> Sequence[S
 def _without_repeated(texts: Sequence[str]) -> list[str]:
     """The quotations, without those that repeat the text of an earlier one.
 
-    These are parts of an earlier one, and longer parts of the same passage.
+    A quotation repeats an earlier one if it is a part of it, or a longer part of the same passage.
     """
     kept: list[str] = []
-    said: list[tuple[str, str]] = []  # with the citation
+    said: list[tuple[str, str]] = []  # texts with their citations
     for text in texts:
         own = " ".join(_AROUND_QUOTED.sub("", text).split())
         citation = text[text.rfind("[") :]
@@ -239,9 +238,9 @@ def _without_repeated(texts: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Asked:
-    """One of the questions that are asked at once.
+    """One of several questions that are asked at once.
 
-    `questions` is their number, and `before` has the preceding messages.
+    `questions` is their number; `before` has the preceding messages.
     """
 
     text: str
@@ -251,11 +250,11 @@ class _Asked:
     sources: _Sources
 
     def answer(self, shown: set[ShownRow]) -> Quoted:
-        """The answer to whichever reading of the question the sources answer best.
+        """The best answer to any interpretation of the question.
 
-        A German question is translated if the passages are English, but tried untranslated as well. A short
-        question may continue an earlier one or be independent; both are tried. `shown` has the rows quoted
-        for the preceding questions; those of the answer are added.
+        If the passages are English, a German question is tried both translated and untranslated. A short
+        question may continue an earlier one or be independent; both are tried. `shown` has the rows that were
+        quoted for preceding questions; the answer's rows are added.
         """
         context = context_of(self.text, self.before)
         translated = self.sources.language == "english"
@@ -276,14 +275,14 @@ class _Asked:
         return answer
 
     def _findings(self, context: str, shown: set[ShownRow], *, translated: bool) -> Findings:
-        """The findings for the question, read together with the words of its context."""
+        """The findings for the question, interpreted together with the words of its context."""
         passages = self.sources.passages
         files = asked_files(self.text, passages, chosen=self.prompt.narrowed)
         before = " ".join(leaned_on(self.text, self.before))
         texts = (files.question, before, context)
         wording, subject, context = map(self._in_english, texts) if translated else texts
         earlier = f"{subject} {context}".strip()
-        # A translation may leave out a name.
+        # A translation may have lost a name.
         rows = named_rows(f"{files.question} {wording}", earlier, [each.content for each in passages])
         is_translated = wording != files.question
         thing = untranslated_object(files.question, wording) if is_translated else frozenset[str]()
@@ -296,5 +295,5 @@ class _Asked:
         return Findings(question, self.prompt, passages, files, others, self.questions, set(shown), journeys)
 
     def _in_english(self, text: str) -> str:
-        """A German text in the English words that the sources use; any other text unchanged."""
+        """A German text, translated with the English words of the sources; any other text unchanged."""
         return (question_in_english(text, self.sources.stems) or text) if is_german(text) else text

@@ -1,4 +1,4 @@
-"""Quotations as Markdown, each with its citation."""
+"""Renders quotations as Markdown, each with its citation."""
 
 import re
 from itertools import pairwise
@@ -10,9 +10,9 @@ from ingestion.search.rough_stems import held_stems
 
 from .extracts import NUMBERED, Extract, as_item
 
-MAX_HEADING = 160  # characters
+MAX_HEADING = 160  # characters of a heading above a quotation
 
-# Not “§ 6”, by which people name a rule, nor the start of “3D printing”.
+# Not “§ 6”, which people use to name a rule, nor the start of “3D printing”.
 _CAPTION = re.compile(
     r"^(?:(?:chapter|section|part|annex|appendix|kapitel|abschnitt)\s+)?[\d.\s)(:-]*(?:[.\s)(:-]|$)",
     re.IGNORECASE,
@@ -22,8 +22,8 @@ _CAPTION = re.compile(
 def markdown(quoted: Extract, source: SourceView, all_rows: int) -> str:
     """The extract as a block quotation or a table, with its citation.
 
-    If the source has only a part of a table, `all_rows` is the number of rows of the whole table, or negative
-    if that is unknown; otherwise it is 0.
+    If the source has only a part of a table, `all_rows` is the number of rows of the whole table (negative if
+    unknown); otherwise it is 0.
     """
     cite = f"[{source.label}]"
     headings = heading_above(source, " ".join((*quoted.columns, *quoted.lines)) if quoted.cells else "")
@@ -50,9 +50,9 @@ def _is_item(line: str) -> bool:
 def heading_above(source: SourceView, table: str = "") -> str:
     """The two innermost headings of a passage.
 
-    Chapter numbers and the document's title are left out. The innermost heading is left out above a table
-    that has words of the outer heading only: a table at the end of a chapter may belong to the whole chapter
-    and not to its last section.
+    Chapter numbers and the document's title are left out. Above a table that only has words of the outer
+    heading, the innermost heading is left out: a table at the end of a chapter may belong to the whole
+    chapter and not to its last section.
     """
     parts = [_CAPTION.sub("", part).strip() for part in source.heading.split("›")]
     parts = [part for part in parts if part and part != source.title][-2:]

@@ -1,7 +1,7 @@
 """The sentences of a passage that can be quoted, with features that need no question.
 
-Each process caches them for the passages found most recently: many questions find the same passage, such as
-the questions suggested after an answer.
+Each process caches these features for recently found passages, because many questions, such as suggested
+follow-up questions, find the same passages.
 """
 
 import functools
@@ -23,9 +23,9 @@ from ingestion.search.sentence_splitting import Span, spans_of
 from ingestion.search.table_rows import cells_of
 
 MAX_CACHED = 200  # passages, some ten kilobytes each
-MIN_CONTENTS = 4  # numbered titles in a table of contents
+MIN_CONTENTS = 4  # numbered titles from which a text counts as a table of contents
 MAX_TITLE = 60  # average number of characters of these titles
-BARE_WORDS = 5  # a list item with at most this many words means nothing by itself
+BARE_WORDS = 5  # a list item with at most this many words has no meaning by itself
 
 _POINTER = re.compile(
     r"(?:please )?(?:see|refer to|read|consult|siehe|vgl)\b"
@@ -64,19 +64,19 @@ class Quotable(Protocol):
 
 @dataclass(frozen=True)
 class QuotableSentence:
-    """A sentence with the words in it, around it and in its passage."""
+    """A sentence with its words, and those around it and in its passage."""
 
     span: Span
     words: frozenset[str]
     around: frozenset[str]
     everywhere: frozenset[str]
     headings: frozenset[str]
-    topic: frozenset[str]  # of the innermost heading
+    topic: frozenset[str]  # words of the innermost heading
     heading: str  # all headings of the passage
     following: "Span | None"  # the next sentence of the same paragraph
-    has_list: bool  # whether it introduces a list or table
-    is_cut: bool  # whether it is incomplete, or introduces something that the passage lacks
-    opens: bool  # whether it is the first one below its heading
+    has_list: bool  # whether the sentence introduces a list or table
+    is_cut: bool  # whether the sentence is incomplete, or introduces content that the passage lacks
+    opens: bool  # whether the sentence is the first one below its heading
 
     @property
     def text(self) -> str:
@@ -88,12 +88,12 @@ class QuotableSentence:
 
     @cached_property
     def is_pointer(self) -> bool:
-        """Whether it refers to another text for more: “For details see …”."""
+        """Whether the sentence refers to another text: “For details see …”."""
         return bool(_POINTER.match(self.text))
 
     @cached_property
     def is_elsewhere(self) -> bool:
-        """Whether it only says where the answer can be found."""
+        """Whether the sentence only says where an answer can be found."""
         return bool(_ELSEWHERE.search(self.text))
 
     @cached_property
@@ -102,12 +102,12 @@ class QuotableSentence:
 
     @cached_property
     def names(self) -> Sequence[frozenset[str]]:
-        """The stems of each name in a row."""
+        """The stems of the names in a row."""
         return [name - weak_stems() for name in names_in(self.text).values()] if self.span.is_row else []
 
     @cached_property
     def columns(self) -> Sequence[frozenset[str]]:
-        """The stems of the names of a row's columns."""
+        """The stems of a row's column names."""
         return [stems(name) - weak_stems() for name in cells_of(self.text)] if self.span.is_row else []
 
     @cached_property
@@ -138,7 +138,7 @@ def sentences_of(passage: Quotable) -> tuple[QuotableSentence, ...]:
 
 def vectors_of(passages: Sequence[Quotable], question: str) -> tuple[Vectors, Vectors]:
     """The vector of the question, and those of the sentences of all passages in order."""
-    if runs_here():  # A local model would take a second for that many sentences.
+    if runs_here():  # A local model would take a second for this many sentences.
         asked = np.asarray(embedder(BUILT_IN_NAME).embed([question]))
         known = [_vectors(each.title, each.heading, each.content) for each in passages if sentences_of(each)]
         return asked[0], np.concatenate(known)
@@ -197,7 +197,7 @@ def _sentences(title: str, heading: str, content: str) -> tuple[QuotableSentence
 
 
 def _is_contents(content: str) -> bool:
-    """Whether the content is a table of contents, with hardly anything but numbered titles."""
+    """Whether the content is a table of contents: almost only numbered titles."""
     titles = len(_CONTENTS_LINE.findall(content))
     return titles >= MIN_CONTENTS and titles * MAX_TITLE > len(content)
 
@@ -207,10 +207,10 @@ def _plain(text: str) -> str:
 
 
 def _is_bare_item(spans: Sequence[Span], place: int) -> bool:
-    """Whether the sentence means nothing by itself.
+    """Whether the sentence has no meaning by itself.
 
-    It is a line of a table of contents, or a short list item without a lead-in, such as a part's number and
-    title.
+    This is so for a line of a table of contents, and for a short list item without a lead-in, such as the
+    number and title of a part.
     """
     span = spans[place]
     if _LEADER in span.text:

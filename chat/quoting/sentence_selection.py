@@ -1,7 +1,8 @@
 """Selects the sentences of passages that best answer a question, without a language model.
 
-A sentence is scored by the question's words in it and around it (the sentence before, its heading and title,
-its passage), by its similarity to the question, and by whether it has the kind of thing asked for.
+The score of a sentence depends on the question's words in it and around it (in the previous sentence,
+heading, title and passage), on its similarity to the question, and on whether it has the kind of thing asked
+for.
 """
 
 import math
@@ -18,42 +19,41 @@ from ingestion.search.rough_stems import held_stems, weak_stems
 
 from .sentence_features import Quotable, QuotableSentence, sentences_of, vectors_of
 
-MIN_SHARE = 0.25  # of the question's words that a sentence and its surroundings must have
-AROUND = 0.5  # weight of a word in the sentence before, the heading or the title
+MIN_SHARE = 0.25  # share of the question's words that a sentence and its surroundings must have
+AROUND = 0.5  # weight of a word in the previous sentence, the heading or the title
 IN_PASSAGE = 0.15  # weight of a word elsewhere in the passage
-PASSAGE = 0.6  # weight of the passage's score in the search
+PASSAGE = 0.6  # weight of the passage's search score
 LIKENESS = 0.3  # weight of the similarity to the question
 KIND = 0.15  # weight of the kind of thing asked for
 HEADED = 0.12  # weight of the question's words in the headings
-TOPIC = 0.15  # bonus if the innermost heading is what the question names
+TOPIC = 0.15  # bonus if the innermost heading has exactly the named words
 OPENS = 0.15  # bonus for the first sentence below such a heading, unless an amount is asked for
 ENTITY = 0.4  # bonus for a telephone number, a form or an address if one is asked for
-CONDITION = 0.2  # penalty for a case that the question does not mention: “If a guest is ill, …”
-NAMED_ROW = 0.06  # bonus for a row about something that the question names; counts only in the order
+CONDITION = 0.2  # penalty for a condition that the question does not mention: “If a guest is ill, …”
+NAMED_ROW = 0.06  # bonus for a row about something that the question names; affects only the order
 DEFINES = 0.2  # bonus for a definition of the thing asked for
-NO_ANSWER = 0.2  # penalty for a sentence that refers elsewhere, was cut off, or introduces missing content
+NO_ANSWER = 0.2  # penalty for a sentence that refers elsewhere, is cut off, or introduces missing content
 ELSEWHERE = 0.5  # penalty for a sentence that only says where the answer can be found
 OUTSIDERS = 0.1  # penalty for a text about passengers, customers, … whom the question does not mention
-OPPOSITE = 0.5  # penalty for the opposite direction, or for a row about another name
+OPPOSITE = 0.5  # penalty for the opposite direction and for a row about another name
 EARLIER = 0.5  # factor for a word that only earlier questions have
 SYNONYM = 0.6  # factor for a synonym of a word
 LISTS = 0.1  # bonus for a lead-in with its list if several things are asked for
 LITERAL = 0.1  # bonus for a path or a name with symbols, written as in the question
-WEAK = 0.25  # factor for a word that only says what is done with the subject
+WEAK = 0.25  # factor for a word that only names an action on the subject
 COUNTED = 0.3  # bonus for a number of the things that “how many” asks for
 NEXT_KIND = 0.6  # factor for KIND if the next sentence has the kind of thing asked for
-NEARLY = 0.7  # share of the score of a passage's best sentence that further ones need
+NEARLY = 0.7  # minimum score of further sentences of a passage, as a share of its best one
 
-_Choice = tuple[int, QuotableSentence]  # with the index of its passage
+_Choice = tuple[int, QuotableSentence]  # a sentence with the index of its passage
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence to quote: `text` is at start:end of the content of a passage.
+    """A sentence to quote: `text` is at start:end of a passage's content.
 
-    `passage` is the index of that passage.
-
-    `is_counted` is whether it has a number of the things that “how many” asks for.
+    `passage` is the index of the passage. `is_counted` says whether the sentence has a number of the things
+    that “how many” asks for.
     """
 
     passage: int
@@ -83,7 +83,7 @@ def best_sentences(
 def sentences_of_each(
     question: Question, passages: Sequence[Quotable], other_rows: Collection[str] = ()
 ) -> list[list[Sentence]]:
-    """All sentences of every passage, best first, including barely relevant ones."""
+    """The sentences of each passage, best first, including barely relevant ones."""
     found: list[list[Sentence]] = [[] for _ in passages]
     for sentence in _judged(question, passages, other_rows, everything=True):
         found[sentence.passage].append(sentence)
@@ -125,7 +125,7 @@ def _judged(
     choices = [(index, each) for index, passage in enumerate(passages) for each in sentences_of(passage)]
     if not choices or not (question.wanted or everything):
         return []
-    # An embedding server would take too long for all these sentences.
+    # An embedding server would take too long for so many sentences.
     if everything and not runs_here():
         likeness = [0.0] * len(choices)
     else:
@@ -140,14 +140,14 @@ def _judged(
             is_other = bool(each.names) and not is_named
             is_counted = bool(counted) and not (is_other and not scoring.names_column(each))
             sentence = Sentence(index, each.span.start, each.span.end, each.text, score, is_counted)
-            # Two bonuses that change the order, but not the score of a sentence. A number does not count in a
-            # row about another thing, such as another reason for leave.
+            # Two bonuses affect the order, but not the score. A number is ignored in a row about another
+            # thing, such as another reason for leave.
             judged.append((score + COUNTED * counted * (not is_other) + NAMED_ROW * is_named, sentence))
     return [sentence for _, sentence in sorted(judged, key=lambda each: -each[0])]
 
 
 class _Scoring:
-    """Scores sentences for a question; its words weigh more if fewer of the sentences have them."""
+    """Scores sentences for a question, whose words weigh more if fewer of the sentences have them."""
 
     def __init__(self, question: Question, choices: Iterable[_Choice], other_rows: Collection[str]) -> None:
         self.question = question
@@ -208,7 +208,7 @@ class _Scoring:
         return any(name and name <= self.names for name in sentence.names)
 
     def names_column(self, sentence: QuotableSentence) -> bool:
-        """Whether the question has all words of the name of a row's column."""
+        """Whether the question has all words of one of the row's column names."""
         return any(column and column <= self.asked for column in sentence.columns)
 
     def share(self, sentence: QuotableSentence, own: frozenset[str]) -> float:
@@ -231,7 +231,7 @@ class _Scoring:
         return got / self.total
 
     def held(self, words: frozenset[str]) -> float:
-        """The weighted share of the question's words among `words`."""
+        """The weighted share of the question's words that are among `words`."""
         got = 0.0
         for word, others, weight in self.terms:
             if word in words:
@@ -241,9 +241,9 @@ class _Scoring:
         return got / self.total
 
     def kind(self, sentence: QuotableSentence) -> float:
-        """How well the sentence has the number, place or name asked for.
+        """Whether the sentence has the number, place or name asked for.
 
-        1.0 if it has one itself, NEXT_KIND if the next sentence has it, else 0.0.
+        1.0 if it has one, NEXT_KIND if only the next sentence does, otherwise 0.0.
         """
         question, after = self.question, sentence.following
         amount = question.amount if question.asks_amount else None
@@ -258,7 +258,7 @@ class _Scoring:
         return 0.0
 
     def is_topic(self, topic: frozenset[str]) -> bool:
-        """Whether a heading names the question's subject and nothing else."""
+        """Whether a heading names only the question's subject."""
         return (
             bool(topic)
             and topic <= self.known_forms
@@ -266,7 +266,7 @@ class _Scoring:
         )
 
     def unasked_condition(self, sentence: QuotableSentence) -> float:
-        """The share of its condition's words that neither question nor headings have."""
+        """The share of the words in its condition that are missing in both question and headings."""
         words = sentence.condition
         return len(words - self.asked - sentence.headings) / len(words) if words else 0.0
 

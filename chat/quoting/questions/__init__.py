@@ -1,1 +1,1 @@
-"""What a question asks for: its parts, the type of answer, amounts, people and conditions."""
+"""Analyses what a question asks for: parts, type of answer, amounts, people and conditions."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from ingestion.search.rough_stems import held_stems, stem, stems
 
-COUNTED_WITHIN = 2  # words searched after a number, plus one for each word of the counted thing
-MAX_COLUMN = 120  # characters searched before a number for the name of its column
-CLAUSE = 100  # characters searched after a number
+COUNTED_WITHIN = 2  # words that are searched after a number, plus one for each word of the counted thing
+MAX_COLUMN = 120  # characters that are searched before a number for the name of its column
+CLAUSE = 100  # characters that are searched after a number
 
 # “What do I do when …” does not ask for a time.
 _WHEN = r"(?:\A\s*|[?.,;:!–-] |\b(?:and|or|know|me|us|say|so|ask|exactly|from) )when(?: |'s\b|\?|\Z)"
@@ -45,7 +45,7 @@ _WORDS = (
     r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|zwanzig|dreißig|eine?|zwei|drei|vier|fünf|sechs"
     r"|sieben|acht|neun|zehn|elf|zwölf"
 )
-# Not “ein Mitglied”: the article is no count.
+# Not “ein Mitglied”, in which “ein” is an article.
 _COUNT = re.compile(rf"\b(?:\d[\d.,]*|(?!eine?\b)(?:{_WORDS}))(?!\w)", re.IGNORECASE)
 _EACH_NUMBER = re.compile(rf"\d+(?:[.,:]\d+)*|\b(?:{_WORDS})\b", re.IGNORECASE)
 _DIGITS = {
@@ -121,7 +121,7 @@ _DAY_OR_HOUR = re.compile(
     r"|\b(?:(?:Mon|Diens|Donners|Frei|Sams|Sonn)tag|Mittwoch|Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember)s?\b",
     re.IGNORECASE,
 )
-# The end of the time in which something must be done.
+# Deadlines: the end of the time in which something must be done.
 _DEADLINE = (
     r"\b(?:within|innerhalb|binnen)\b:?(?! the time| that period)"
     r"|\b(?:before(?:hand)?|prior to|until|till|later than"
@@ -134,7 +134,7 @@ _MONEY = (
     r"[£$€]|\b\d[\d.,]{0,12}(?: ?%|p\b| ?(?:prozent|euros?|pounds?|dollars?|times)\b)"
     r"|\b(?:GBP|EUR|USD|CHF|per cent|percent|free|kostenlos|unpaid|no charge)\b"
 )
-# How often something happens: “weekly”, “every two years”, “once a month”, “the annual review”.
+# Frequencies: “weekly”, “every two years”, “once a month”, “the annual review”.
 _PERIODICAL = (
     r"(?:daily|weekly|fortnightly|monthly|quarterly|yearly|annual(?:ly)?|täglich\w{0,2}|wöchentlich\w{0,2}"
     r"|monatlich\w{0,2}|jährlich\w{0,2})"
@@ -159,11 +159,10 @@ _HAS_MONEY = re.compile(_MONEY, re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of amount: patterns of questions for it and of texts with it.
+    """A kind of amount, with patterns for questions about it and for texts with it.
 
-    `asking` has the stems of words that only ask for it.
-
-    `is_number` is whether a sentence that states the amount must also have a number.
+    `asking` has the stems of words that only ask for it. `is_number` says whether a sentence that states the
+    amount must also have a number.
     """
 
     asks: re.Pattern[str]
@@ -223,9 +222,9 @@ _KINDS = (
 class AskedAmount:
     """The last amount that a question asks for; any number if `kind` is None.
 
-    `is_explicit` is whether it asks “how many”, “when”, “which rate”, …. `periods` has its words such as
-    “daily”, which do not count as the answer: a text about “the daily meeting” does not say how long it
-    takes.
+    `is_explicit` says whether the question asks “how many”, “when”, “which rate” etc. `periods` has the
+    question's words such as “daily”, which are not an answer: a text about “the daily meeting” does not say
+    how long it takes.
     """
 
     kind: _Kind | None
@@ -243,7 +242,7 @@ class AskedAmount:
         return any(match[0].lower() not in self.periods for match in self.kind.has.finditer(text))
 
     def is_said(self, text: str) -> bool:
-        """Whether a sentence has the amount; a count or a length needs a number, a date does not."""
+        """Whether a sentence has the amount; unlike a date, a count or a length needs a number."""
         needs_number = self.kind is None or self.kind.has is _HAS_EXTENT
         return self.is_in(text) and (not needs_number or has_number(text))
 
@@ -287,7 +286,7 @@ def has_date(text: str) -> bool:
 
 
 def has_bare_number(text: str) -> bool:
-    """Whether `text` has a number that is not a time or an amount of money."""
+    """Whether `text` has a number that is neither a time nor an amount of money."""
     return bool(_BARE_NUMBER.search(_ITEM.sub(" ", text)))
 
 
@@ -307,12 +306,10 @@ def durations_in(text: str) -> frozenset[tuple[str, str]]:
 
 
 def measures_in(question: str) -> Mapping[str, frozenset[str]]:
-    """The numbers of a question that a text may answer with a limit.
+    """The numbers of a question that a text may answer with a limit, with the stems of their units.
 
-    Each has the stems of its unit.
-
-    These are ages, and, in yes-or-no questions, durations: “from 12 to 15 years” may answer a question about
-    “my 13-year-old”, and “after the seventh day” one about five days.
+    These are ages and, in yes-or-no questions, durations: “from 12 to 15 years” may answer a question about
+    “my 13-year-old”, and “after the seventh day” may answer one about five days.
     """
     years = frozenset(stem(word) for word in _YEARS)
     found = dict.fromkeys(_AGE.findall(question), years)
@@ -339,12 +336,10 @@ def counted(question: str) -> list[str]:
 
 
 def counts(thing: Sequence[frozenset[str]], text: str) -> float:
-    """How well a number in `text` counts `thing`.
+    """How well a number in `text` counts `thing`, from 0 to 1.
 
-    1 if all words of the thing are near the number, 0 if none is.
-
-    If some are, the result is above 0.5. “Four weeks” and “Weeks: 4” count weeks, “the 24th week” does not.
-    `thing` has the set of forms of each word.
+    It is 1 if all words of the thing are near the number, 0 if none is, and above 0.5 if some are. “Four
+    weeks” and “Weeks: 4” count weeks; “the 24th week” does not. `thing` has the set of forms of each word.
     """
     best = 0.0
     text = _ITEM.sub(" ", text)

@@ -1,8 +1,8 @@
 """The types of answers that questions ask for, and checks of quotations for each type.
 
-Examples are an amount, a count, a person, a place, a definition, an extreme, a permission or a direction. The
-types that a question asks for are checked in the order of `ANSWER_TYPES`; a quotation that fails one of these
-checks does not answer the question.
+Examples of types are an amount, a count, a person, a place, a definition, an extreme, a permission and a
+direction. The types that a question asks for are checked in the order of `ANSWER_TYPES`; a quotation that
+fails one of these checks does not answer the question.
 """
 
 import re
@@ -24,13 +24,13 @@ from .entities import has_deed, has_place, says_who, says_who_does
 from .instructions import says_how
 from .question import NEGATION, Question
 
-BETWEEN = 2  # other words allowed between the words of a phrase
-TOGETHER = 8  # largest distance, in words, of two words that are adjacent in the question
+BETWEEN = 2  # number of other words that are allowed between the words of a phrase
+TOGETHER = 8  # maximum distance, in words, between two words that are adjacent in the question
 
 _TIME_UNITS = frozenset(map(stem, ("minute", "hour", "day", "week", "month", "year")))
 _ADVANCE = re.compile(r"\b(?:ahead|advance|before(?:hand)?|notice|earlier|prior)\b", re.IGNORECASE)
 _UNITS = _TIME_UNITS | {stem("time"), stem("period")}
-# In such a compound adjective the first part does not count: “a smoke-filled space” says nothing about
+# The first part of such compound adjectives does not count: “a smoke-filled space” says nothing about
 # smoking.
 _DESCRIBED_BY = re.compile(r"\b\w{1,30}-(?=\w{1,30}(?:ed|free|proof|resistant)\b)", re.IGNORECASE)
 _NO_WORDS = frozenset[str]()
@@ -47,7 +47,8 @@ _PERMITS = re.compile(
     r"\b(?:allowed|permitted|forbidden|prohibited|banned|erlaubt|gestattet|verboten|untersagt)\b",
     re.IGNORECASE,
 )
-# What says that something may be done, must be done, or is usual: a mere mention is no permission.
+# Words that say that something may be done, must be done, or is usual. Without these, a text does not express
+# a permission.
 _RULE = re.compile(
     r"\b(?:can|could|may|might|must|shall|should|will|would|need(?:s|ed)?|have to|has to|only|please"
     r"|free|welcome|encouraged|ask|required?|requires?|refused?|accepted|available|provided|entitled|possible"
@@ -76,9 +77,9 @@ _NAMES_TIME = re.compile(
 _IS_OUTSIDE = re.compile(
     rf"\b{_OUTSIDE} (?:(?:the|my|our|your|de[nmr]|die|das) )?(?:\w{{2,12}} )?\Z", re.IGNORECASE
 )
-NEAR_TIME = 40  # characters before a word in which “before” or “after” is looked for
+NEAR_TIME = 40  # characters before a word that are searched for “before” or “after”
 _OF = frozenset(map(stem, ("of", "for", "in", "on", "to", "while", "during")))
-NEXT_TO = 4  # largest distance, in words, of two words that name one thing
+NEXT_TO = 4  # maximum distance, in words, between two words that name one thing
 _WHAT_IS = re.compile(r"\s*what(?:(?: is|['’]?s| are) (?:the|our|my) )", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
 _NUMBER_COLUMN = re.compile(r"(?<=; )([^:;]{1,60}): (?=\d)")
@@ -92,10 +93,7 @@ _NEGATIVE = re.compile(
 
 @dataclass(frozen=True)
 class QuotedText:
-    """A quotation to compare with a question.
-
-    `texts` has the quoted text, the title and the heading.
-    """
+    """A quotation to compare with a question. `texts` has the quoted text, title and heading."""
 
     question: Question
     texts: tuple[str, ...]
@@ -137,7 +135,7 @@ class QuotedText:
         return any(wanted <= frozenset().union(*self.order[at : at + size]) for at in starts)
 
     def known(self, words: Collection[str], held: frozenset[str] | None = None) -> int:
-        """How many of the words, or synonyms of them, are in `held` (default: this quotation)."""
+        """How many of the words or their synonyms are in `held` (by default, this quotation)."""
         held = self.stems if held is None else held
         return sum(
             word in held
@@ -156,8 +154,7 @@ class QuotedText:
     def pair_distances(self) -> Sequence[frozenset[int]]:
         """For each pair of adjacent words of the question, their distances in the quoted text.
 
-        Distances are in words, from the first to the second. Pairs of which the text lacks a word are left
-        out.
+        Distances are in words, from the first to the second word. Pairs with a missing word are left out.
         """
         own = held_stems(self.texts[0])
         pairs = [pair for pair in self.question.pairs if own.issuperset(pair)]
@@ -168,7 +165,7 @@ class QuotedText:
 
     @cached_property
     def known_as_asked(self) -> int:
-        """How many named words occur themselves or split (“payday”, “pay day”); no synonyms."""
+        """How many named words occur literally or split (“payday”, “pay day”), not as synonyms."""
         held, named = self.stems, self.question.named
         parts = {
             word
@@ -182,8 +179,8 @@ class QuotedText:
 class AnswerType:
     """A type of answer: whether a question asks for it, and whether a quotation has it.
 
-    `is_worded` is whether the second test only looks at where words are: a text that fails it may still
-    answer.
+    `is_worded` says that the second test only checks the positions of words, so that a text that fails it may
+    still answer.
     """
 
     name: str
@@ -199,7 +196,7 @@ def types_asked_for(question: Question) -> Sequence[AnswerType]:
 def _says_something(quoted: QuotedText) -> bool:
     """Whether the quotation has a word that the question lacks.
 
-    Numbers do not count, because they may number sections.
+    Numbers are ignored: they may be section numbers.
     """
     return any(not word.isdigit() and word not in quoted.question.stems for word in stems(quoted.texts[0]))
 
@@ -222,8 +219,8 @@ def _keeps_direction(quoted: QuotedText) -> bool:
 def _has_count(quoted: QuotedText) -> bool:
     """Whether the quotation gives a number of the counted thing.
 
-    If any sentence mentions the thing, the sentence with the number or the one before it must do so. A
-    sentence that counts the thing must also have, together with the headings, half of the other named words.
+    If any sentence mentions the thing, the sentence with the number or the one before it must mention it.
+    Together with the headings, a sentence that counts the thing must also have half of the other named words.
     """
     question = quoted.question
     words = [word for word in question.counted if word in question.named]
@@ -234,8 +231,8 @@ def _has_count(quoted: QuotedText) -> bool:
     others = question.named - frozenset(words)
     thing = [frozenset({word}) | quoted.other_words(word) for word in words]
     spans = [span.text for span in spans_of(quoted.texts[0])]
-    # The sentence before may name the thing: “Leave is booked early. It is 27 days.”
-    named_so = {words[0], *(thing[0] - _UNITS)}  # “hours of rest” does not make hours a word for rest
+    # The previous sentence may name the thing: “Leave is booked early. It is 27 days.”
+    named_so = {words[0], *(thing[0] - _UNITS)}  # in “hours of rest”, “hours” is not a synonym of “rest”
     mentions = {place for place, text in enumerate(spans) if not named_so.isdisjoint(held_stems(text))}
     with_number = [place for place, text in enumerate(spans) if has_number(text)]
     if mentions and with_number and mentions.isdisjoint({*with_number, *(at - 1 for at in with_number)}):
@@ -252,9 +249,9 @@ def _has_count(quoted: QuotedText) -> bool:
             2 * quoted.known(others, held_stems(text) | quoted.headings) >= len(others) for text in numbered
         )
     if not _UNITS & frozenset(words) and not has_bare_number(quoted.texts[0]):
-        return False  # the numbers count units, such as hours or pounds
+        return False  # the numbers count units such as hours or pounds
     if _UNITS & frozenset(words) or _MASS.search(question.text):
-        return True  # the text may have the number in a table, or express it in other words
+        return True  # the text may have the number in a table or in other words
     below = frozenset(words) | others
     return any(
         2 * quoted.known(below, held_stems(text) | held_stems(quoted.texts[-1])) > len(below)
@@ -266,8 +263,8 @@ def _has_count(quoted: QuotedText) -> bool:
 def _counts_time_of(quoted: QuotedText, words: Sequence[str]) -> bool:
     """Whether a sentence about the thing gives a length of time, if the question asks for one.
 
-    “How many sick days” is not answered by days of vacation, nor “how many parental leave days” by a sentence
-    about parental leave in which the only time is that of the notice.
+    Days of vacation do not answer “How many sick days”. A sentence about parental leave that only has a
+    notice period does not answer “How many parental leave days”.
     """
     thing = [word for word in words if word not in _UNITS]
     if not thing or _TIME_UNITS.isdisjoint(words) or _ADVANCE.search(quoted.question.text):
@@ -282,10 +279,10 @@ def _states_amount(quoted: QuotedText) -> bool:
 
 
 def _is_said_of(thing: Collection[str], quoted: QuotedText, is_said: Callable[[str], bool]) -> bool:
-    """Whether a sentence of which `is_said` is true is about the thing.
+    """Whether a sentence for which `is_said` is true is about the thing.
 
-    The sentence, the one before it, and the headings together have half of the words of the thing. A number
-    elsewhere is that of another thing.
+    The sentence, the one before it, and the headings together must have half of the thing's words. Otherwise
+    the number belongs to another thing.
     """
     spans = [span.text for span in spans_of(quoted.texts[0])]
     return any(
@@ -296,7 +293,7 @@ def _is_said_of(thing: Collection[str], quoted: QuotedText, is_said: Callable[[s
 
 
 def _has_deed(quoted: QuotedText) -> bool:
-    """Whether the quotation has the verb of “Who approves …?”, or a synonym of it."""
+    """Whether the quotation has the verb of a question such as “Who approves …?”, or its synonym."""
     text = quoted.texts[0]
     words = held_stems(text)
     return all(
@@ -324,9 +321,9 @@ def _has_words_together(quoted: QuotedText) -> bool:
 
 
 def _names_compound(quoted: QuotedText) -> bool:
-    """Whether no pair of words (“company car”) occurs only reversed (“car companies”).
+    """Whether no pair of words (“company car”) occurs only in reverse (“car companies”).
 
-    Always True for a row, because the order of its cells means nothing.
+    Always True for a row, because the order of cells has no meaning.
     """
     return bool(_CELL.search(quoted.texts[0])) or not any(
         -1 in distances and not any(0 < distance <= TOGETHER for distance in distances)
@@ -353,15 +350,15 @@ def _has_extreme(quoted: QuotedText) -> bool:
 
 
 def _gives_rule(quoted: QuotedText) -> bool:
-    """Whether a sentence about the deed, or the lead-in of its list, says that it may or must not be done.
+    """Whether a sentence about the action, or the lead-in of its list, permits or forbids it.
 
-    “Tell us if you find someone sleeping here” does not say whether one may sleep here.
+    “Tell us if you find someone sleeping here” does not say whether sleeping is allowed.
     """
     return bool(_RULE.search(quoted.texts[0]) or _PERMITS.search(" ".join(quoted.texts)))
 
 
 def _keeps_time(quoted: QuotedText) -> bool:
-    """Whether the text is not only about the time before or after what the question names.
+    """Whether the text is not only about the time before or after the named event.
 
     “Two months before the holidays” does not say what happens in the holidays.
     """
@@ -377,7 +374,7 @@ def _keeps_time(quoted: QuotedText) -> bool:
 
 
 def _is_one_thing(quoted: QuotedText) -> bool:
-    """Whether the two words of “What is the sick pay?” name one thing: “sick pay”, “the pay of the sick”."""
+    """Whether two words, as in “What is the sick pay?”, name one thing in the text: “the pay of the sick”."""
     order = quoted.order
     for first, second in quoted.question.pairs:
         places = [[at for at, each in enumerate(order) if word in each] for word in (first, second)]

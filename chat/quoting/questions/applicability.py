@@ -1,6 +1,6 @@
-"""Whether a text applies to the case of a question: its audience, condition and direction.
+"""Whether a text applies to a question: its audience, condition and direction.
 
-If a question names nobody (“What is the hotel limit?”), an employee asks about employees, not about
+If a question names nobody (“What is the hotel limit?”), it is assumed to be about employees, not about
 passengers.
 """
 
@@ -40,7 +40,7 @@ _LEAVES = re.compile(r"\b(?:leaves?|leaving|departs?|departing) (?=[A-Z])")
 
 
 def outsiders_in(text: str) -> frozenset[str]:
-    """The stems of the words in a text for people outside the organisation, such as “guests”."""
+    """The stems of a text's words for people outside the organisation, such as “guests”."""
     return held_stems(" ".join({match[0].lower() for match in _OUTSIDERS.finditer(text)}))
 
 
@@ -58,18 +58,18 @@ def condition_of(text: str) -> frozenset[str]:
 
 
 def directions_of(text: str) -> frozenset[tuple[bool, str]]:
-    """The places after “from” (True) or “to” (False), or in columns of these names.
+    """The places after “from” (True) or “to” (False), or in columns with these names.
 
-    The German words are “von” and “nach”.
+    In German, the words are “von” and “nach”.
     """
     text = _LEAVES.sub("from ", _LEAVES_FOR.sub(r"from \g<start> to ", text))
     return frozenset((bool(match["away"]), match["place"].lower()) for match in _DIRECTION.finditer(text))
 
 
 def is_opposite(asked: frozenset[tuple[bool, str]], there: frozenset[tuple[bool, str]]) -> bool:
-    """Whether a text goes from a place to which the question goes, or the other way round.
+    """Whether a text has the opposite direction of the question.
 
-    False if the text has both directions. It may have a longer name of the place: “Sennick Harbour” for
+    False if the text has both directions. The text may have a longer name of the place: “Sennick Harbour” for
     “Sennick”.
     """
 

@@ -1,4 +1,4 @@
-"""Finds the files that an answer should all quote: those that a question names, or editions."""
+"""Finds files that an answer should all quote: files that a question names, or editions."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from ingestion.search.rough_stems import held_stems, stem, stems
 from ingestion.search.tokens import plain_words
 
 MAX_FILES = 3
-MIN_NAME = 4  # characters
+MIN_NAME = 4  # characters of a file name
 
 _SEVERAL = re.compile(
     r"\b(?:both|(?:the|these|those|my) (?:two|three)|(?:die|der|den|diese[nr]?|meine[nr]?) (?:zwei|drei)"
@@ -30,7 +30,7 @@ _DIGITS = re.compile(r"\d+")
 class AskedFiles:
     """The files that the answer should all quote: none, or at least two.
 
-    `are_named` is whether the question asks for these files; `question` is then the rest of the question.
+    If `are_named` is true, the question names these files; `question` is then the rest of the question.
     """
 
     files: tuple[str, ...]
@@ -39,10 +39,7 @@ class AskedFiles:
 
 
 def asked_files(question: str, passages: Sequence[SourceView], *, chosen: bool) -> AskedFiles:
-    """Choose among the files of `passages`.
-
-    `chosen` is whether only selected documents were searched.
-    """
+    """Select files of `passages`. `chosen` says whether only selected documents were searched."""
     titles = {each.sourcefile: each.title for each in reversed(passages)}
     files = list(dict.fromkeys(each.sourcefile for each in passages))
     asked = f" {plain_words(question)} "

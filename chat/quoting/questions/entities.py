@@ -1,6 +1,6 @@
-"""Things and persons that a question asks for, such as a form, a place or who does it.
+"""Recognises things and persons that a question asks for, such as a form, a place or an actor.
 
-Only English and German are recognised. When in doubt, a text counts as having what is asked for.
+Only English and German are recognised. In doubtful cases, a text counts as having the thing.
 """
 
 import re
@@ -8,16 +8,15 @@ from dataclasses import dataclass
 
 from ingestion.search.rough_stems import stem, stems
 
-NEAR = 6  # number of words after a participle in which “by …” is looked for
+NEAR = 6  # number of words after a participle that are searched for “by …”
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A kind of thing: patterns of questions for it and of texts with it.
+    """A kind of thing, with patterns for questions about it and for texts with it.
 
-    `asking` has the stems of words that only ask for it.
-
-    `rare` matches texts that almost certainly have it; these are preferred.
+    `asking` has the stems of words that only ask for it. `rare` matches texts that almost certainly have it
+    and are therefore preferred.
     """
 
     asks: re.Pattern[str]
@@ -61,7 +60,7 @@ _HAS_PRICE = re.compile(
 )
 
 _ENTITIES = (
-    Entity(  # what one has to pay for, not what one is paid: “An allowance of £8 is paid …”
+    Entity(  # things that must be paid for, unlike “An allowance of £8 is paid …”
         re.compile(
             r"\b(?:have to|must i|need to) pay for\b|\bmuss ich\b[^.?!]{0,80}\b(?:be)?zahlen\b",
             re.IGNORECASE,
@@ -189,24 +188,24 @@ def asks_who_does(question: str) -> bool:
 
 
 def deed_asked_for(question: str) -> frozenset[str]:
-    """The stem of the verb in “Who approves overtime?”; none for other questions."""
+    """The stem of the verb in a question such as “Who approves overtime?”; empty for other questions."""
     asked = _WHO.search(question)
     return stems(asked[1]) if asked else frozenset()
 
 
 def has_deed(deed: str, text: str) -> bool:
-    """Whether `text` has a word with the stem `deed` that can have a doer.
+    """Whether `text` has a word with the stem `deed` that can have an actor.
 
-    “Approves” can have one, “document signing” cannot.
+    “Approves” can have one; “document signing” cannot.
     """
     words = [word.lower() for word in _WORD.findall(text) if stem(word.lower()) == deed]
     return any(not word.endswith("ing") for word in words) or bool(words and _DUTY.search(text))
 
 
 def says_who_does(question: str, text: str) -> bool:
-    """Whether `text` has the verb of “Wer leitet …?”, as a verb or a noun.
+    """Whether `text` has the verb of a question such as “Wer leitet …?”, as a verb or noun.
 
-    A verb with a separated particle is another one: “leitet … weiter”. True for other questions.
+    A verb with a separated particle is a different one: “leitet … weiter”. True for other questions.
     """
     asked = _WER.search(question)
     if not asked:
@@ -223,7 +222,7 @@ def says_who_does(question: str, text: str) -> bool:
 
 
 def says_who(question: str, text: str) -> bool:
-    """Whether `text` says who does it, not only that it is done: “Overtime must be approved.”"""
+    """Whether `text` says who does something; “Overtime must be approved” does not."""
     asked = _WHO.search(question)
     if not asked:
         return True

@@ -1,4 +1,4 @@
-"""A parsed question: the words that it names, the type of answer, and its conditions."""
+"""A parsed question: its named words, the type of answer, and its conditions."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,12 @@ from .applicability import directions_of, names_outsiders
 from .entities import Entity, asks_where, asks_who, asks_who_does, deed_asked_for, entity_asked_for
 from .instructions import asks_how_to
 
-Synonyms = Mapping[str, Sequence[str]]  # other words for phrases of a question
+Synonyms = Mapping[str, Sequence[str]]  # synonyms for phrases of a question
 
-# “How late” asks for a time, but in “my ferry is late” the word is the subject.
+# “How late” asks for a time, but in “my ferry is late” the word is content.
 _HOW_LATE = re.compile(r"\bhow (?:early|late|soon)\b", re.IGNORECASE)
 _TIMELY = frozenset(map(stem, ("early", "late", "soon")))
-# Nouns that only name an attribute of the subject: “the name of the manager”.
+# Nouns that only name an attribute of the subject, as in “the name of the manager”.
 _MEASURE = r"(?:name|value|price|cost|amount|number|rate|fee|size|length|date|time|deadline|kind|type)s?\b"
 _HEAD = re.compile(
     r"\b(?:what|which|welche[rnms]?) (?!(?:is|are|was|were)\b)(\w+)"
@@ -34,19 +34,19 @@ _HEAD = re.compile(
     re.IGNORECASE,
 )
 _WHAT_IS = re.compile(rf"\s*(?:what|who)(?: is|'s|’s) the (?!{_MEASURE})\w+ of\b", re.IGNORECASE)
-MAX_COMPOUND = 60  # letters; splitting a word takes time in the square of its length
+MAX_COMPOUND = 60  # letters; the time for splitting a word grows with the square of its length
 
 # A text about guests who come does not answer “What if a guest does not come?”.
 NEGATION = r"\b(?:not|never|cannot|nicht|kein\w{0,2}|nie)\b|n['’]t\b"
 _NEGATION = re.compile(NEGATION, re.IGNORECASE)
-# The verb (and its object) for which somebody asks permission: “Can I smoke on board?”
+# A verb (and its object) for which the asker wants permission: “Can I smoke on board?”
 _MAY_DO = re.compile(
     r"\s*(?:can|may|could) (?:i|we|you|one) (\w+)(?: (?:(?:my|our|the|an?|any|own|some) )+(\w+))?",
     re.IGNORECASE,
 )
 # The verb “may”, not the month: “May I take …?”, “what may I take”.
 _MODAL_MAY = re.compile(r"\bmay\b|\A\s*May\b(?! \d)")
-# What the asker does (“may I take …”); the other words that the question names are the objects of this verb.
+# The asker's action (“may I take …”); the other named words are objects of this verb.
 _DOES = re.compile(
     r"\b(?:do|does|can|could|may|must|should|would|will|darf|kann|muss) (?:i|we|you|one|ich|wir|man) (\w+)",
     re.IGNORECASE,
@@ -54,7 +54,7 @@ _DOES = re.compile(
 _DOES_IN_GERMAN = re.compile(
     r"\b\w{2,30}e (?:ich|wir|man) (?:(?:der|die|das|den|dem|eine?[nmr]?|mein\w{0,2}) )?([A-ZÄÖÜ]\w{1,60})"
 )
-# “The first sailing”: a row of a timetable answers this only if it is marked as the first.
+# As in “the first sailing”; a timetable row only answers this if it is marked as the first.
 _IN_ORDER = re.compile(
     r"\b(?:first|earliest|last|latest|next|erste[nrsm]?|früheste[nrsm]?|letzte[nrsm]?|späteste[nrsm]?|nächste[nrsm]?)\b",
     re.IGNORECASE,
@@ -68,7 +68,7 @@ _ENGLISH_ORDER = {
 }
 _DIFFERENCE = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNORECASE)
 _SEVERAL = re.compile(r"\s*(?:what|which)\b|\bwelche\b", re.IGNORECASE)
-# Words that join two things instead of naming one: “ill before”, “a year may”.
+# Words that are not part of the name of a thing: “ill before”, “a year may”.
 BETWEEN = frozenset(
     map(
         stem, ("before", "after", "during", "may", "might", "until", "without", "between", "up", "out", "off")
@@ -81,11 +81,11 @@ _QUOTES = ".,;:?!\"'“”‘’()"
 class Question:
     """A question in its conversation.
 
-    `own` is the question itself, `earlier` has the questions to which it refers or whose subject it may
-    share, and `subject` is the question that it continues. These three are in the language of the sources.
-    `is_translated` is whether the asker used another language. In that case `original` has the asker's words,
+    `own` is the question itself, `earlier` has the questions to which it refers or whose subject it may have,
+    and `subject` is the question that it continues. These three are in the language of the sources.
+    `is_translated` says whether the asker used another language. If so, `original` has the asker's words,
     because a translation omits “von” and “nach”, and `untranslated` has the stems of an object without a
-    translation (see `object`). `synonyms` maps phrases of the question to other words for them.
+    translation (see `object`). `synonyms` maps phrases of the question to synonyms.
     """
 
     own: str
@@ -108,7 +108,7 @@ class Question:
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """The stems of its words, without function words."""
+        """The stems of the question's words, without function words."""
         return stems_of_question(self.text)
 
     @cached_property
@@ -121,7 +121,7 @@ class Question:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The stems of all of its words, including German function words."""
+        """The stems of all words, including German function words."""
         return stems(self.text)
 
     @cached_property
@@ -152,13 +152,13 @@ class Question:
         ]
 
     def other_words(self, word: str) -> frozenset[str]:
-        """The stems of the synonyms of a stem of the question."""
+        """The stems of synonyms of a stem in the question."""
         found = (each for phrase, others in self.phrases if word in phrase for _, each in others)
         return frozenset().union(*found) - {word}
 
     @cached_property
     def wanted(self) -> Mapping[str, frozenset[str]]:
-        """The stems of this question and of the earlier ones, each with the stems of its synonyms."""
+        """The stems of this question and the earlier ones, each with the stems of its synonyms."""
         words = self.own_stems | stems_of_question(self.earlier)
         return {word: self.other_words(word) | first_part(word) for word in words}
 
@@ -179,7 +179,7 @@ class Question:
 
     @cached_property
     def head(self) -> frozenset[str]:
-        """The stem of its first noun: “deadline” in “the deadline for expenses”."""
+        """The stem of the first noun: “deadline” in “the deadline for expenses”."""
         found = _HEAD.search(self.text)
         return stems(found[1] or found[2] or found[3]) & self.named if found else frozenset()
 
@@ -187,7 +187,7 @@ class Question:
 
     @cached_property
     def asks_head(self) -> bool:
-        """Whether it has the form “what is the … of …?”."""
+        """Whether the question has the form “what is the … of …?”."""
         return bool(_WHAT_IS.match(self.own))
 
     @cached_property
@@ -197,7 +197,7 @@ class Question:
 
     @cached_property
     def asks_amount(self) -> bool:
-        """Whether it asks for a number, a duration or a time."""
+        """Whether the question asks for a number, a duration or a time."""
         return self.amount is not None and self.amount.is_explicit
 
     @cached_property
@@ -237,10 +237,10 @@ class Question:
 
     @cached_property
     def pairs(self) -> Sequence[tuple[str, str]]:
-        """The stems of adjacent named words: “travel” and “time”.
+        """The stems of pairs of adjacent named words: “travel” and “time”.
 
-        Empty for a translation, in which other words may be adjacent, and for German, where a verb may be far
-        from its object.
+        Empty for a translation, in which other words may be adjacent, and for German, in which a verb may be
+        far from its object.
         """
         if self.is_translated or self.language == "german":
             return []
@@ -262,7 +262,7 @@ class Question:
 
     @cached_property
     def in_order(self) -> frozenset[str]:
-        """The stems of the words that ask for the first or last of several things."""
+        """The stems of words that ask for the first or last of several things."""
         asked = (word.lower().rstrip("emnrs") for word in _IN_ORDER.findall(self.original))
         translated = (_ENGLISH_ORDER[word] for word in asked if word in _ENGLISH_ORDER)
         return stems(" ".join([*_IN_ORDER.findall(self.own), *translated]))
@@ -302,9 +302,9 @@ class Question:
         return names_outsiders(self.text)
 
     def is_for_others(self, outsiders: frozenset[str], named: frozenset[str] = frozenset()) -> bool:
-        """Whether a text that names these outsiders is about other people than the question.
+        """Whether a text with these outsiders is about other people than the question.
 
-        `outsiders` has the stems from `outsiders_in`; `named` has the stems of the question's synonyms.
+        `outsiders` comes from `outsiders_in`; `named` has the stems of the question's synonyms.
         """
         if not outsiders or self.names_outsiders:
             return False
@@ -318,7 +318,7 @@ def measures() -> frozenset[str]:
 
 
 def untranslated_object(asked: str, wording: str) -> frozenset[str]:
-    """The stems of the object of a German question that the translation left in German.
+    """The stems of a German question's object if the translation has kept it in German.
 
     An example is “Büromaterial” in “Wie bestelle ich Büromaterial?”.
     """

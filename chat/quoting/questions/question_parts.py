@@ -9,7 +9,7 @@ import re
 
 MAX_PARTS = 3
 MAX_CHARACTERS = 400
-MIN_WORDS = 3  # in a part; a shorter part means little without the rest: “How long, and when?”
+MIN_WORDS = 3  # words of a part; a shorter one means little by itself: “How long, and when?”
 
 _INTERROGATIVES = (
     r"how|what|when|where|which|who|whom|whose|why"
@@ -17,7 +17,7 @@ _INTERROGATIVES = (
     r"|comment|combien|quand|où|qui|quels?|quelles?|pourquoi"
     r"|cómo|cuánt[oa]s?|cuándo|dónde|quién(?:es)?|qué|cuál(?:es)?"
 )
-# Matches a verb with its subject, as in “and can I”, but not “staff who travel and can prove it”.
+# Matches a verb followed by its subject, as in “and can I”, but not “staff who travel and can prove it”.
 _ASKING_VERBS = (
     r"(?:can|could|may|must|do|does|did|will|would|should|is|are|am|have|has)"
     r" (?:i|we|you|he|she|it|they|there|the|my|our)"

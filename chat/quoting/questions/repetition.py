@@ -1,4 +1,4 @@
-"""Whether a suggestion repeats an earlier question, in other words or in another language."""
+"""Recognises suggestions that repeat an earlier question in other words or another language."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -8,9 +8,9 @@ from ingestion.search.translations import is_german, question_in_english
 
 from .question import Question, measures
 
-SHARED = 2 / 3  # share of a suggestion's named words in an earlier question from which it is a repetition
-MIN_SHARED = 2  # named words in common; a single one may be the subject of many questions
-MAX_KEPT = 5_000  # questions
+SHARED = 2 / 3  # a suggestion is a repetition if an earlier question has this share of its named words
+MIN_SHARED = 2  # named words in common; a single word may be the subject of many questions
+MAX_KEPT = 5_000  # cached questions
 _KNOWING = frozenset(map(stem, ("know", "wissen")))  # headings become “What should I know about …?”
 
 
@@ -30,14 +30,14 @@ def _names_as_much(question: str, other: str) -> bool:
     named, directions = _content(question)
     before, directions_before = _content(other)
     if directions and directions_before and directions != directions_before:
-        return False  # the way back
+        return False  # the question is about the way back
     shared = len(named & before)
     return bool(named) and (named == before or (shared >= MIN_SHARED and shared >= SHARED * len(named)))
 
 
 @lru_cache(MAX_KEPT)
 def _content(question: str) -> tuple[frozenset[str], frozenset[tuple[bool, str]]]:
-    """The stems of the things that the question names, and its directions."""
+    """The stems of the named words of a question, and its directions."""
     asked = Question(question)
     return asked.named - measures() - _KNOWING, asked.directions
 

@@ -1,1 +1,1 @@
-"""Rows of tables: which ones a question means, and how they are quoted."""
+"""Table rows: those that a question means, and how they are quoted."""

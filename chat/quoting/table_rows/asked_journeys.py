@@ -1,6 +1,6 @@
 """What a question says about a journey: places, direction, first or last, times and days.
 
-The question is read in its own language, English or German, because a translation leaves out small words.
+The original question (English or German) is analysed, because a translation omits function words.
 """
 
 import re
@@ -16,7 +16,7 @@ from .clock_times import AskedTimes, asked_times
 from .timetables import SEASONS, seasons_named
 from .weekdays import days_named
 
-MIN_ALIAS = 4  # letters in a word that abbreviates the name of a place: “Sennick” for “Sennick Harbour”
+MIN_ALIAS = 4  # letters of a word that stands for the name of a place: “Sennick” for “Sennick Harbour”
 
 _WORD = re.compile(r"\w+")
 _GENERIC = stems(
@@ -54,8 +54,8 @@ _WEEKEND = re.compile(r"\b(?:at the |on the |am )?(?:weekends?|wochenenden?)\b",
 _WEEKDAYS = re.compile(
     r"\b(?:on )?(?:weekdays?|working days?|werktags?|werktagen?|wochentags?|unter der woche)\b", re.IGNORECASE
 )
-# Words that a weekly timetable cannot answer: it does not say which dates are in its season, or what day it
-# is.
+# Words about dates, which a weekly timetable cannot answer: it does not say which dates are in its season, or
+# what day it is.
 _DATE = re.compile(
     r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december|januar|februar|märz"
     r"|mai|juni|juli|oktober|dezember|today|tomorrow|tonight|now|heute|morgen|jetzt|christmas|easter|weihnachten|ostern)\b",
@@ -66,7 +66,7 @@ _ASKS_ANOTHER = re.compile(
     r"|wieso|weshalb|wie (?:lange|weit|oft|viele|teuer))\b",
     re.IGNORECASE,
 )
-# Words about journeys that set no condition.
+# Words about journeys that are not a condition.
 _TRAVEL = stems(
     "time boat ferry ship sailing sail crossing departure arrival arrive depart leave connection"
     " timetable schedule travel journey trip run go get reach catch service line want list show tell"
@@ -85,7 +85,7 @@ def _words(text: str) -> list[str]:
 class AskedJourney:
     """What a question says about a journey between some of `places`.
 
-    What the question leaves open (“and in summer?”) is taken from the `earlier` question.
+    Missing information (“and in summer?”) is taken from the `earlier` question.
     """
 
     question: str
@@ -94,7 +94,7 @@ class AskedJourney:
 
     @cached_property
     def _found(self) -> list[tuple[int, int, str]]:
-        """Where the question names places: start, end, and the name in the timetable."""
+        """The places in the question: start, end, and the name in the timetable."""
         names = [(_words(name), place) for place in self.places for name in (place, *self._aliases(place))]
         names.sort(key=lambda each: -len(each[0]))
         words = _words(self.question)
@@ -110,7 +110,7 @@ class AskedJourney:
         return found
 
     def _aliases(self, place: str) -> Iterable[str]:
-        """The words of a place that can stand for its name, because no other place has them."""
+        """The words of a place that can be used for its name, because no other place has them."""
         others = {word for other in self.places - {place} for word in _words(other)}
         for word in _words(place):
             if len(word) >= MIN_ALIAS and word not in others and not stems(word) & _GENERIC:
@@ -205,7 +205,7 @@ class AskedJourney:
 
     @property
     def asks_rows(self) -> bool:
-        """Whether it asks for journeys between two places, or for some from or to one place."""
+        """Whether it asks for journeys between two places, or from or to one place."""
         if _ASKS_ANOTHER.search(self._without_places) or (self.earlier and not self._goes_on):
             return False
         is_narrowed = self.wants_last is not None or bool(self.times.spans or self.days)
@@ -213,7 +213,7 @@ class AskedJourney:
 
     @property
     def _goes_on(self) -> bool:
-        """Whether it is a follow-up that says something about the journey of the earlier question."""
+        """Whether it is a follow-up question about the journey of the earlier question."""
         alone = replace(self, earlier=None)
         says = alone.named or alone.times.spans or alone.days or alone.seasons or alone.is_about_arrival
         is_other = bool(says) or alone.wants_last is not None or bool(_BACK.search(self.question))
@@ -221,16 +221,13 @@ class AskedJourney:
 
     @property
     def is_dated(self) -> bool:
-        """Whether it asks for more than a weekly timetable says.
-
-        It names a date, or says “next” without a time.
-        """
+        """Whether a weekly timetable cannot answer: the question has a date, or “next” without a time."""
         rest = self.times.rest
         return bool(_DATE.search(rest)) or (bool(_NEXT.search(rest)) and not self.times.spans)
 
     @cached_property
     def other_words(self) -> frozenset[str]:
-        """The stems of all other words, such as in “with a motorhome” or “the Dunlin”."""
+        """The stems of all other words, as in “with a motorhome” or “the Dunlin”."""
         text = self.times.rest
         for pattern in (
             _BACK,
@@ -243,7 +240,7 @@ class AskedJourney:
             *(each for _, each in SEASONS),
         ):
             text = pattern.sub(" ", text)
-        # A short question may not show its language.
+        # The language of a short question may be unclear.
         words = without_grammar([word for word in _words(text) if not days_named(word)], "german")
         own = stems(" ".join(words)) - weak_stems() - _TRAVEL - stems("und aber oder")
         return own | self.earlier.other_words if self.earlier else own

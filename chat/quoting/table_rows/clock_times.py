@@ -1,4 +1,4 @@
-"""Times of day in cells of tables, and in questions: “after 6 pm” or “vormittags”."""
+"""Times of day in table cells and in questions: “after 6 pm” or “vormittags”."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -54,8 +54,8 @@ _PARTS = ((_MORNING, 0, NOON), (_AFTERNOON, NOON, EVENING), (_LATER, EVENING, DA
 class AskedTimes:
     """The times of day that a question asks for, and the rest of the question.
 
-    `spans` are in minutes since midnight and include both ends. “Between 4 and 6” has two spans, one in the
-    morning and one in the afternoon; a question without a time has none.
+    `spans` are in minutes since midnight, including both ends. “Between 4 and 6” has two spans, in the
+    morning and in the afternoon; a question without a time has none.
     """
 
     spans: Sequence[tuple[int, int]]
@@ -63,7 +63,7 @@ class AskedTimes:
 
 
 def minutes_of(cell: str) -> int | None:
-    """The minutes since midnight if the cell has a time and nothing else: “18:35”, “6 pm”."""
+    """The minutes since midnight if the cell only has a time: “18:35”, “6 pm”."""
     cell = cell.strip()
     if match := _CELL.fullmatch(cell):
         return _minutes(match[1], match[2], match[3])
@@ -82,7 +82,7 @@ def asked_times(question: str) -> AskedTimes:
     if match := _BETWEEN.search(rest):
         is_clear = bool(match["clock1"] or match["clock2"])
         ends = _readings(match, 2, first, match["half2"], is_clear=is_clear)
-        # In “between 4 and 6 pm”, the first time is the later of its two readings that is before the second.
+        # In “between 4 and 6 pm”, the first time is the latest possible one before the second time.
         is_clear |= bool(match["half1"])
         begins = _readings(match, 1, first, match["half1"], is_clear=is_clear)
         spans = [
@@ -109,7 +109,7 @@ def _span(relation: str, at: int, first: int, last: int) -> tuple[int, int]:
 def _readings(
     match: re.Match[str], number: int, least: int, half: str | None, *, is_clear: bool
 ) -> list[int]:
-    """The possible minutes of a time; “six” has two, in the morning and in the evening."""
+    """The possible minutes of a time; “six” may be in the morning or in the evening."""
     hour, minute = match[f"hour{number}"], match[f"minute{number}"]
     at = _minutes(hour or str(_HOURS[match[f"word{number}"].lower()]), minute or "0", half)
     if half or at >= NOON:

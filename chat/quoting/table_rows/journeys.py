@@ -1,4 +1,4 @@
-"""The rows of timetables that a question asks for, such as the last boat."""
+"""Finds rows of timetables that a question asks for, such as the last boat."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from .timetables import Journey, journeys_in
 class FoundJourneys:
     """The rows that a question asks for, ordered by time within each table.
 
-    `is_met` is whether the direction was clear and the rows meet all recognised conditions; otherwise they
-    are only the closest rows. `is_clear` is whether, in addition, the question names no date. `wrong_way` has
-    rows that only go in the opposite direction.
+    `is_met` says that the direction was clear and the rows meet all recognised conditions; otherwise they are
+    only the closest rows. `is_clear` says that, in addition, the question has no date. `wrong_way` has rows
+    that only go in the opposite direction.
     """
 
     rows: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ def find_journeys(question: str, earlier: str, passages: Sequence[SourceView]) -
 def _goes(journey: Journey, asked: AskedJourney) -> bool:
     """Whether a journey has the direction asked for.
 
-    If the direction is unclear: whether it connects the two places.
+    If the direction is unclear, whether it connects the two places.
     """
     if asked.direction is None:
         return {journey.start, journey.end} <= set(asked.named)
@@ -67,7 +67,7 @@ def _goes_back(journey: Journey, asked: AskedJourney) -> bool:
 def _chosen(journeys: list[Journey], asked: AskedJourney) -> tuple[list[Journey], bool]:
     """The journeys that meet the conditions, and True; or the closest ones, and False.
 
-    It is also False if the direction is unclear.
+    The flag is also False if the direction is unclear.
     """
     is_clear = asked.direction is not None
     if asked.other_words:
@@ -102,7 +102,7 @@ def _time(journey: Journey, asked: AskedJourney) -> int:
 def _at_time(journeys: list[Journey], asked: AskedJourney) -> tuple[list[Journey], bool]:
     """The journeys at the time asked for, or the nearest ones, and whether the time is met.
 
-    It is not met if several readings of the time (“at six”) lead to different journeys.
+    It is not met if different interpretations of the time (“at six”) lead to different journeys.
     """
     spans = asked.times.spans
     if not spans:
@@ -124,8 +124,8 @@ def _at_time(journeys: list[Journey], asked: AskedJourney) -> tuple[list[Journey
 def _outermost(journeys: list[Journey], asked: AskedJourney, *, wants_last: bool) -> list[Journey]:
     """The last or first journeys of each table and day.
 
-    Days are kept apart because a journey that only runs on Fridays is not the last one on Mondays. If the
-    direction is unclear, both directions are kept apart, too.
+    Days are treated separately, because a journey that only runs on Fridays is not the last one on Mondays.
+    If the direction is unclear, directions are treated separately, too.
     """
     best = []
     ways = [(each.said, "" if asked.direction else each.start) for each in journeys]

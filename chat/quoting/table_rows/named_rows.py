@@ -1,6 +1,6 @@
-"""Finds rows of tables that are about another name than the one that a question asks for.
+"""Finds table rows about another name than the one that a question asks for.
 
-A row is about a name if the name fills a whole cell, not if it only occurs in a remark: “port: Port Ellery;
+A row is about a name if the name is a whole cell, not if it only occurs in a remark: “port: Port Ellery;
 notes: Moved to Carrow Quay after 14 days” says nothing about the office in Carrow Quay.
 """
 
@@ -16,17 +16,17 @@ from ingestion.search.table_rows import cells_of, rows_of
 
 from .weekdays import days_named, days_of_row
 
-MAX_NAME = 60  # characters in a cell that can be a name
-MAX_CACHED = 5_000  # rows
+MAX_NAME = 60  # characters of a cell that can be a name
+MAX_CACHED = 5_000  # cached rows
 _CAPITAL = re.compile(r"(?<=\s)[^\W\d_a-zß-öø-ÿ]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class NamedRows:
-    """The rows about other names, and the earlier questions adapted to the current one.
+    """The rows about other names, and the earlier questions, adapted to the current one.
 
-    `others` has the texts of these rows; `earlier` has the questions without names that the current question
-    replaces.
+    `others` has the texts of these rows; `earlier` has the earlier questions without names that the current
+    question replaces.
     """
 
     others: frozenset[str]
@@ -37,7 +37,7 @@ def named_rows(question: str, earlier: str, contents: Iterable[str]) -> NamedRow
     """The rows in `contents` that are about another name than `question`.
 
     If the `earlier` question has a name (“… in Port Ellery?”), a new name of the same column (“and in Carrow
-    Quay?”) replaces it. Rows for other weekdays than those asked for count as rows about another name.
+    Quay?”) replaces it. Rows for other weekdays than those asked for also count as rows about another name.
     """
     rows = {text: cells for content in contents for text, cells in rows_of(content).items()}
     others = _of_other_days(question, earlier, rows)
@@ -96,10 +96,7 @@ def names_in(row: str) -> Mapping[str, frozenset[str]]:
 
 
 def _name(cell: str) -> frozenset[str]:
-    """The stems of a cell.
-
-    Empty for a single word with a digit, which is a value rather than a name.
-    """
+    """The stems of a cell; empty for a single word with a digit, which is a value and not a name."""
     return frozenset() if any(map(str.isdigit, cell)) and len(cell.split()) == 1 else stems(cell)
 
 
@@ -108,9 +105,9 @@ def _is_about_another(
     named: Mapping[str, set[frozenset[str]]],
     before: frozenset[str],
 ) -> bool:
-    """Whether the row has another name in a column of which the question names a cell.
+    """Whether the row has another name in a column in which the question names a cell.
 
-    The other name must be one of the preceding questions, or the row must have the asked name in a remark.
+    The other name must be from the preceding questions, or the row must have the name asked for in a remark.
     """
     for column, names in named.items():
         own = cells.get(column, frozenset())

@@ -15,7 +15,7 @@ from ingestion.search.translations import without_grammar
 from .clock_times import DAY, asked_times, minutes_of
 from .weekdays import days_named, days_of, days_of_row
 
-LEAST_ROWS = 2  # in a table
+LEAST_ROWS = 2  # rows of a table
 
 _ASKS = re.compile(
     r"\b(?:which|what|welche[nrsm]?) .{1,100}\b(?:open|opened|staffed|geöffnet|offen|besetzt|auf)\b",
@@ -45,9 +45,9 @@ _OPEN_WORDS = stems(
 
 @dataclass(frozen=True, slots=True)
 class OpenRows:
-    """The rows of what is open at the time asked for.
+    """The rows that are open at the time asked for.
 
-    `is_clear` is whether the time has one meaning and the hours of all rows are known.
+    `is_clear` says that the time has only one meaning and the hours of all rows are known.
     """
 
     rows: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ def open_rows(question: str, wording: str, passages: Sequence[SourceView]) -> Op
 
 
 def _named(wording: str) -> frozenset[str]:
-    """The stems of what the question is about, without times and days."""
+    """The stems of the named words, without times and days."""
     words = _WORD.findall(asked_times(wording).rest.lower())
     rest = [word for word in words if not days_named(word) and not word.isdigit()]
     return stems(" ".join(without_grammar(rest, "german"))) - weak_stems() - _OPEN_WORDS
@@ -111,7 +111,7 @@ def _named_rows(wording: str, days: frozenset[int], passages: Sequence[SourceVie
 
 
 def _meet(hours: tuple[int, int], span: tuple[int, int]) -> bool:
-    """Whether the hours overlap the span asked for; closing at its beginning is not enough."""
+    """Whether the hours overlap the span asked for; closing when it begins is not enough."""
     first, last = span
     return hours[0] <= last and hours[1] > first
 

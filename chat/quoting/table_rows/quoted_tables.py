@@ -1,4 +1,4 @@
-"""Tables in quotations, made of the rows that a question selects from several passages."""
+"""Tables in quotations, made from rows that a question selects from several passages."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,16 +11,16 @@ from .named_rows import names_in
 from .row_conditions import select_rows
 from .table_notices import notice
 
-MAX_SELECTED = 20  # rows
-LEAST_COLUMNS = 2  # in a row
+MAX_SELECTED = 20  # rows of a quoted table
+LEAST_COLUMNS = 2  # columns of a row
 
 
 @dataclass(frozen=True, slots=True)
 class SelectedRows:
     """A table as Markdown, each row with its citation; empty if no rows are selected.
 
-    `is_whole` is whether the table has all rows that match. `needs_all` is whether only the complete table
-    could answer for certain. `rows` has each row with its document and heading.
+    `is_whole` says whether the table has all rows that match. `needs_all` says whether only the complete
+    table could answer with certainty. `rows` has each row with its document and heading.
     """
 
     text: str = ""
@@ -61,11 +61,11 @@ def rows_alike(
     table_rows: Mapping[int, int],
     other_rows: Collection[str] = (),
 ) -> SelectedRows:
-    """The row, with the rows of its table that have the same name; empty if there are none.
+    """The row, with rows of its table that have the same name; empty if there are none.
 
     An example are the rows for “a child ticket” on each route. The other rows must have all words of the
-    question that this one has. The name is a cell of which the question has all words, or else the first
-    cell. `other_rows` are about another name than the one asked for and are left out.
+    question that this row has. The name is a cell whose words all occur in the question, or else the first
+    cell. `other_rows`, about another name than the one asked for, are left out.
     """
     columns, cells = _columns(row), cells_of(row)
     asked = stems(question)
@@ -86,10 +86,7 @@ def rows_alike(
 def rows_in_order(
     wanted: Sequence[str], passages: Sequence[SourceView], table_rows: Mapping[int, int]
 ) -> SelectedRows:
-    """The `wanted` rows in their order.
-
-    A row without a remark may lack the column of the remarks.
-    """
+    """The `wanted` rows in order. Rows without a remark may lack the column of remarks."""
     places: dict[str, SourceView] = {}
     seen: set[str] = set()
     is_cut = False
@@ -119,7 +116,7 @@ def _columns(row: str) -> tuple[str, ...]:
 
 
 def _rows_with(columns: tuple[str, ...], passages: Iterable[SourceView]) -> Iterator[str]:
-    """The rows of tables with these columns; a row may lack columns in which its cell is empty."""
+    """The rows of tables with these columns; a row may lack columns whose cells are empty."""
     for passage in passages:
         for text, cells in rows_of(passage.content).items():
             own, wanted = set(cells), set(columns)
@@ -163,7 +160,7 @@ def _table(
 
 
 def table_markdown(columns: Sequence[str], rows: Iterable[tuple[Sequence[str], str]]) -> str:
-    """A table of rows, each with the label that it cites."""
+    """A Markdown table of rows, each with the citation of its label."""
     cited = [[*cells[:-1], f"{cells[-1]} [{label}]".strip()] for cells, label in rows]
     lines = [columns, ["---"] * len(columns), *cited]
     return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |" for cells in lines)

@@ -1,8 +1,8 @@
 """Selects rows of tables by numbers: “rooms on floor 2 with more than 15 seats”.
 
-A number belongs to the column whose name is next to it. Of the questions about all rows, only those for the
-least or greatest value (`row_extremes`) are computed. Counts (“how many rooms are there”) and conditions
-without a column are only recognised, so that no part of a table is given as the answer.
+A number belongs to the column whose name is next to it. Of questions about all rows, only those for the least
+or greatest value are answered (`row_extremes`). Counts (“how many rooms are there”) and conditions without a
+column are only recognised, so that a part of the table is not presented as the answer.
 """
 
 import operator
@@ -82,9 +82,9 @@ _RELATIONS = stems(" ".join(" ".join(phrase) for phrase in (*_BEFORE, *_AFTER)))
 class RowSelection:
     """The texts of the rows that meet all conditions of the question, in order.
 
-    `needs_all` is whether some rows of a table are not an answer, because the question is about all rows, or
-    because a condition is met by no row or cannot be computed. `compares_all` is whether `rows` have the
-    least or greatest value of all rows, which is only certain with the whole table.
+    `needs_all` says that a part of the table is not an answer: the question is about all rows, or no row
+    meets a condition, or a condition cannot be evaluated. `compares_all` says that `rows` have the least or
+    greatest value of all rows, which is only certain with the whole table.
     """
 
     rows: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class _Condition:
 
 
 def selects_rows(question: str) -> bool:
-    """Whether the question may set a condition on rows, or ask about all of them."""
+    """Whether the question may have a condition for rows, or ask about all rows."""
     return (
         any(map(str.isdigit, question))
         or bool(_OF_ROWS.search(question))
@@ -197,7 +197,7 @@ def _other_words(question: str, known: Collection[str]) -> frozenset[str]:
 
 
 def _with_words(words: frozenset[str], rows: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
-    """The rows that have all of the words, and True; if no row has them, all rows, and False."""
+    """The rows with all of the words, and True; if there are none, all rows, and False."""
     kept = tuple(row for row in rows if words <= held_stems(row))
     return kept or rows, bool(kept or not rows)
 
@@ -208,9 +208,9 @@ def _relation(
     *,
     at_end: bool = False,
 ) -> tuple[Callable[[float, float], bool], int]:
-    """The comparison that words express, and the number of its words.
+    """The comparison that words express, and the number of these words.
 
-    It is looked for at the beginning of `words`, or at their end. Equality and 0 if there is none.
+    It is searched for at the beginning or at the end of `words`. Equality and 0 if there is none.
     """
     for length in (2, 1):
         part = tuple(words[-length:] if at_end else words[:length])
@@ -220,7 +220,7 @@ def _relation(
 
 
 def _named(words: Sequence[str], columns: Mapping[str, Collection[str]]) -> frozenset[str]:
-    """The columns that a word names; only those without other words, if there are any."""
+    """The columns that a word names; if some consist only of this word, only these."""
     word = stems(" ".join(words))
     named = frozenset(name for name, found in columns.items() if word and word <= frozenset(found))
     return frozenset(name for name in named if frozenset(columns[name]) == word) or named
@@ -229,7 +229,7 @@ def _named(words: Sequence[str], columns: Mapping[str, Collection[str]]) -> froz
 def _counts_rows(
     question: str, columns: Mapping[str, Collection[str]], rows: Collection[Mapping[str, str]]
 ) -> bool:
-    """Whether it asks how many things there are that a column without numbers names."""
+    """Whether the question asks how many things there are, which a column without numbers names."""
     match = _HOW_MANY.search(question)
     named = _named([match[1]], columns) if match else frozenset()
     cells = [row[name] for name in named for row in rows if name in row]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ingestion.search.rough_stems import held_stems, stems, weak_stems
 
-LEAST_ROWS = 2  # in a table
+LEAST_ROWS = 2  # rows of a table
 
 Rows = Mapping[str, Mapping[str, str]]  # the cells of each row, by the row's text
 Value = Callable[[str], float | None]
@@ -41,8 +41,7 @@ _MEANINGS: Sequence[tuple[str, Sequence[tuple[frozenset[str], bool]]]] = (
 _MEANING = {word: meanings for words, meanings in _MEANINGS for word in words.split()}
 _WORD = re.compile(r"\w{1,60}")
 _FOLLOWING = 2  # words after a superlative that may name its column: “the highest service speed”
-# Questions that no row answers, recognised by their first word; a translation may have lost its question
-# word.
+# First words of questions that no row answers. A translation may have lost its question word.
 _ASKS_ANOTHER = re.compile(
     r"\W*(?:and |but |und |aber )?(?:who\w{0,2}|why|where|how (?:do|does|can|should|must|to)"
     r"|can|may|must|should|do|does|did|is|are|will|wer|wen|wem|warum|wo|darf|kann|muss|soll|ist|sind)\b",
@@ -59,7 +58,7 @@ _NOT_FIRST = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    rows: Rows  # of its table
+    rows: Rows  # rows of the table
     name: str
     has_most: bool
     superlative: str
@@ -68,11 +67,11 @@ class _Column:
 def rows_with_extreme(
     question: str, tables: Rows, value: Value, other_words: Callable[[str], frozenset[str]]
 ) -> tuple[str, ...]:
-    """All rows with the least or greatest value of the column that `question` names.
+    """All rows with the least or greatest value in the column that `question` names.
 
-    Empty unless exactly one column fits and `value` finds a number in each of its cells, or if the question
-    names something that neither the columns nor any row mentions. `other_words` returns the stems of the
-    synonyms of a stem of the question.
+    Empty unless exactly one column fits and `value` finds a number in each of its cells. Also empty if the
+    question names something that neither the columns nor any row mentions. `other_words` returns the stems of
+    the synonyms of a stem of the question.
     """
     if _ASKS_ANOTHER.match(question) or _NOT_FIRST.search(question):
         return ()
@@ -113,10 +112,7 @@ def _by_columns(tables: Rows) -> list[Rows]:
 def _things(
     asked: Collection[str], rows: Rows, other_words: Callable[[str], frozenset[str]]
 ) -> frozenset[str]:
-    """The words of the question that name the things in the rows.
-
-    The first column has the name of these things.
-    """
+    """The words of the question that name the things in the rows; these are in the first column."""
     first = held_stems(next(iter(next(iter(rows.values())))))
     return frozenset(word for word in asked if word in first or not other_words(word).isdisjoint(first))
 

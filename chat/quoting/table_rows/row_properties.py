@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from ingestion.search.rough_stems import held_stems, stems, weak_stems
 
-LEAST_ROWS = 2  # in a table
+LEAST_ROWS = 2  # rows of a table
 
 _ASKS = re.compile(
     r"\b(?:which|what|welche[nrsm]?) (\w{1,60}) "
@@ -28,7 +28,7 @@ Rows = Mapping[str, Mapping[str, str]]  # the cells of each row by its text
 
 
 def asks_rows_with_property(question: str) -> bool:
-    """Whether the question may ask which rows have a property."""
+    """Whether the question may ask for rows with a property."""
     return bool(_ASKS.search(question))
 
 
@@ -54,7 +54,7 @@ def rows_with_property(question: str, tables: Rows, subject: str) -> tuple[str, 
 
 
 def _by_columns(tables: Rows) -> Iterator[tuple[tuple[str, ...], Rows]]:
-    """The rows, grouped into tables by their columns."""
+    """The rows, grouped into tables with the same columns."""
     parts: dict[tuple[str, ...], dict[str, Mapping[str, str]]] = {}
     for text, cells in tables.items():
         parts.setdefault(tuple(cells), {})[text] = cells

@@ -15,8 +15,8 @@ from ingestion.search.table_rows import rows_of
 from .clock_times import DAY, minutes_of
 from .weekdays import days_named, days_of_row
 
-LEAST_ROWS = 2  # in a timetable
-LEAST_STOPS = 3  # columns that are places; two columns with times may be a beginning and an end
+LEAST_ROWS = 2  # rows of a timetable
+LEAST_STOPS = 3  # columns that are places; with only two, the times may be a beginning and an end
 
 _AWAY = re.compile(
     r"(?:from|departs?|departures?|departing|dep|leaves?|leaving|origin|source|start|von|ab|abfahrt\w*|abflug)\b",
@@ -51,7 +51,7 @@ class Journey:
 
     @property
     def said(self) -> str:
-        """What is above the table."""
+        """The texts above the table."""
         return f"{self.passage.title} {self.passage.heading}"
 
     @property
@@ -90,7 +90,7 @@ def journeys_in(passages: Sequence[SourceView]) -> list[Journey]:
 def _layout(cells: Mapping[str, str]) -> tuple[str, ...]:
     """The names of four columns: place of departure, destination, and the times of both.
 
-    A name is empty if there is no such column. After these four come the names of other columns with a time.
+    A name is empty if there is no such column. Names of other columns with times follow.
     """
     places, times, others = ["", ""], ["", ""], []
     for name, cell in cells.items():
@@ -129,7 +129,7 @@ def _journeys(
 
 
 def _way_in(heading: str) -> tuple[str, str] | None:
-    """The places in a heading such as “Schedule for Ellery to Sennick”."""
+    """The two places in a heading such as “Schedule for Ellery to Sennick”."""
     found = _WAY.search(heading)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Days of the week in cells of tables: “Mon-Fri”, “Tue, Fri”, “Daily”.
+"""Days of the week in table cells: “Mon-Fri”, “Tue, Fri”, “Daily”.
 
 A row is only valid on these days: a sailing with “Mon-Fri” does not answer “and on Sundays?”.
 """
@@ -8,13 +8,13 @@ from functools import lru_cache
 
 from ingestion.search.table_rows import cells_of
 
-MAX_CELL = 60  # characters in a cell that only has days
-MAX_CACHED = 5_000  # rows
+MAX_CELL = 60  # characters of a cell that only has days
+MAX_CACHED = 5_000  # cached rows
 
 _EVERY = frozenset(range(7))
 _ENGLISH = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _GERMAN = ("mo", "di", "mi", "do", "fr", "sa", "so")
-# The longer names first, so that “Montag” is not read as “Mon”.
+# Longer names come first, so that “Montag” is not read as “Mon”.
 _DAY = (
     r"(?:(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch)s?"
     r"|(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:days?)?|mo|di|mi|do|fr|sa|so"
@@ -58,6 +58,6 @@ def days_of(cell: str) -> frozenset[int] | None:
 
 
 def _number(day: str) -> int:
-    """The number of a weekday, found by the first letters of its English or German name."""
+    """The number of a weekday, from the first letters of its English or German name."""
     names, length = (_ENGLISH, 3) if day[:3].lower() in _ENGLISH else (_GERMAN, 2)
     return names.index(day[:length].lower())

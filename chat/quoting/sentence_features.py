@@ -40,6 +40,15 @@ _ELSEWHERE = re.compile(
     r"(?:Seite|Abschnitt|Kapitel|Dokument|Handbuch)\b"
     r"|\bon the (?:next|previous|following) page[.:]?\Z"
 )
+# The headings of sections that tell how a document changed, or list its parts.
+_HISTORY = re.compile(
+    r"\A(?:(?:appendix|annex|anhang|anlage|part|teil)? ?[\w.]{0,4}[.:)–-]? ?)?"
+    r"(?:(?:list|history|record|log) of )?"
+    r"(?:amendments?(?: (?:to|of) .*)?|change ?log|changes|revisions?|release notes|table of contents"
+    r"|contents|(?:revision|version|document|change|amendment)s? (?:history|log)|index|versionshistorie"
+    r"|änderungs(?:historie|verzeichnis|nachweis|protokoll)|(?:inhalts|stichwort)verzeichnis|inhalt)\s*\Z",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"\w+")
 _LEADER = ". . . ."
 _CONTENTS_LINE = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){1,4}\.? [^\Wa-zäöü\d_]")
@@ -95,6 +104,11 @@ class QuotableSentence:
     def is_elsewhere(self) -> bool:
         """Whether the sentence only says where an answer can be found."""
         return bool(_ELSEWHERE.search(self.text))
+
+    @cached_property
+    def history(self) -> frozenset[str]:
+        """The stems of its innermost heading, if that is “Change log”, “Table of contents” or the like."""
+        return self.topic if _HISTORY.search(self.heading.rpartition("›")[2].strip()) else frozenset()
 
     @cached_property
     def condition(self) -> frozenset[str]:

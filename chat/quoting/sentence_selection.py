@@ -35,6 +35,7 @@ DEFINES = 0.2  # bonus for a definition of the thing asked for
 NO_ANSWER = 0.2  # penalty for a sentence that refers elsewhere, is cut off, or introduces missing content
 ELSEWHERE = 0.5  # penalty for a sentence that only says where the answer can be found
 OUTSIDERS = 0.1  # penalty for a text about passengers, customers, … whom the question does not mention
+HISTORY = 0.5  # penalty for a list of changes, or of contents, unless the question asks for it
 OPPOSITE = 0.5  # penalty for the opposite direction and for a row about another name
 EARLIER = 0.5  # factor for a word that only earlier questions have
 SYNONYM = 0.6  # factor for a synonym of a word
@@ -200,6 +201,7 @@ class _Scoring:
             - ELSEWHERE * sentence.is_elsewhere
             - OPPOSITE * (text in self.other_rows or is_opposite(question.directions, sentence.directions))
             - OPPOSITE * (bool(self.stays_with) and self.stays_with.isdisjoint(sentence.everywhere))
+            - HISTORY * (bool(sentence.history) and self.asked.isdisjoint(sentence.history))
             - OUTSIDERS * question.is_for_others(sentence.outsiders, self.others)
         )
 

@@ -185,6 +185,24 @@ class QuotingTests(QuotingCase):
         answer = self.answer("What is the hotel limit?", sources=[guests, staff], fit=-1.0)
         self.assertTrue(answer.startswith(f"{LIKELY}\n\n**Travel**\n\n> The limit of a hotel"), answer)
 
+    def test_a_list_of_changes_does_not_come_first_unless_it_is_asked_for(self):
+        log = source(
+            1,
+            "rules.md#log",
+            "May 2020: added that kayaks are signed out at the harbour desk.",
+            heading="Appendix B: Amendments to the Rules",
+            score=0.95,
+        )
+        rule = source(
+            2, "rules.md#kayaks", "Members sign kayaks out at the harbour desk.", heading="Boats", score=1.0
+        )
+        for question, first, second in (
+            ("Where are kayaks signed out?", "Members sign", "May 2020"),
+            ("Which amendments of the rules are about kayaks?", "May 2020", "Members sign"),
+        ):
+            answer = self.answer(question, sources=[log, rule], fit=0.8)
+            self.assertIn(first, answer.partition(second)[0], question)
+
     def test_a_place_with_the_amount_comes_before_a_likelier_one_without(self):
         where = source(1, "a.md", "How much you can spend on a desk is listed in the sheet.", score=0.9)
         much = source(2, "b.md", "We expect people to spend up to $2,000 for desk setup.", score=0.89)

@@ -93,10 +93,10 @@ def is_close(quoted: QuotedText, fit: float) -> bool:
 def is_likely(quoted: QuotedText, score: float, lead: float) -> bool:
     """Whether a passage that does not clearly answer may be presented as a possible answer.
 
-    It must have the numbers of the question, every type of answer asked for, and nearly all named words; half
-    of these are enough if the search clearly prefers the passage to all others and its headings are about the
-    subject. `score` is the passage's search score, and `lead` this score minus the best score of any other
-    place.
+    It must have the numbers of the question, every type of answer asked for, and nearly all named words. Of
+    three words or more, half are enough if the search clearly prefers the passage to all others and its
+    headings are about the subject. `score` is the passage's search score, and `lead` this score minus the
+    best score of any other place.
     """
     if _lacks_number(quoted, compared=True) or not all(
         each.is_in(quoted) for each in types_asked_for(quoted.question)
@@ -110,7 +110,10 @@ def is_likely(quoted: QuotedText, score: float, lead: float) -> bool:
     if (known == 1 and score >= MIN_SCORE) or known + score >= LIKELY:
         return True
     headed = quoted.known(named, held_stems(quoted.texts[-1])) / max(1, len(named))
-    return known >= MIN_LED and headed >= MIN_HEADED and score >= LEADING and lead >= MIN_LEAD
+    # One of two words is no subject: what zebras eat is not in a passage on meals.
+    return (
+        len(named) > 2 and known >= MIN_LED and headed >= MIN_HEADED and score >= LEADING and lead >= MIN_LEAD
+    )
 
 
 def is_preferred(quoted: QuotedText, score: float, fit: float, lead: float, *, is_only: bool) -> bool:

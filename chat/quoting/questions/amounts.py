@@ -180,6 +180,7 @@ _KINDS = (
     _Kind(
         re.compile(r"\bhow long\b(?! before| in advance)|\bwie lange\b", re.IGNORECASE),
         _HAS_EXTENT,
+        stems("dauert dauern"),
     ),
     _Kind(
         re.compile(r"\bhow (?:often|frequently)\b|\bwie oft\b", re.IGNORECASE),

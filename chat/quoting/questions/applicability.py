@@ -28,6 +28,13 @@ _IN_MONTH = re.compile(
     r"|januar|februar|märz|mai|juni|juli|oktober|dezember)\b",
     re.IGNORECASE,
 )
+# An exception to a rule: “In exceptional cases up to ten days may be carried over.”
+_EXCEPTION = re.compile(
+    r"(?:in |under |by way of (?:an )?|as an )?"
+    r"(exception(?:al(?:ly)?)?\b|(?:special|rare|justified) (?:cases?|circumstances)\b"
+    r"|ausnahmsweise\b|(?:\w{5,12} )?(?:ausnahme|einzel|sonder)f[aä]ll)",
+    re.IGNORECASE,
+)
 _DIRECTION = re.compile(
     r"\b(?:(?P<away>[Ff]rom|[Vv]on|[Aa]b|[Aa]us)|[Tt]o|[Nn]ach)\b:? "
     r"(?P<place>[A-ZÄÖÜ][\w-]+(?: [A-ZÄÖÜ][\w-]+)*)"
@@ -51,9 +58,9 @@ def names_outsiders(question: str) -> bool:
 def condition_of(text: str) -> frozenset[str]:
     """The stems of a condition at the beginning of a sentence: “If a guest is ill, …”.
 
-    Empty if there is none.
+    Also of “in exceptional cases”. Empty if there is none.
     """
-    found = _CONDITION.match(text) or _AFTER.match(text) or _IN_MONTH.match(text)
+    found = _CONDITION.match(text) or _AFTER.match(text) or _IN_MONTH.match(text) or _EXCEPTION.match(text)
     return stems(found[1]) - weak_stems() if found else frozenset()
 
 

@@ -12,6 +12,14 @@ class ApplicabilityTests(SimpleTestCase):
         self.assertEqual(condition_of("In December everyone is paid on the 19th."), {"decemb"})
         self.assertEqual(condition_of("After a stillbirth the full leave applies."), stems("stillbirth"))
         self.assertEqual(condition_of("After a stillbirth leave is paid."), frozenset())
+        for text in (
+            "In exceptional cases two bags are allowed.",
+            "By way of exception two bags are allowed.",
+            "Ausnahmsweise sind zwei Taschen erlaubt.",
+            "In begründeten Ausnahmefällen sind zwei Taschen erlaubt.",
+        ):
+            self.assertTrue(condition_of(text), text)
+        self.assertEqual(condition_of("Exceptions are listed below."), frozenset())
 
     def test_a_row_in_the_other_direction_is_opposite_also_by_the_whole_name_of_a_place(self):
         there = directions_of("From: Carrow Quay; Depart: 18:35; To: Sennick Harbour")

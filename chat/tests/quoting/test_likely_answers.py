@@ -67,6 +67,18 @@ class LikelyAnswerTests(QuotingCase):
         )
         self.assertEqual(self.quoted(QUESTION, refunds, ADVANCES, fit=0.5).notice, UNSURE)
 
+    def test_one_of_two_words_is_not_the_subject(self):
+        meals = source(
+            1, "a.md", "Everybody who eats on the terrace pays at once.", heading="Eating", score=0.95
+        )
+        self.assertEqual(self.quoted("What do badgers eat?", meals, ADVANCES, fit=1.5).notice, UNSURE)
+
+    def test_the_verb_of_a_question_for_a_duration_names_nothing(self):
+        text = "Ein Kurs geht über sechs Wochen."
+        course = source(1, "kurse.md", text, heading="Kurse", score=0.95)
+        quoted = self.quoted("Wie lange dauert ein Kurs?", course)
+        self.assertTrue(quoted.is_sure or quoted.is_likely)
+
     def test_it_is_no_answer_for_what_needs_one(self):
         quoted = self.quoted(QUESTION, RECEIPTS, ADVANCES)
         self.assertFalse(quoted.is_sure)

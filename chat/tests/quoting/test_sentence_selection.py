@@ -210,6 +210,16 @@ class BestSentencesTests(SimpleTestCase):
         best = best_sentences("How much notice?", passages, earlier=earlier, subject=earlier)
         self.assertEqual(best[0].passage, 1)
 
+    def test_a_rule_comes_before_its_exception_unless_the_question_asks_for_it(self):
+        rule = "Up to five books may be taken until the next term."
+        exception = "In exceptional cases up to ten books in total may be kept."
+        passages = [found(f"{rule} {exception}", heading="Keeping books")]
+        for question, first in (
+            ("How many books may I keep?", rule),
+            ("In which exceptional cases may I keep more books?", exception),
+        ):
+            self.assertEqual(best_sentences(question, passages)[0].text, first, question)
+
     def test_the_first_sentence_of_the_section_asked_about_leads_if_it_has_the_number(self):
         text = "Salaries arrive on the 25th of each month. Slips for a pay day come on the 22nd day before."
         passage = found(text, heading="Pay day")

@@ -1,5 +1,6 @@
 """ZIP packages of XML parts: Office files, OpenDocument, EPUB."""
 
+import posixpath
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,3 +39,19 @@ def xml_part(package: zipfile.ZipFile, name: str) -> ElementTree.Element:
 def optional_xml_part(package: zipfile.ZipFile, name: str) -> ElementTree.Element:
     """A part of the package; an empty element if it is missing."""
     return xml_part(package, name) if name in package.namelist() else ElementTree.Element("none")
+
+
+def relations(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
+    """Type and target of each relationship of an Office part, by id; without external targets."""
+    folder, name = posixpath.split(part)
+    rels = f"{folder}/_rels/{name}.rels"
+    if rels not in archive.namelist():
+        return {}
+    return {
+        element.get("Id", ""): (
+            element.get("Type", ""),
+            posixpath.normpath(posixpath.join("/", folder, element.get("Target", ""))).lstrip("/"),
+        )
+        for element in xml_part(archive, rels)
+        if element.get("TargetMode") != "External"
+    }

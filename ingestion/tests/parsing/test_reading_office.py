@@ -217,3 +217,75 @@ class SheetTests(SimpleTestCase):
         parts["xl/worksheets/sheet1.xml"] = bomb + "]>" + sheet
         with self.assertRaises(ElementTree.ParseError):  # the child process turns it into a sentence
             reading("a.xlsx", building.package(parts))
+
+
+CHART = """<c:chartSpace xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart"
+xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"><c:chart>
+<c:title><c:tx><c:rich><a:p><a:r><a:t>Passengers</a:t></a:r></a:p></c:rich></c:tx></c:title>
+<c:plotArea><c:barChart>{}</c:barChart></c:plotArea></c:chart></c:chartSpace>"""
+DIAGRAM = """<dgm:dataModel xmlns:dgm="http://schemas.openxmlformats.org/drawingml/2006/diagram"
+xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"><dgm:ptLst>{}</dgm:ptLst></dgm:dataModel>"""
+
+
+def series(name, **values):
+    def points(texts):
+        return "".join(f'<c:pt idx="{place}"><c:v>{text}</c:v></c:pt>' for place, text in enumerate(texts))
+
+    return (
+        f"<c:ser><c:tx><c:strRef><c:strCache>{points([name])}</c:strCache></c:strRef></c:tx>"
+        f"<c:cat><c:strRef><c:strCache>{points(values)}</c:strCache></c:strRef></c:cat>"
+        f"<c:val><c:numRef><c:numCache>{points(values.values())}</c:numCache></c:numRef></c:val></c:ser>"
+    )
+
+
+class DrawingTests(SimpleTestCase):
+    chart = CHART.format(series("Ellery", May="4.2999999999999998", June="5") + series("Gannet", May="3"))
+    diagram = DIAGRAM.format(
+        "".join(
+            f"<dgm:pt><dgm:t><a:p><a:r><a:t>{text}</a:t></a:r></a:p></dgm:t></dgm:pt>"
+            for text in ("Harbour master", "Crew", "")
+        )
+    )
+    lines = "Passengers\nMay; Ellery: 4.3; Gannet: 3\nJune; Ellery: 5"
+
+    def relations(self, folder):
+        related = "".join(
+            f'<Relationship Id="{name}" Type="{building.OFFICE}/{kind}" Target="{folder}{name}.xml"/>'
+            for name, kind in (
+                ("chart", "chart"),
+                ("data", "diagramData"),
+                ("gone", "chart"),
+                ("broken", "chart"),
+            )
+        )
+        return building.RELATIONS.format(related)
+
+    def test_charts_and_diagrams_of_a_slide_are_read(self):
+        slides = building.pptx(("Ferries", ["In 2026"], ""))
+        with zipfile.ZipFile(BytesIO(slides)) as archive:
+            parts = {name: archive.read(name) for name in archive.namelist()}
+        parts |= {"ppt/x/chart.xml": self.chart, "ppt/x/data.xml": self.diagram}
+        parts["ppt/slides/_rels/slide1.xml.rels"] = self.relations("../x/")
+        found = reading("a.pptx", building.package(parts)).sections
+        self.assertEqual(found[0].text, f"Ferries\n\nIn 2026\n\n{self.lines}\n\n- Harbour master\n- Crew")
+
+    def test_charts_and_diagrams_of_a_word_file_are_read_where_they_stand(self):
+        space = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
+        chart = (
+            f'<c:chart xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart" {space} r:id="{{}}"/>'
+        )
+        diagram = (
+            '<dgm:relIds xmlns:dgm="http://schemas.openxmlformats.org/drawingml/2006/diagram" '
+            f'{space} r:dm="data"/>'
+        )
+        drawn = "".join(
+            f"<w:p><w:r><w:drawing>{drawing}</w:drawing></w:r></w:p>"
+            for drawing in (chart.format("chart"), diagram, *map(chart.format, ("gone", "none", "broken")))
+        )
+        files = building.docx_parts()
+        body = f"<w:body>{paragraph('Before.')}{drawn}{paragraph('After.')}</w:body>"
+        files["word/document.xml"] = f'<w:document xmlns:w="{WORD}">{body}</w:document>'
+        files |= {"word/chart.xml": self.chart, "word/data.xml": self.diagram, "word/broken.xml": "<c:chart"}
+        files["word/_rels/document.xml.rels"] = self.relations("")
+        found = reading("a.docx", building.package(files)).sections
+        self.assertEqual(found[0].text, f"Before.\n\n{self.lines}\n\n- Harbour master\n- Crew\n\nAfter.")

@@ -9,11 +9,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from ingestion.parsing.formats import DAMAGED
-from ingestion.parsing.packages import open_package, optional_xml_part
+from ingestion.parsing.packages import open_package, optional_xml_part, relations
 from ingestion.parsing.readers.outline import Outline, is_title
 from ingestion.parsing.readers.tables import CELL_CHARACTERS, MOST_SPAN
 from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
 
+from .drawings import drawing_text
 from .labels import LABEL_CHARACTERS, formatted
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -183,6 +184,11 @@ AROUND = frozenset(
 LEFT_OUT = frozenset({f"{W}del", f"{W}moveFrom", f"{MC}Fallback", f"{W}pPr", f"{W}rPr"})
 NOTES = ("footnote", "endnote")
 NOTES_BY_REFERENCE = {f"{W}{kind}Reference": kind for kind in NOTES}
+R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+DRAWINGS = {  # elements and the attributes that name the part with their data
+    "{http://schemas.openxmlformats.org/drawingml/2006/chart}chart": f"{R}id",
+    "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds": f"{R}dm",
+}
 BOLD_LEVEL = 9  # level of a heading that is only a bold paragraph
 BODY_DEPTH = 2  # nesting depth of w:body in w:document
 SIGNS = {f"{W}tab": " ", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
@@ -190,13 +196,14 @@ SIGNS = {f"{W}tab": " ", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-
 
 def read(path: Path, limits: Limits) -> Contents:
     with open_package(path) as archive:
-        reader = _Reader(archive, limits)
         mains = (
             relation.get("Target", "").lstrip("/")
             for relation in optional_xml_part(archive, "_rels/.rels")
             if relation.get("Type", "").endswith("/officeDocument")
         )
-        reader.blocks(_body(archive, next(mains, "word/document.xml")))
+        main = next(mains, "word/document.xml")
+        reader = _Reader(archive, main, limits)
+        reader.blocks(_body(archive, main))
         title = optional_xml_part(archive, "docProps/core.xml").findtext(f"{DC}title") or ""
     return reader.outline.titled(title)
 
@@ -204,8 +211,10 @@ def read(path: Path, limits: Limits) -> Contents:
 class _Reader:
     """Walks the text and collects its headings, paragraphs and tables."""
 
-    def __init__(self, archive: zipfile.ZipFile, limits: Limits) -> None:
+    def __init__(self, archive: zipfile.ZipFile, main: str, limits: Limits) -> None:
         self.outline = Outline(limits)
+        self._archive = archive
+        self._relations = relations(archive, main)
         self._styles = Styles(optional_xml_part(archive, "word/styles.xml"))
         self._numbering = Numbering(optional_xml_part(archive, "word/numbering.xml"))
         self._notes = {
@@ -221,13 +230,14 @@ class _Reader:
                 self._paragraph(block)
             elif block.tag == f"{W}tbl":
                 self.outline.table(list(_rows(block)))
-                self._footnotes(block)
+                self._attached(block)
 
     def _paragraph(self, paragraph: ElementTree.Element) -> None:
         text = _text(paragraph)
         properties = paragraph.find(f"{W}pPr")
         mark = self._numbering.mark(self._styles.numbered(properties))  # also empty paragraphs count
         if not text.strip():
+            self._attached(paragraph)
             return
         level = self._styles.level(properties)
         if level is not None:
@@ -236,16 +246,21 @@ class _Reader:
             self.outline.heading(BOLD_LEVEL, text)
         else:
             self.outline.paragraph(mark + text.strip())
-        self._footnotes(paragraph)
+        self._attached(paragraph)
 
-    def _footnotes(self, block: ElementTree.Element) -> None:
-        """Add the footnotes and endnotes to which the block refers; each note only once per document."""
+    def _attached(self, block: ElementTree.Element) -> None:
+        """Add the notes, diagrams and charts to which the block refers, each only once in the document."""
         for element in block.iter():
             kind = NOTES_BY_REFERENCE.get(element.tag)
-            note = (kind or "", element.get(f"{W}id", ""))
-            if kind and not self._told[note]:
-                self._told[note] = 1
-                self.outline.paragraph(self._notes.get(note, ""))
+            drawing = element.get(DRAWINGS.get(element.tag, ""), "")
+            reference = (kind, element.get(f"{W}id", "")) if kind else ("", drawing)
+            if not (kind or drawing) or self._told[reference]:
+                continue
+            self._told[reference] = 1
+            text = self._notes.get(reference, "")
+            if drawing in self._relations:
+                text = drawing_text(self._archive, *self._relations[drawing])
+            self.outline.paragraph(text)
 
 
 def _bold(paragraph: ElementTree.Element, text: str) -> bool:

@@ -1,0 +1,84 @@
+"""Texts of diagrams (SmartArt) and data of charts in Word and PowerPoint files."""
+
+import zipfile
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+from ingestion.parsing.packages import xml_part
+from ingestion.parsing.readers.tables import CELL_CHARACTERS, row_lines
+from ingestion.parsing.sections import clean, one_line
+
+A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+D = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
+MAX_POINTS = 1_000  # categories of a chart
+MAX_SERIES = 50
+
+
+def drawing_text(archive: zipfile.ZipFile, kind: str, part: str) -> str:
+    """The text of a part of this relationship type; empty if it is neither a diagram nor a chart."""
+    if not kind.endswith(("/diagramData", "/chart")):
+        return ""
+    try:
+        root = xml_part(archive, part)
+    except (KeyError, ElementTree.ParseError):
+        return ""  # the text can be read without it
+    if kind.endswith("/chart"):
+        return _chart(root)
+    texts = [" ".join(paragraphs(point)) for point in root.iterfind(f"{D}ptLst/{D}pt/{D}t")]
+    return "\n".join(f"- {text}" for text in texts if text)
+
+
+def paragraphs(element: ElementTree.Element) -> Iterator[str]:
+    """The paragraphs with text in a shape, each as one line."""
+    for paragraph in element.iter(f"{A}p"):
+        words = (
+            run.text or "" if run.tag == f"{A}t" else " "
+            for run in paragraph.iter()
+            if run.tag in (f"{A}t", f"{A}br")
+        )
+        if text := one_line(clean("".join(words)), CELL_CHARACTERS):
+            yield text
+
+
+def _chart(root: ElementTree.Element) -> str:
+    """The title of a chart, and its values as a table with a row for each category."""
+    title = root.find(f"{C}chart/{C}title")
+    names = [""]
+    categories: dict[int, str] = {}
+    columns: list[dict[int, str]] = []
+    for series in list(root.iter(f"{C}ser"))[:MAX_SERIES]:
+        names.append(" ".join(_values(series.find(f"{C}tx")).values()))
+        for tag in ("cat", "xVal"):
+            categories |= _values(series.find(f"{C}{tag}"))
+        for tag in ("val", "yVal"):
+            if (values := series.find(f"{C}{tag}")) is not None:
+                columns.append({point: _number(text) for point, text in _values(values).items()})
+                break
+        else:
+            columns.append({})
+    points = sorted(set(categories).union(*columns))[:MAX_POINTS]
+    rows = [[categories.get(point, ""), *(column.get(point, "") for column in columns)] for point in points]
+    lines = [line for row in rows for line in row_lines(names, row)]
+    return "\n".join([*(paragraphs(title) if title is not None else ()), *lines])
+
+
+def _values(element: ElementTree.Element | None) -> dict[int, str]:
+    """The stored values by their places. Of categories of several levels, the innermost level."""
+    if element is None:
+        return {}
+    levels = list(element.iter(f"{C}lvl"))
+    found = {}
+    for point in (levels[0] if levels else element).iter(f"{C}pt"):
+        place = point.get("idx", "")
+        if place.isdecimal() and len(place) < len(str(MAX_POINTS)) + 3:
+            found[int(place)] = one_line(point.findtext(f"{C}v") or "", CELL_CHARACTERS)
+    return found
+
+
+def _number(text: str) -> str:
+    """A stored number without the rounding error of its binary form."""
+    try:
+        return f"{float(text):.10g}"
+    except ValueError:
+        return text

@@ -272,6 +272,18 @@ def _neighbours(spans: Sequence[Span], at: int, first: int, last: int) -> tuple[
     return start, end
 
 
+def _item_around(spans: Sequence[Span], at: int) -> tuple[int, int]:
+    """The first and last index of the item's sentences; of a long item, of those that fit."""
+    first = last = at
+    while first > 0 and spans[first - 1].block == spans[at].block:
+        first -= 1
+    while last + 1 < len(spans) and spans[last + 1].block == spans[at].block:
+        last += 1
+    if spans[last].end - spans[first].start > MAX_CHARACTERS:
+        return _neighbours(spans, at, first, last)
+    return first, last
+
+
 def _list(content: str, spans: Sequence[Span], at: int, lead_from: int | None = None) -> Extract:
     """The list with its lead-in; if the list is long, only one item with the lead-in.
 
@@ -292,7 +304,7 @@ def _list(content: str, spans: Sequence[Span], at: int, lead_from: int | None = 
         if lead_from and spans[lead_from - 1].block == before.block and _POINTS_BACK.match(before.text):
             lead_from -= 1
     if spans[last].end - spans[lead_from].start > MAX_LIST:
-        first = last = at
+        first, last = _item_around(spans, at)
     lines: dict[int, str] = {}
     for span in spans[first : last + 1]:
         lines[span.block] = f"{lines[span.block]} {span.text}" if span.block in lines else span.text

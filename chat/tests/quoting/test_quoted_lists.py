@@ -6,6 +6,16 @@ from history.tally import LIKELY, UNSURE
 
 
 class QuotedListTests(QuotingCase):
+    def test_an_item_of_a_long_list_is_quoted_with_all_of_its_sentences(self):
+        item = "- The cook opens the kitchen. If the cook is away, a waiter opens the kitchen for the guests."
+        others = [
+            f"- {name} is cleaned by everybody who works there, {'very ' * 30}well." for name in "ABCDEFG"
+        ]
+        page = source(1, "inn.md", "\n".join([*others[:3], item, *others[3:]]))
+        answer = self.answer("Who opens the kitchen for the guests?", sources=[page], fit=6.0)
+        self.assertIn(f"> {item} [inn.md]", answer)
+        self.assertNotIn("is cleaned", answer)
+
     def test_words_of_different_items_of_a_long_list_do_not_answer_together(self):
         filler = (
             "and keeps the papers in the cupboard beside the entrance of the hall until the end of the year"

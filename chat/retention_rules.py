@@ -1,7 +1,7 @@
-"""Retention of conversations, feedback and files.
+"""Retention of conversations, feedback and files, with rules that may differ by group.
 
-The worker applies these rules, which groups may have, each night. Data of a person under a legal hold is
-kept. Conversations are first hidden and later purged like deleted ones.
+The worker applies the rules each night. Data of a person under a legal hold is kept. Conversations are first
+hidden, and later purged like deleted ones.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from .models import Retention
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """How much data is older than its rule allows."""
+    """How much data is older than the rules allow."""
 
     conversations: int
     feedback: int
@@ -49,8 +49,8 @@ def apply(*, dry_run: bool = False) -> Due:
                 message__conversation__owner__in=people, updated_at__lt=_before(days)
             )
             feedback += said.count() if dry_run else said.delete()[0]
-        # Only uploads that nobody but their owner can read. Synchronised folders and programs manage their
-        # own files, and would add them again.
+        # Only uploads that nobody but the owner can read. Synchronised folders and programs manage their own
+        # files, and would add deleted ones again.
         others = AccessEntry.objects.filter(access_list=OuterRef("access_list")).exclude(
             user=OuterRef("owner")
         )
@@ -69,9 +69,9 @@ def apply(*, dry_run: bool = False) -> Due:
 
 
 def _people(kind: str) -> Iterator[tuple[int, QuerySet[User]]]:
-    """(days, people) of each rule.
+    """The days and the people of each rule.
 
-    For somebody in several groups the longest period applies, for somebody in none the general rule.
+    For somebody in several groups, the longest period applies; for somebody in no group, the general rule.
     """
     rules = dict(Retention.objects.exclude(group=None).values_list("group", kind))
     free = User.objects.filter(legal_hold="")

@@ -1,4 +1,4 @@
-"""Passages as they are given to the model and shown to readers."""
+"""Sources: passages in the form that models and readers get."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ class Caption:
 
 @dataclass(frozen=True, slots=True)
 class SourceView:
-    """A passage given to the model, as a reader may see it."""
+    """A passage that the model got, as a reader may see it."""
 
     rank: int  # from 1, best first
-    label: str  # as answers cite it, such as handbook.pdf#page=3
+    label: str  # label with which answers cite it, such as handbook.pdf#page=3
     sourcefile: str
     title: str
     heading: str
@@ -29,23 +29,23 @@ class SourceView:
     category: str
     content: str
     score: float  # 0 to 1
-    found_by: str  # words, meaning, both or person (of a verified answer)
+    found_by: str  # “words”, “meaning”, “both”, or “person” for a verified answer
     passage_id: int
     document_id: str  # the public id
     ranker_score: float | None = None  # 0 to 4, if a ranker ran
     captions: tuple[Caption, ...] = ()
-    given: Given = "text"  # what the model gets: the text, the image of the page, or both
+    given: Given = "text"  # what the model got: the text, the image of the page, or both
 
     @property
     def model_text(self) -> str:
-        """The text for the model: the captions if there are any, else the content."""
+        """The text for the model: the captions if there are any, otherwise the content."""
         return " ".join(caption.text for caption in self.captions) or self.content
 
     @property
     def address(self) -> str:
         """The path of the document.
 
-        It contains the id, so that another document of the same name does not affect it; the name is for
+        It contains the id, so that it does not depend on other documents with the same name; the name is for
         people.
         """
         name = self.sourcefile.rpartition("/")[2]

@@ -13,30 +13,27 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One citation of a statement: `[label]` at start:end, and the passage that supports it.
+    """One citation of a statement: `[label]` at start:end, and the passage that supports the statement.
 
-    `marks` are start and end of the supporting words in the content of the source with that rank.
+    `marks` has start and end of the supporting words in the content of the source with rank `rank`.
     """
 
     start: int
     end: int
     label: str
     verdict: Verdict
-    rank: int = 0  # rank of the source to open; 0 if nothing was compared
+    rank: int = 0  # rank of the source that the citation opens; 0 if nothing was compared
     marks: tuple[tuple[int, int], ...] = ()
     by_model: bool = False  # whether only the language model's second look supports it
-    # Not found, but no fact disagrees: the words differ too much to tell.
+    # Whether it was not found although no fact disagrees: the wording differs too much to decide.
     unclear: bool = False
-    # Start and end of the sentence whose facts disagree, in the source with that rank; never stored.
+    # Start and end of the sentence with disagreeing facts, in the same source; never stored.
     disagreeing: tuple[int, int] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement at start:end of the text, with its labels and proofs.
-
-    There is a proof for each citation.
-    """
+    """A statement at start:end of the text, with its labels, and a proof for each citation."""
 
     start: int
     end: int
@@ -46,28 +43,28 @@ class Statement:
 
     @property
     def by_model(self) -> bool:
-        """Whether nothing but the language model's second look supports it."""
+        """Whether only the language model's second look supports the statement."""
         proven = [proof for proof in self.proofs if proof.verdict in ("quoted", "supported")]
         return bool(proven) and all(proof.by_model for proof in proven)
 
     @property
     def unclear(self) -> bool:
-        """Whether it was not found, but for one of its citations the words differ too much to tell."""
+        """Whether it was not found, while for one of its citations the wording differs too much to decide."""
         return self.verdict == "not_found" and any(proof.unclear for proof in self.proofs)
 
     def moved(self, by: int) -> "Statement":
-        """The same in a text with that many more characters before it."""
+        """The same statement, moved by this many characters."""
         return self.placed(lambda place: place + by)
 
     def placed(self, place: Callable[[int], int]) -> "Statement":
-        """The same in another text, with positions mapped by `place`."""
+        """The same statement in another text, with positions mapped by `place`."""
         proofs = tuple(
             replace(proof, start=place(proof.start), end=place(proof.end)) for proof in self.proofs
         )
         return replace(self, start=place(self.start), end=place(self.end), proofs=proofs)
 
     def without(self, labels: Collection[str]) -> "Statement":
-        """The same for a reader who must not learn of these sources."""
+        """The same statement for a reader who must not see these sources."""
         if not any(label in labels for label in self.citations):
             return self
         cited = tuple(label for label in self.citations if label not in labels)
@@ -145,7 +142,7 @@ def to_api(statements: Sequence[Statement]) -> list[Json]:
 def after_edits(edits: Sequence[Edit]) -> Callable[[int], int]:
     """A function that maps positions of a text to those after ordered, non-overlapping edits.
 
-    Positions within replaced text map to its end.
+    Positions within replaced text are mapped to the end of the replacement.
     """
     starts = [start for start, _, _ in edits]
     grown = [0, *accumulate(length - (end - start) for start, end, length in edits)]

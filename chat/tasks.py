@@ -13,7 +13,7 @@ from .proof import running
 from .unanswered.question_judging import judge_new
 
 
-@app.periodic(cron="* * * * *")  # as often as questions are judged: the admin's first page shows both
+@app.periodic(cron="* * * * *")  # as often as questions are judged, because the admin's start page shows both
 @app.task(name="chat.count_ended_runs", queue=side_jobs.QUEUE, queueing_lock="count-ended-runs")
 def count_runs(timestamp: int) -> None:
     """Update the usage figures of the admin's overview."""
@@ -70,5 +70,5 @@ def prove(run_id: int) -> None:
 @app.periodic(cron="*/5 * * * *")
 @app.task(name="chat.queue_lost_proofs", queue=side_jobs.QUEUE, queueing_lock="queue-lost-proofs")
 def queue_lost_proofs(timestamp: int) -> None:
-    """Continue a proof run that was interrupted by a database fault."""
+    """Continue a proof run that was interrupted by a database failure."""
     running.queue_lost()

@@ -1,7 +1,7 @@
 """The parts of an answer that the site made of quotations, without a language model.
 
-Text without a citation belongs to the quotation that it introduces: a heading, a lead-in, or the column names
-of a table. The site's own phrases come from no document.
+Text without a citation, such as a heading, a lead-in, or the column names of a table, belongs to the
+quotation that follows. The site's own phrases come from no document.
 """
 
 from collections.abc import Collection
@@ -33,17 +33,14 @@ class QuotedPart:
 
 
 def is_phrase(text: str) -> bool:
-    """Whether the text is one of the site's fixed answers.
-
-    Such answers are a greeting, or say that nothing was found.
-    """
+    """Whether the text is one of the site's fixed answers: a greeting, or that nothing was found."""
     return text.strip() in PHRASES
 
 
 def is_quoted(message: Message) -> bool:
-    """Whether the site wrote the answer without a language model, as its steps say.
+    """Whether the site wrote the answer without a language model, according to its steps.
 
-    A language model of the same name would have been given a prompt.
+    The steps of a language model, even one with the same name, would contain a prompt.
     """
     if message.run_id is None or message.imported or message.verified:
         return False
@@ -55,9 +52,9 @@ def is_quoted(message: Message) -> bool:
 
 
 def quoted_parts(text: str, labels: Collection[str]) -> list[QuotedPart]:
-    """The parts of such an answer, in order.
+    """The parts of an answer made of quotations, in order.
 
-    A part without citations that is not one of the site's phrases was cut short.
+    A part without citations that is not one of the site's phrases belongs to a truncated answer.
     """
     parts: list[QuotedPart] = []
     waiting: list[str] = []
@@ -80,7 +77,7 @@ def quoted_parts(text: str, labels: Collection[str]) -> list[QuotedPart]:
 
 
 def statements_of(message: Message) -> int:
-    """The number of statements of an answer, apart from the site's phrases."""
+    """The number of statements in an answer, without the site's phrases."""
     labels = {*message.labels, *message.citations}
     if is_phrase(message.content):
         return 0

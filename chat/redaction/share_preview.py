@@ -1,7 +1,8 @@
-"""What the readers of a share may not see, for the person who shares.
+"""Tells the person who shares what the readers of the share may not see.
 
-It uses only what this person may know: which documents are open to everybody, and who may read their own.
-They may not learn whether a named reader can open other documents, so these count as closed.
+The preview uses only what this person may know: which documents are open to everybody, and who may read this
+person's own documents. Whether a named reader can open other documents must not be revealed, so these count
+as closed.
 """
 
 from dataclasses import dataclass
@@ -17,12 +18,12 @@ from .withholding import shared_messages
 
 @dataclass(frozen=True, slots=True)
 class SharePreview:
-    """The statements of the shared answers, and how many of them some readers may not see."""
+    """How many statements the shared answers have, and how many of them some readers may not see."""
 
     statements: int
     left_out: int
     hides: bool  # whether a statement, an answer or a question is hidden
-    shows_no_answer: bool  # whether a reader who can open none of the doubtful documents sees no answer
+    shows_no_answer: bool  # whether a reader who cannot open any of the doubtful documents sees no answer
     questions: int  # number of questions that every reader sees
     title: str  # title that every reader sees; empty if there is none
     certain: bool  # whether it is certain that nobody else can open any of these documents
@@ -30,7 +31,7 @@ class SharePreview:
 
 
 def preview(principal: Principal, share: Share, audience: Audience) -> SharePreview:
-    """What a new share shows to everybody in its audience, as far as the sharer may know."""
+    """What a new share shows to everybody in its audience, as far as the sharer may know it."""
     doubtful: dict[int, tuple[Document, Audience]] = {}
 
     def is_open(document: Document) -> bool:
@@ -48,7 +49,8 @@ def preview(principal: Principal, share: Share, audience: Audience) -> SharePrev
     ]
     answers = [each for each in shown if each.message.role == Message.Role.ASSISTANT]
     questions = [each for each in shown if each.message.role == Message.Role.USER]
-    # Only documents whose absence leaves something out: an answer need not use all that was found for it.
+    # Consider only documents without which something is left out: an answer may not use everything that was
+    # found.
     closing = frozenset().union(*(each.closed_documents for each in shown))
     in_doubt = [found for key, found in doubtful.items() if key in closing]
     own = [each for each, _ in in_doubt if each.owner_id == principal.user_id]

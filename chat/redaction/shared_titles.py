@@ -1,4 +1,4 @@
-"""The title of a shared conversation or answer, as far as its reader may know it."""
+"""The title of a shared conversation or answer, as far as its reader may see it."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,8 @@ from history.models import Message, Share
 from .withholding import SharedMessage, closed_questions, normal
 
 LOOKED_AT = 50  # messages that a list searches for the question that becomes the title
-LOOKED_BACK = 500  # messages that may have suggested this question; if there are more, a list has no title
+# Messages that may have suggested this question; if there are more, the list shows no title.
+LOOKED_BACK = 500
 
 Place = tuple[UUID, int]  # a conversation and a position in it
 
@@ -23,7 +24,7 @@ Place = tuple[UUID, int]  # a conversation and a position in it
 def shared_title(share: Share, shown: Sequence[SharedMessage]) -> str:
     """The title that the conversation had, or its first question.
 
-    The question is used if it was edited after the title was made. Empty if that question is not shown.
+    The question is used if it was edited after the title was generated. Empty if the question is not shown.
     """
     if share.answer_id is not None or not shown or shown[0].closed:
         return ""
@@ -34,14 +35,15 @@ def shared_title(share: Share, shown: Sequence[SharedMessage]) -> str:
 def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, str]:
     """The title that a list may show for each share.
 
-    The number of queries does not depend on the number of shares. A conversation has the title of its page,
-    and an answer is called by its question. A title is missing if the reader may not know its words, or if an
+    The number of queries does not depend on the number of shares. A conversation has the title of its page;
+    the title of an answer is its question. A title is missing if the reader may not see its words, or if an
     answer may have suggested the question, which only the page can decide. It is also missing if the question
-    is further away than LOOKED_AT and LOOKED_BACK allow, so that a list costs no more for long conversations.
+    is not among the messages that LOOKED_AT and LOOKED_BACK allow to search, so that long conversations do
+    not slow down a list.
     """
     shares = list(shares)
     branches = Branches.of({share.conversation_id for share in shares})
-    looked_at: dict[UUID, list[Place]] = {}  # by share: where its question may be, nearest first
+    looked_at: dict[UUID, list[Place]] = {}  # by share, the places where its question may be, nearest first
     for share in shares:
         spans = branches[share.conversation_id].spans_to(share.up_to)
         path = chain.from_iterable(spans)
@@ -52,7 +54,7 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
     asked_at = set(
         asked.filter(_at(chain.from_iterable(looked_at.values()))).values_list("conversation", "position")
     )
-    named: dict[UUID, Place] = {}  # by share: where the question is that becomes its title
+    named: dict[UUID, Place] = {}  # by share, the place of the question that becomes its title
     for share_id, places in looked_at.items():
         if place := next((each for each in places if each in asked_at), None):
             named[share_id] = place
@@ -76,7 +78,7 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
     titles: dict[UUID, str] = {}
     for share in shares:
         place = named.get(share.pk)
-        if place not in texts or normal(texts[place]) in closed:  # missing if it was deleted just now
+        if place not in texts or normal(texts[place]) in closed:  # None if it was deleted just now
             continue
         if share.pk in kept:
             titles[share.pk] = kept[share.pk]

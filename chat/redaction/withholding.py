@@ -1,10 +1,9 @@
-"""What a reader of a share may see.
+"""What a reader of a share may see: only text based on sources that the reader may read.
 
-This is only text based on sources that the reader may read. An answer whose sources are all open to the
-reader is shown completely. Of any other answer, and of later answers, which may repeat it, only statements
-that an open passage supports are shown. An answer that the site made of quotations is based only on the
-passages that it cites, and so is each of its parts. A verified answer for certain groups is shown only to
-their members.
+If the reader may open all sources of an answer, it is shown completely. Otherwise only those statements are
+shown that a passage open to the reader supports. The same applies to later answers, which may repeat such an
+answer. An answer that the site made of quotations, and each of its parts, is only based on the passages that
+it cites. A verified answer for certain groups is only shown to their members.
 """
 
 import ast
@@ -30,7 +29,7 @@ from ingestion.models import Document, Passage
 LEFT_OUT = "[…]"
 FOUND = ("quoted", "supported")
 CLOSED = "\x1f{}"  # label of a source without a name, which no text can cite
-STEM = 6  # characters to which words are cut for comparison
+STEM = 6  # characters to which words are truncated for comparison
 GIVEN_AS_ANSWER = "{'role': 'assistant'"  # how an earlier answer begins in the step with the prompt
 _MARKER = re.compile(r"[ \t>]{0,40}(?:[-*+•]|\d{1,9}[.)])?[ \t]{0,20}(?:\[[ xX]\][ \t]{1,20})?")
 _WORD = re.compile(r"\w")
@@ -42,9 +41,9 @@ _AFTER = re.compile(r"[.,;:!?…)\"'”’»*_。！？]*")
 class SharedMessage:
     """A question or an answer as its reader may see it.
 
-    Do not save `message`: text, citations and labels of closed sources are removed. `statements` is the
-    number of its statements, and `left_out` how many of them were removed; `closed` is whether nothing
-    remains. `closed_documents` are the documents because of which something was left out.
+    Do not save `message`, because text, citations and labels of closed sources were removed. `statements` is
+    the number of its statements, and `left_out` the number of removed ones; `closed` says that nothing
+    remains. `closed_documents` are the documents that caused something to be left out.
     """
 
     message: Message
@@ -57,18 +56,18 @@ class SharedMessage:
 
 @dataclass
 class _Reader:
-    """The sources that a reader may open, and what may be based on other sources."""
+    """The sources that a reader may open, and the text that may be based on other sources."""
 
     sources: Mapping[UUID, Sequence[Source]]
     closed_sources: Mapping[UUID, Sequence[Source]]
     closed_questions: Mapping[str, frozenset[int]]
     groups: frozenset[int] = frozenset()  # groups of the reader
     doubtful: bool = False  # whether an earlier answer is based on closed or unknown sources
-    unknown: bool = False  # whether some of these sources cannot be looked up any more
+    unknown: bool = False  # whether some of these sources can no longer be looked up
     offered: set[str] = field(default_factory=set)  # questions generated from such answers
-    closed_words: set[str] = field(default_factory=set)  # words of these sources
+    closed_words: set[str] = field(default_factory=set)  # words of closed sources
     shown_words: set[str] = field(default_factory=set)  # words of the questions
-    closed_documents: set[int] = field(default_factory=set)  # ids of these sources' documents
+    closed_documents: set[int] = field(default_factory=set)  # ids of the documents of closed sources
     offering: set[int] = field(default_factory=set)  # documents that the offered questions may be from
     answered_words: set[str] = field(default_factory=set)  # words of the answers before the current message
     answers: int = 0  # number of these answers
@@ -79,7 +78,7 @@ class _Reader:
         closed_sources = self.closed_sources.get(message.pk, ())
         if _is_of_unknown_origin(message, self.answers, self.answered_words):
             self.doubtful = self.unknown = True
-        # Sources that the answer was given, or cites, may be closed to the reader, or deleted.
+        # Sources that the answer was given or that it cites may be deleted or not readable for the reader.
         used = {*message.citations, *message.labels}
         readable = {source.label for source in open_sources}
         known = readable | {source.label for source in closed_sources}
@@ -94,7 +93,7 @@ class _Reader:
     def may_get(self, message: Message) -> bool:
         """Whether a verified answer is for everybody, or for a group of the reader.
 
-        An answer that was stored before its groups were recorded may have been for other groups.
+        An answer that was stored by a version that did not record groups may have been for other groups.
         """
         if not message.verified:
             return True
@@ -112,7 +111,7 @@ class _Reader:
         return not (words if self.unknown else words & self.closed_words)
 
     def show(self, message: Message) -> SharedMessage:
-        """The message as this reader may see it; call it for each message, in order."""
+        """The message as this reader may see it. Call this for each message, in order."""
         if message.role == Message.Role.USER:
             return self._question(message)
         shown = self._answer(message)
@@ -131,7 +130,7 @@ class _Reader:
         if message.state in Message.UNFINISHED:
             return SharedMessage(_bare(message, ""), closed=True)
         if not self.may_get(message):
-            self.doubtful = self.unknown = True  # later answers may repeat its words, which no source has
+            self.doubtful = self.unknown = True  # later answers may repeat its words, which are in no source
             self._offer(message)
             bare = _bare(message, "")
             bare.verified, bare.citations, bare.labels = None, [], []
@@ -153,10 +152,7 @@ class _Reader:
         return SharedMessage(_bare(message, ""), closed=True, closed_documents=documents)
 
     def _offer(self, message: Message) -> None:
-        """Record questions that may have been made of closed sources.
-
-        The sources are those of this answer or of earlier ones.
-        """
+        """Record suggested questions that may be based on closed sources of this answer or earlier ones."""
         self.offered |= {normal(each) for each in message.followups if isinstance(each, str)}
         self.offering |= self.closed_documents
         self.offering |= {source.document_id for source in self.closed_sources.get(message.pk, ())}
@@ -170,10 +166,9 @@ class _Reader:
         return SharedMessage(whole, sources, statements=statements_of(message))
 
     def _quoted(self, message: Message, sources: Sequence[Source]) -> SharedMessage:
-        """An answer of quotations.
+        """An answer made of quotations. Each quotation is shown or withheld together with its lead-in.
 
-        Each quotation is shown or withheld together with its lead-in. Sources that it does not cite are not
-        in its text.
+        Sources that it does not cite are not part of its text.
         """
         cites_closed = not {source.label for source in sources}.issuperset(message.citations)
         doubtful = self.doubtful or cites_closed or len(sources) < len(message.labels)
@@ -183,7 +178,7 @@ class _Reader:
             return self._whole(message, sources)
         self.add_answer(message)
         self.doubtful = True
-        # The answer may continue one that a model wrote. Then the origin of its text is unknown.
+        # The answer may continue one that a model wrote; the origin of its text is then unknown.
         open_labels = {source.label for source in sources}
         self.unknown |= any(part.labels <= open_labels for part in closed)
         self._offer(message)
@@ -207,7 +202,7 @@ class _Reader:
         return shown
 
     def _supported(self, text: str, message: Message, sources: Sequence[Source]) -> tuple[str, int]:
-        """The text of the statements that these sources alone support, and the number of statements."""
+        """The text of the statements that these sources alone support; and how many statements there are."""
         open_labels = {source.label for source in sources}
         text = without(text, {*message.citations, *message.labels} - open_labels)
         kept = [
@@ -230,7 +225,7 @@ class _Reader:
             label if label in open_labels else CLOSED.format(numbers[label]) for label in message.citations
         ]
         shown.labels = [source.label for source in sources]
-        shown.verified = None  # the person who verified the answer did not verify this part on its own
+        shown.verified = None  # the person who verified the answer has not verified this part by itself
         left_out = total - kept
         if not left_out and LEFT_OUT in shortened:
             left_out = 1  # a heading or code was left out
@@ -245,7 +240,7 @@ class _Reader:
 
 
 def _is_open_part(part: QuotedPart, message: Message, sources: Sequence[Source]) -> bool:
-    """Whether the reader may open all cited passages, and these have the words of the text."""
+    """Whether the reader may open all cited passages, and whether these contain the words of the text."""
     if part.is_phrase:
         return True
     cited = [source for source in sources if source.label in part.labels]
@@ -264,8 +259,8 @@ OpenTo = Callable[[Document], bool]
 def shared_messages(principal: Principal, share: Share, is_open: OpenTo | None = None) -> list[SharedMessage]:
     """The messages that a share shows, in order, as `principal` may see them now.
 
-    With `is_open`, they are shown as to somebody who is in no group, and who may open only documents that
-    `principal` may open and for which `is_open` is true.
+    With `is_open`, they are shown as to somebody without groups, who may only open documents that `principal`
+    may open and for which `is_open` is true.
     """
     path = Branches(share.conversation_id).path_to(share.up_to)
     rows = share.conversation.messages.filter(position__in=path)
@@ -293,10 +288,10 @@ def shared_messages(principal: Principal, share: Share, is_open: OpenTo | None =
 
 
 def _is_of_unknown_origin(message: Message, answers: int, answered_words: Set[str]) -> bool:
-    """Whether a program imported the text, or gave earlier messages that it may repeat.
+    """Whether a program imported the text, or sent earlier messages that the text may repeat.
 
-    The model also gets the `answers` earlier answers, which have the `answered_words`. If it got more
-    messages, or other words, these are from the program, which may replace the stored messages.
+    The site gives the model the earlier answers, of which there are `answers` with `answered_words`. If the
+    model got more messages or other words, a program sent these instead of the stored messages.
     """
     if message.imported or (message.client_id is not None and message.run_id is None):
         return True
@@ -311,7 +306,7 @@ def _is_of_unknown_origin(message: Message, answers: int, answered_words: Set[st
 
 
 def _content(representation: str) -> str:
-    """The text of a message in the prompt's step, after its role; as it is if it cannot be read."""
+    """The text of a message in the prompt's step, without its role; unchanged if it cannot be parsed."""
     try:
         return str(ast.literal_eval("{" + representation.removeprefix(", "))["content"])
     except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError):
@@ -319,7 +314,7 @@ def _content(representation: str) -> str:
 
 
 def joined(text: str, kept: Iterable[Statement]) -> str:
-    """These statements with their citations, and a mark wherever other text was between them."""
+    """These statements with their citations, and a mark wherever other text was removed."""
     parts: list[str] = []
     end = 0
     for statement in kept:
@@ -350,7 +345,7 @@ def joined(text: str, kept: Iterable[Statement]) -> str:
 
 
 def _balanced(piece: str) -> str:
-    """The text without unbalanced marks of emphasis or code."""
+    """The text without unbalanced Markdown syntax of emphasis or code."""
     for mark in ("**", "__", "`"):
         if piece.count(mark) % 2:
             piece = piece.replace(mark, "")
@@ -358,7 +353,7 @@ def _balanced(piece: str) -> str:
 
 
 def _bare(message: Message, content: str) -> Message:
-    """A copy with this text, without the asker's private members."""
+    """A copy with this text, without values that are private to the person who asked."""
     shown = copy(message)
     shown.content = content
     shown.verification, shown.grade = None, ""
@@ -372,9 +367,9 @@ def _bare(message: Message, content: str) -> Message:
 def _readable(
     principal: Principal, messages: Sequence[Message], is_open: OpenTo | None
 ) -> dict[UUID, list[Source]]:
-    """{answer: its sources that the reader may open in the present version of their documents}
+    """{answer: its sources that the reader may open in the current version of their documents}
 
-    If a newer version lacks a passage, it may have been removed to hide it from this reader.
+    If a newer version lacks a passage, the passage may have been removed to hide it from this reader.
     """
     rows = Source.objects.visible_to(principal).filter(message__in=[row.pk for row in messages])
     sources = list(rows.select_related("document__owner").order_by("message_id", "rank"))
@@ -403,10 +398,7 @@ def _readable(
 def closed_questions(
     principal: Principal, questions: Sequence[str], is_open: OpenTo | None
 ) -> dict[str, frozenset[int]]:
-    """The questions that were generated from closed documents, with these documents.
-
-    Closed documents are those that the reader may not read.
-    """
+    """The questions that were generated from documents that the reader may not read, with these documents."""
     if not questions:
         return {}
     with reading_everything():

@@ -1,7 +1,7 @@
 """Runs: stored in one transaction, executed by a detached task, followed by readers.
 
-Views call :func:`begin`, which does everything that can be refused, then :func:`start`; after that there are
-only events. A run needs no client connection, and only :func:`stop` ends it early.
+Views call :func:`begin`, which makes all checks that may lead to a refusal, then :func:`start`; everything
+later is an event. A run needs no client connection, and only :func:`stop` ends it early.
 """
 
 from .finish import (

@@ -1,7 +1,7 @@
-"""Runs in memory, and the parts in which their events are passed to readers.
+"""Runs in memory, and how their events are divided into parts for readers.
 
 For a reader that has fallen behind, consecutive text deltas are merged into one with the number of the last,
-so catching up costs O(text), not O(events).
+so that catching up costs O(text), not O(events).
 """
 
 import asyncio
@@ -22,15 +22,12 @@ from chatsite.http.overload import Ticket, take_ticket
 
 Numbered = tuple[int, Event]
 
-MAX_EVENTS = 50  # more pending events are merged, because the reader has fallen behind
+MAX_EVENTS = 50  # if more events are pending, the reader has fallen behind, and texts are merged
 MAX_TEXT = 8_000  # characters of merged text; keeps a line with such a text below 64 KB
 
 
 def parts_of(numbered: Sequence[Numbered], boundary: int) -> Iterable[Sequence[Numbered]]:
-    """Divide events into parts.
-
-    A few events are one part; more are divided as by :func:`coalesce`.
-    """
+    """Divide events into parts. A few events are one part; more are divided with :func:`coalesce`."""
     if len(numbered) > MAX_EVENTS:
         return coalesce(numbered, boundary)
     return [numbered] if numbered else []
@@ -39,8 +36,8 @@ def parts_of(numbered: Sequence[Numbered], boundary: int) -> Iterable[Sequence[N
 def coalesce(numbered: Iterable[Numbered], boundary: int) -> Iterator[list[Numbered]]:
     """Merge consecutive text deltas, and yield the events in parts of some thousand characters.
 
-    A merged text has the number of its last event, so a reader can resume after any number that it received
-    without missing an event. A merged text also ends at the event numbered `boundary`.
+    A merged text has the number of its last event, so that a reader can resume after any received number
+    without missing an event. Merging stops at event number `boundary`.
     """
     part: list[Numbered] = []
     pieces: list[str] = []
@@ -68,7 +65,7 @@ def coalesce(numbered: Iterable[Numbered], boundary: int) -> Iterator[list[Numbe
         yield part
 
 
-# Held by one reader that catches up at a time, so that all others wait for at most one of these.
+# Held by one catching-up reader at a time, so that other readers wait for only one of them at most.
 catch_up_lock = PerEventLoop(asyncio.Lock)
 
 
@@ -97,8 +94,8 @@ run_slots = RunSlots()
 metrics.RUNS_RUNNING.read_from(lambda: {(): float(run_slots.taken)})
 
 
-JUST_ACCEPTED_SECONDS = 1.0  # how long the check of rights at the request remains valid
-WAKEUP_SECONDS = 0.2  # between wake-ups of readers for text: a wake-up costs more CPU than a token
+JUST_ACCEPTED_SECONDS = 1.0  # how long the request's check of rights remains valid
+WAKEUP_SECONDS = 0.2  # pause between wake-ups of readers for text: a wake-up takes more CPU time than a token
 
 
 @dataclass(eq=False)
@@ -113,15 +110,15 @@ class ActiveRun:
     withdrawn: bool = False  # whether it must end because its owner lost access to one of its sources
     title: str = ""  # the model's title for the conversation; stored when the run ends
     task: asyncio.Task[None] | None = None
-    ticket: Ticket = field(default_factory=take_ticket)  # place in line, until the prompt is sent
+    ticket: Ticket = field(default_factory=take_ticket)  # ticket in the backlog, until the prompt is sent
     _waiting: "list[asyncio.Future[None]]" = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
-    first_word_ms: int | None = None  # from the start of the run to its first text
+    first_word_ms: int | None = None  # milliseconds from the start of the run to its first text
     _woken: float = 0.0  # event-loop time of the last wake-up for text
     _wakeup: asyncio.TimerHandle | None = None
 
     def was_just_accepted_for(self, principal: Principal) -> bool:
-        """Whether this caller started the run a moment ago, so that the rights need no new check."""
+        """Whether this caller started the run a moment ago, so that rights need not be checked again."""
         return principal == self.run.principal and time.monotonic() - self.started < JUST_ACCEPTED_SECONDS
 
     def publish(self, event: Event) -> None:
@@ -144,7 +141,7 @@ class ActiveRun:
         self.wake()
 
     async def wait_for_events(self) -> None:
-        """Return when something is published, or after about a second."""
+        """Wait until something is published, or for about a second."""
         waiting = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
         await waiting
@@ -182,7 +179,7 @@ class ActiveRun:
             self.task.cancel()
 
     def trace(self, end: Finished | Failed) -> None:
-        """Record the span of the answer, named by OpenTelemetry's conventions for generative AI."""
+        """Record the span of the answer, with OpenTelemetry's conventions for generative AI."""
         model = configured_model().name
         used = [event for event in self.events if isinstance(event, Usage)]
         reasons = [event.finish_reason for event in self.events if isinstance(event, MessageDone)]

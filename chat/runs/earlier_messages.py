@@ -1,4 +1,4 @@
-"""What a model is given of the conversation before a question."""
+"""The earlier messages of a conversation that a model gets."""
 
 from uuid import UUID
 
@@ -20,7 +20,7 @@ def messages_of_request(run: AcceptedRun) -> tuple[EarlierMessage, ...]:
 
 
 def earlier_messages(run: AcceptedRun) -> tuple[EarlierMessage, ...]:
-    """Earlier messages: the stored ones, or those of the request if none are stored."""
+    """The earlier messages: the stored ones, or those of the request if none are stored."""
     if run.request.alone:
         return ()
     position = Message.objects.filter(pk=run.question_id).values("position")
@@ -32,10 +32,7 @@ def earlier_messages(run: AcceptedRun) -> tuple[EarlierMessage, ...]:
 def stored_messages(
     principal: Principal, conversation_id: UUID, messages: QuerySet[Message]
 ) -> tuple[EarlierMessage, ...]:
-    """The last of `messages`, oldest first.
-
-    Names of sources that the caller may not open are removed.
-    """
+    """The last ones of `messages`, oldest first, without names of sources that the caller may not open."""
     said = messages.order_by("-position").values_list("role", "content")[:EARLIER_MESSAGES]
     gone: frozenset[str] | None = None
     turns: list[EarlierMessage] = []

@@ -1,6 +1,6 @@
-"""Ends each run exactly once and stores the whole text in its message.
+"""Ends each run exactly once, and stores the whole text in its message.
 
-Leases are compared by the database's clock only: the clocks of machines may differ.
+Leases are compared only with the database's clock, because the clocks of machines may differ.
 """
 
 import time
@@ -31,11 +31,12 @@ from . import (
 )
 from .journal import Batch, EndedRun
 
-# When a process has died, the end of its run gets a number this far above the last event in the journal.
-# Readers may have received events that were not in the journal yet, but never so many.
+# If a process has died, the end of its run gets a number this far above the last event in the journal.
+# Readers may have received events that were not in the journal yet, but never this many.
 UNWRITTEN = 1_000_000
-# A process counts as dead only if its lease is still expired this long after it was first seen expired: after
-# a pause of PostgreSQL or its clock all leases expire at once, and living processes renew theirs by then.
+# A process only counts as dead if its lease is still expired this long after it was first seen expired. After
+# a pause of PostgreSQL or a jump of its clock, all leases expire at once, and living processes renew theirs
+# within this time.
 SECOND_LOOK_SECONDS = 1.0
 UP_FOR = "SELECT pg_postmaster_start_time() < now() - make_interval(secs => %s)"
 
@@ -46,16 +47,16 @@ executing: set[UUID] = set()  # runs of this process: alive even if their leases
 def _close_messages(ended: EndedRun, every: Sequence[Event]) -> None:
     """Store the messages of a run that has just ended. May commit the caller's transaction.
 
-    `every` holds all events of the run; the last one is Finished or Failed.
+    `every` has all events of the run; the last one is Finished or Failed.
     """
     result = fold(every)
     assert result.end is not None
     messages = list(result.messages) or [RunMessage("")]
     for each in messages:
-        # If the journal lacks its first events, the first message has no id: it is the answer of the run.
+        # If the journal lacks the first events, the first message has no id: it is the run's answer.
         each.message_id = each.message_id or str(ended.answer_id)
     known = {UUID(each.message_id) for each in messages}
-    # Messages that were never begun end with the run.
+    # Also end messages that were never begun.
     messages += [RunMessage(str(message_id)) for message_id in ended.unfinished if message_id not in known]
     closings = {UUID(each.message_id): _closing(each, result, result.end) for each in messages}
     recording.close_answers(ended.owner_id, closings, commits=not ended.webhooks)
@@ -68,7 +69,7 @@ def finish_run(
 ) -> list[TitleChanged | Finished | Failed]:
     """Close the run and return its last events as stored; the last of these is the outcome.
 
-    `rest` holds the events that are not in the journal yet, `every` all events of the run; both end with the
+    `rest` has the events that are not in the journal yet, `every` all events of the run; both end with the
     outcome. The stored outcome can be a different one: another process may have closed the run after our
     lease expired, or an earlier commit succeeded and its acknowledgement was lost. `title` is stored unless
     the owner has chosen a title; its event precedes the outcome.
@@ -98,8 +99,8 @@ def stored_outcome(run_id: UUID) -> Finished | Failed:
 def close_expired(conversation: Conversation | None = None, run_id: UUID | None = None) -> int:
     """Mark the runs of dead processes as interrupted, with the text that reached the journal.
 
-    Looks at all runs, those of one conversation, or one run. Returns how many were closed: none when a lease
-    is first seen expired, and none before PostgreSQL has been up for a whole lease.
+    Checks all runs, those of one conversation, or one run. Returns how many were closed. Nothing is closed
+    when a lease is first seen expired, or before PostgreSQL has been up for the duration of a lease.
     """
     expired = Lease.objects.filter(until__lt=Now())
     if conversation is not None:
@@ -108,7 +109,8 @@ def close_expired(conversation: Conversation | None = None, run_id: UUID | None 
         expired = expired.filter(pk=run_id)
     leases = [lease for lease in expired.values_list("pk", "until") if lease[0] not in executing]
     if conversation is None and run_id is None:
-        for renewed in set(_suspected).difference(leases):  # set() copies: other threads add leases meanwhile
+        # set() makes a copy, because other threads add leases meanwhile.
+        for renewed in set(_suspected).difference(leases):
             _suspected.pop(renewed, None)
     now = time.monotonic()
     first_seen = [(lease[0], _suspected.setdefault(lease, now)) for lease in leases]
@@ -122,7 +124,7 @@ def needs_second_look() -> bool:
 
 
 def expire_all() -> int:
-    """Close every unfinished run; only at a start when no other process can be running."""
+    """Close every unfinished run. Only call this at a start, when no other process can be running."""
     Lease.objects.update(until=Now())
     return _close_all(list(Lease.objects.values_list("pk", flat=True)))
 
@@ -131,7 +133,7 @@ def _close_all(dead: Sequence[UUID]) -> int:
     closed = 0
     for run_id in dead:
         with transaction.atomic():
-            # Locked rows are skipped: their holder is closing the run, or renewing its lease.
+            # Skip locked rows, whose holder is closing the run or renewing the lease.
             lease = (
                 Lease.objects.filter(pk=run_id, until__lt=Now())
                 .select_for_update(skip_locked=True, of=("self",))
@@ -155,10 +157,7 @@ def _close_all(dead: Sequence[UUID]) -> int:
 
 
 def _database_is_stable() -> bool:
-    """Whether PostgreSQL was available for the whole time of a lease.
-
-    Then living processes could renew theirs.
-    """
+    """Whether PostgreSQL was available for a whole lease, so that living processes could renew theirs."""
     if breaker.timed_out_within(settings.LEASE_SECONDS):
         return False
     with connection.cursor() as cursor:
@@ -174,7 +173,7 @@ def fold(every: Sequence[Event]) -> RunResult:
 
 
 def _closing(message: RunMessage, result: RunResult, end: Finished | Failed) -> Closing:
-    """The outcome of one message: a whole text is complete, even if later messages failed."""
+    """The outcome of one message. A message with its whole text is complete, even if later ones failed."""
     last = not result.messages or message is result.messages[-1]
     usage = result.usage if last else None
     verification: list[Json] | None = None
@@ -182,12 +181,13 @@ def _closing(message: RunMessage, result: RunResult, end: Finished | Failed) -> 
         citations = message.done.citations
         verification = to_rows(message.done.verification)
     else:
-        # Check all sources, not only the remaining ones: one may have been deleted meanwhile.
+        # Compare with all sources, not only the remaining ones, because one may have been deleted meanwhile.
         message_id = UUID(message.message_id)
         labels = Message.objects.filter(pk=message_id).values_list("labels", flat=True).first()
         citations = cited_labels(message.text, labels or ())
         if message.text:
-            # Its writer and its owner may have been deleted; the result reveals nothing beyond the text.
+            # Read with all rights: the owner may have been deleted. The result reveals nothing beyond the
+            # text.
             with reading_everything():
                 sources = list(Source.objects.filter(message=message_id).order_by("rank"))
             verification = to_rows(verify(message.text, sources))

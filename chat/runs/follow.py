@@ -68,7 +68,7 @@ from .revalidation import access_revalidator
 
 
 def from_messages(run: Run) -> list[Event]:
-    """The events of an ended run, made from its messages, without sources."""
+    """The events of an ended run, reconstructed from its messages, without sources."""
     messages = list(Message.objects.filter(run_id=run.pk).order_by("position"))
     first, last = messages[0], messages[-1]
     events: list[Event] = [
@@ -105,7 +105,7 @@ def from_messages(run: Run) -> list[Event]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Pieces of bounded length that split no citation."""
+    """Split a text into pieces of limited length, but not within a citation."""
     start = 0
     while start < len(text):
         end = start + MAX_TEXT
@@ -125,11 +125,11 @@ MAX_READ = 2_000  # events of the journal in one read
 async def follow(principal: Principal, run_id: UUID, after: int = 0) -> AsyncGenerator[Numbered, None]:
     """Yield the events numbered above `after`, then new ones, up to Finished or Failed.
 
-    For a reader that is behind, consecutive texts are merged. After the journal of an ended run was purged,
-    the run is replayed from its messages, from number 1, whatever `after` is. Raises
+    For a reader that has fallen behind, consecutive texts are merged. If the journal of an ended run was
+    purged, the run is replayed from its messages, from number 1, whatever `after` is. Raises
     Refused("answer_not_found") for another person's run, and as soon as the caller's account, session or key
-    is no longer valid; Refused("interrupted") if this process ends while another one still executes the run.
-    Iterate under `aclosing`.
+    is no longer valid; raises Refused("interrupted") if this process ends while another one is still
+    executing the run. Iterate under `aclosing`.
     """
     async with aclosing(watch(principal, run_id, after)) as stream:
         async for part in stream:
@@ -146,14 +146,12 @@ async def watch(
     replay_purged: bool = True,
     names_gone: bool = False,
 ) -> AsyncGenerator[Part, None]:
-    """Like :func:`follow`, but yields lists of events.
+    """Like :func:`follow`, but yields lists of events; an empty one after a second without events.
 
-    Yields an empty list after about a second without events. A merged text never continues past the event
-    numbered `boundary`. Without `replay_purged`, only the end of a run with a purged journal is yielded, with
-    its original number. The end is yielded even if its number is not above `after`.
-
-    No event names a source that the reader may not open now, unless `names_gone` is set by a caller that
-    removes these names itself.
+    Texts are not merged across event number `boundary`. Without `replay_purged`, only the end of a run with a
+    purged journal is yielded, with its original number. This end is yielded even if its number is not above
+    `after`. Events do not name sources that the reader may not open now, except with `names_gone`, for
+    callers that remove these names themselves.
     """
     active = run_manager().active.get(run_id)
     withheld = _Withheld(principal, shows_itself=names_gone, active=active)
@@ -168,7 +166,7 @@ async def watch(
     async with aclosing(source) as stream:
         with access_revalidator().watch(principal) as access:
             async for part in stream:
-                # A slow reader may lose access before it takes the next part.
+                # Check again, because a slow reader may have lost access before the next part.
                 await access.check()
                 shown = await withheld.part(part)
                 if shown and isinstance(shown[-1][1], TERMINAL):
@@ -181,7 +179,8 @@ async def watch(
 async def _check_stopped(principal: Principal, end: Finished | Failed) -> None:
     """Raise Refused if a run was stopped because its owner's account was disabled.
 
-    Such an end comes before the next check of all readers, and some protocols send all sources with it.
+    Such an end arrives before the next check of all readers, and some protocols send all sources together
+    with the end.
     """
     stopped = end.state == Message.State.STOPPED
     if stopped and not await retry_until_available(still_valid, principal):
@@ -189,12 +188,12 @@ async def _check_stopped(principal: Principal, end: Finished | Failed) -> None:
 
 
 def _may_be_withdrawn(event: Event, active: ActiveRun | None) -> bool:
-    """Whether this is the end of a run that may have lost a source; only its own process knows for sure."""
+    """Whether this end may be due to a withdrawn source; only the process of the run knows for certain."""
     return isinstance(event, Failed) and event.code == "interrupted" and (active is None or active.withdrawn)
 
 
 async def _with_remaining(principal: Principal, run_id: UUID, ending: Numbered) -> Numbered:
-    """The end of a run together with what its reader may still see of it."""
+    """The end of a run, together with the messages as the reader may still see them."""
     number, end = ending
     assert isinstance(end, Failed)
     remaining = await run_so_far(principal, run_id)
@@ -211,9 +210,9 @@ async def wait_for_result(principal: Principal, run_id: UUID) -> RunResult:
 
 
 async def _from_memory(active: ActiveRun, after: int, boundary: int) -> AsyncGenerator[Part, None]:
-    """Yields the parts of a run; empty ones let the caller check access.
+    """Yield the parts of a run, with an empty part after about a second without events.
 
-    An empty part comes after about a second without events.
+    Empty parts let the caller check access.
     """
     position = after
     parts: Iterable[Part]
@@ -324,7 +323,7 @@ def _conversation(principal: Principal, run_id: UUID) -> UUID:
 
 
 def last_event(principal: Principal, run_id: UUID) -> int | None:
-    """Number of the event that ended a run: None before the end, 0 if unknown. Raises Refused."""
+    """The number of the event that ended a run; None before the end, 0 if unknown. Raises Refused."""
     run = _run(principal, run_id)
     return run.last_event if run.finished_at else None
 
@@ -342,8 +341,8 @@ def _read_new(run_id: UUID, after: int, boundary: int) -> tuple[list[Part], bool
 class _Withheld:
     """Removes the names of sources that a reader may not open now.
 
-    While a run is executed, its process ends it as soon as a source is withdrawn. For events from the journal
-    or from messages, the sources are checked again every second.
+    While a run is being executed, its process ends it as soon as a source is withdrawn. For events from the
+    journal or from messages, sources are checked again every second.
     """
 
     def __init__(
@@ -352,15 +351,15 @@ class _Withheld:
         self._principal = principal
         self._active = active
         self._shows_itself = shows_itself
-        self._conversation: UUID | None = None  # the conversation, for looking up its withheld labels again
+        self._conversation: UUID | None = None  # the conversation, to look up its withheld labels again
         self._labels: frozenset[str] = frozenset()
         self._refreshed_at = 0.0
-        self._length = 0  # characters of the message's stored text so far
-        self._edits: list[Edit] = []  # what is removed from this text for this reader
+        self._length = 0  # length of the message's stored text so far
+        self._edits: list[Edit] = []  # the edits that remove names from this text for this reader
 
     async def refresh(self, conversation: UUID, *, repeat: bool = True) -> None:
         self._conversation = conversation if repeat else None
-        # A stream outlives its request, and with it the request's row-level security.
+        # A stream outlives its request, so set the reader for row-level security again.
         with reading_as(self._principal.user_id):
             self._labels = await retry_until_available(withheld_labels, self._principal, conversation)
         self._refreshed_at = time.monotonic()
@@ -403,13 +402,13 @@ class _Withheld:
             case Rechecked(verification):
                 return Rechecked(self._verification(verification))
             case FollowUps():
-                return FollowUps(())  # follow-up questions can reveal what the source was about
+                return FollowUps(())  # follow-up questions can reveal the subject of the source
         return event
 
     async def _with_sources(self, event: ContextReady) -> ContextReady:
         """The event with the sources that the reader may open now."""
         sources, seen = event.sources, True
-        # A stream outlives its request, and with it the request's row-level security.
+        # A stream outlives its request, so set the reader for row-level security again.
         with reading_as(self._principal.user_id):
             if not self._sources_are_fresh():
                 sources, seen = await retry_until_available(self._visible, UUID(event.message_id))
@@ -423,16 +422,13 @@ class _Withheld:
         return journal.visible_sources(self._principal, message_id), may_see_thoughts(self._principal)
 
     def _sources_are_fresh(self) -> bool:
-        """Whether the search checked the rights of this same reader a moment ago."""
+        """Whether the search checked the rights of this very reader a moment ago."""
         if self._active is None or settings.THOUGHTS_RESTRICTED:
             return False
         return self._active.was_just_accepted_for(self._principal)
 
     def _verification(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
-        """The statements, with positions in this reader's text.
-
-        None if the reader lacks its beginning.
-        """
+        """The statements, with positions in this reader's text; None if the reader lacks its beginning."""
         if statements and statements[-1].end > self._length:
             return ()
         place = after_edits(self._edits)

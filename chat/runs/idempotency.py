@@ -1,7 +1,4 @@
-"""Repeated requests.
-
-A request whose idempotency key was used before gets the run of the earlier request.
-"""
+"""Idempotency keys: a repeated request gets the run of the earlier request with the same key."""
 
 import hashlib
 import json
@@ -17,15 +14,15 @@ from .finish import UNWRITTEN
 
 
 def digest_of(request: RunRequest) -> str:
-    """The digest by which a repeated request is recognised."""
+    """The digest by which repeated requests are recognised."""
     images = [[image.media_type, hashlib.sha256(image.data).hexdigest()] for image in request.images]
     values = members(replace(request, images=())) | {
         "conversation_id": str(request.conversation_id or ""),
         "project_id": str(request.project_id or ""),
         "images": images,
     }
-    del values["seen"]  # it may differ if the same form is sent again from a reloaded page
-    # Left out if empty, so that the digest equals that of versions without these members.
+    del values["seen"]  # this may differ if the same form is sent again from a reloaded page
+    # Omit these if empty, so that the digest is the same as in versions without these members.
     for name, nothing in (
         ("wish", ""),
         ("generation", Generation()),
@@ -55,8 +52,10 @@ def run_of_key(principal: Principal, key: str | None) -> Run | None:
 def was_never_executed(run: Run) -> bool:
     """Whether a run ended without any event, and its question has only failed answers.
 
-    These answers have no text. If PostgreSQL hangs during a commit, the caller is refused, and PostgreSQL may
-    still store the run later. No process executes such a run, so its lease expires with an empty journal.
+    These answers have no text.
+
+    If PostgreSQL hangs during a commit, the caller is refused, but PostgreSQL may still store the run later.
+    No process executes such a run, so its lease expires with an empty journal.
     """
     if run.finished_at is None or run.last_event != UNWRITTEN or not run.question.chosen:
         return False

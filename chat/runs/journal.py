@@ -1,7 +1,7 @@
 """The journal of running answers in PostgreSQL: synchronous reads and writes, no event loop.
 
-The journal never contains the text of passages. Sources are rows of their own, which are deleted with their
-document and read under the reader's rights each time.
+The journal never contains the text of passages. Sources are separate rows, which are deleted with their
+document and read with the reader's rights each time.
 """
 
 import json
@@ -35,7 +35,8 @@ from history.recording import TurnIds
 from . import notifications
 
 SQL = Path(__file__).parent / "sql"
-JOURNAL_TTL = timedelta(seconds=60)  # kept this long after the run, for slow readers in other processes
+# Time for which a journal is kept after the run, for slow readers in other processes.
+JOURNAL_TTL = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,14 @@ class Batch:
     run_id: UUID
     first: int
     events: Sequence[Event]
-    conversation_id: UUID | None = None  # its pages may wait for a question, and are notified, too
+    # Open pages of this conversation may wait for a question, and are notified too.
+    conversation_id: UUID | None = None
     first_word_ms: int | None = None  # only in the batch that ends its run
 
 
 @dataclass(frozen=True, slots=True)
 class EndedRun:
-    """A run that has just ended, and those of its messages that are still unfinished.
+    """A run that has just ended, and its messages that are still unfinished.
 
     `webhooks` says whether a webhook subscribes to the end of answers, `titled` whether the conversation got
     the model's title.
@@ -86,17 +88,14 @@ def change_messages(batches: Sequence[Batch]) -> list[str]:
 
 
 def _array(values: Iterable[object]) -> str:
-    """A PostgreSQL array literal of numbers or ids.
-
-    The driver passes it on faster than a list.
-    """
+    """A PostgreSQL array literal of numbers or ids, which the driver handles faster than a list."""
     return f"{{{','.join(map(str, values))}}}"
 
 
 def flush(runs: Iterable[UUID], batches: Sequence[Batch]) -> dict[UUID, bool]:
     """Renew leases and append events.
 
-    Returns, for each run whose lease is still ours, whether to stop it.
+    Returns, for each run whose lease is still ours, whether the run must stop.
     """
     parameters: dict[str, Any] = {
         "lease": settings.LEASE_SECONDS,
@@ -131,7 +130,7 @@ def end_run(rest: Batch, title: str = "", run: TurnIds | None = None) -> EndedRu
         titled = _entry(replace(rest, events=[*rest.events[:-1], TitleChanged(title), rest.events[-1]]))
         parameters |= {"titled_last": titled["last"], "titled_events": json.dumps(titled["events"])}
         parameters |= recording.title_values(run.principal.user_id, run.conversation_id, title)
-        # The lease first: a process that considers this one dead also locks it before the conversation.
+        # Lock the lease first: a process that considers this one dead also locks it before the conversation.
         texts = [statement("lock_lease", SQL), recording.SET_TITLE, *texts]
     *_, found = rows_of_each(texts, parameters)
     return EndedRun(**found[0] | {"unfinished": tuple(found[0]["unfinished"])}) if found else None
@@ -140,19 +139,19 @@ def end_run(rest: Batch, title: str = "", run: TurnIds | None = None) -> EndedRu
 def read(run_id: UUID, after: int = 0, most: int | None = None) -> list[tuple[int, Event]]:
     """The events with a number above `after`, in order, without the passages of ContextReady.
 
-    With `most`, returns about that many events, because journal entries with several events are read
-    completely.
+    With `most`, returns about that many events, because an entry of the journal with several events is read
+    as a whole.
     """
     entries = JournalEntry.objects.filter(run_id=run_id, last__gt=after).order_by("first")
     if most is not None:
-        # Counted from the next entry instead of `after`: finish.UNWRITTEN leaves a gap in the numbers.
+        # Count from the next entry instead of `after`, because finish.UNWRITTEN leaves a gap in the numbers.
         entries = entries.filter(first__lt=Subquery(entries.values("first")[:1]) + most)
     found: list[tuple[int, Event]] = []
     for entry in entries:
         for number, event in enumerate(events.list_from_json(entry.events), start=entry.first):
             if event is not None and number > after:
                 found.append((number, event))
-    if entries and not found:  # they are all of a newer version
+    if entries and not found:  # all of these events are from a newer version of the software
         return read(run_id, entries[len(entries) - 1].last, most)
     return found
 
@@ -185,7 +184,7 @@ def count_readable_sources(answers: Sequence[tuple[Principal, UUID]]) -> dict[UU
         "messages": _array(answer_id for _, answer_id in answers),
         "users": _array(principal.user_id for principal, _ in answers),
     }
-    # For several people at once, so the statement itself checks who may read.
+    # Read with all rights, because the statement checks the rights of several people itself.
     with reading_everything(), connection.cursor() as cursor:
         cursor.execute(statement("readable_sources", SQL), parameters)
         return dict(cursor.fetchall())
@@ -198,10 +197,7 @@ def purge() -> int:
 
 
 def whole_run(principal: Principal, conversation_id: UUID) -> UUID | None:
-    """The unfinished run of the caller's conversation, if its text is complete.
-
-    The journal shows whether it is.
-    """
+    """The unfinished run of the caller's conversation, if its text is complete according to the journal."""
     runs = Run.objects.owned_by(principal).unfinished().filter(conversation=conversation_id)
     run_id = runs.values_list("pk", flat=True).first()
     if run_id is None:

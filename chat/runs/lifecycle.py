@@ -1,4 +1,4 @@
-"""The tasks of a web process for runs: notifications, housekeeping, shutdown."""
+"""A web process's tasks for runs: notifications, housekeeping, shutdown."""
 
 import asyncio
 import logging
@@ -41,7 +41,7 @@ async def housekeeping() -> None:
             await in_database(finish.close_expired)
             await in_database(journal.purge)
             await in_database(recording.purge)
-        except Exception:  # on any error the next round must still take place
+        except Exception:  # the next round must take place after any error
             logger.exception("Housekeeping failed")
         await asyncio.sleep(
             finish.SECOND_LOOK_SECONDS if finish.needs_second_look() else HOUSEKEEPING_SECONDS

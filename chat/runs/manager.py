@@ -48,11 +48,12 @@ from .start import request_stop, team
 
 logger = logging.getLogger(__name__)
 
-RIGHTS_SECONDS = 1.0  # between two checks that owners may still read the sources of their runs
-CLOSING_SECONDS = 120.0  # how long storing the end of a run is retried
-ENDING_SECONDS = 0.015  # reserved at a shutdown for each run, because ends are stored one after the other
-MAX_PAUSE = 1.0  # between two attempts to store the end of a run
-LAST_SECONDS = 3.5  # for storing ends at a shutdown; other processes close the remaining runs
+RIGHTS_SECONDS = 1.0  # pause between checks that owners may still read the sources of their runs
+CLOSING_SECONDS = 120.0  # how long to retry storing the end of a run
+# Time reserved for each run at a shutdown, because ends are stored one after the other.
+ENDING_SECONDS = 0.015
+MAX_PAUSE = 1.0  # longest pause between attempts to store the end of a run
+LAST_SECONDS = 3.5  # time for storing ends at a shutdown; other processes close the remaining runs
 TICK_SECONDS = 1.0
 STOP_SECONDS = 3.0  # how long a caller waits until the process that executes a run has stopped it
 
@@ -63,8 +64,8 @@ class RunManager:
     def __init__(self) -> None:
         self.active: dict[UUID, ActiveRun] = {}
         self._writer: asyncio.Task[None] | None = None
-        self._writing = asyncio.Lock()  # held by the journal's flush, or while one run ends
-        # Only one end at a time waits for `_writing`, so that flushes can renew the leases in time.
+        self._writing = asyncio.Lock()  # held during a flush of the journal, or while a run ends
+        # Only one ending run at a time waits for `_writing`, so that flushes can renew the leases in time.
         self._closing = asyncio.Lock()
         self._checked_at = 0.0
         self._access_check: asyncio.Task[None] | None = None
@@ -78,7 +79,8 @@ class RunManager:
         finish.executing.add(run.run_id)
         run_slots.take()
         active.publish(run.started(configured_model().name))
-        # An empty context: the request's own would tie the task to a thread that ends with the request.
+        # Use an empty context: the request's context would tie the task to a thread that ends with the
+        # request.
         loop = asyncio.get_running_loop()
         task = loop.create_task(self._generate(active), context=traces.only_trace())
         task.add_done_callback(lambda _: self._forget(active))
@@ -88,10 +90,7 @@ class RunManager:
             self._ticking = loop.call_later(TICK_SECONDS, self._tick, context=contextvars.Context())
 
     def _tick(self) -> None:
-        """Wake all waiting readers once a second.
-
-        They then check access, even while nothing is published.
-        """
+        """Wake all waiting readers once a second, so that they check access even if nothing is published."""
         self._ticking = None
         for active in self.active.values():
             active.wake()
@@ -127,8 +126,8 @@ class RunManager:
         return [active.task for active in self.active.values() if active.task]
 
     async def _generate(self, active: ActiveRun) -> None:
-        # Set only here, because a task that is cancelled before its first step could not end its run. A stop
-        # requested before this line takes effect at the next flush.
+        # Set only now, because a task that is cancelled before its first step could not end its run. A stop
+        # that was requested before takes effect at the next flush.
         active.task = asyncio.current_task()
         logs.request_id.set(active.run.request_id)
         if self._over and active.task:
@@ -136,8 +135,8 @@ class RunManager:
         with reading_as(active.run.principal.user_id):
             end = await self._run_engine(active)
         if isinstance(end, Failed) and end.code == "storage_full" and not active.has_text():
-            active.publish(end)  # no text can be lost, and storing the end may take long
-        # From here on a stop or a shutdown must not cancel anything.
+            active.publish(end)  # publish now: no text can be lost, and storing the end may take long
+        # From here on, a stop or a shutdown must not cancel anything.
         closing = asyncio.ensure_future(self._close(active, end))
         while not closing.done():
             try:
@@ -185,7 +184,7 @@ class RunManager:
         return Finished(Message.State.COMPLETE)
 
     async def _close(self, active: ActiveRun, end: Finished | Failed) -> None:
-        """Store the end, however long the database takes, and only then publish it."""
+        """Store the end, however long that takes, and only then publish it."""
         events = active.events if active.has_ended() else [*active.events, end]
         started, pause = time.monotonic(), 0.1
         last: Sequence[TitleChanged | Finished | Failed]
@@ -197,13 +196,13 @@ class RunManager:
                 break
             except DatabaseError as error:
                 logger.exception("The end of an answer could not be stored yet")
-                # If a run began when the disk was already full, or has nothing in the journal, its end is not
-                # retried for long.
+                # If the disk was already full when the run began, or if the run has nothing in the journal,
+                # do not retry for long.
                 disk_full = is_disk_full(error)
                 begun_late = active.started > breaker.full_since or not active.written
                 seconds = FULL_DISK_SECONDS if disk_full and begun_late else CLOSING_SECONDS
                 if time.monotonic() > started + seconds:
-                    # Another process will close the run with what the journal has.
+                    # Another process will close the run with the text in the journal.
                     code = "storage_full" if disk_full else "interrupted"
                     last = [Failed(Message.State.INTERRUPTED, code, active.run.request_id)]
                     break
@@ -224,7 +223,7 @@ class RunManager:
             if time.monotonic() - self._checked_at >= RIGHTS_SECONDS and (
                 not self._access_check or self._access_check.done()
             ):
-                # In a task of its own: the journal must not wait while the documents' tables are locked.
+                # In a separate task, because the journal must not wait while tables of documents are locked.
                 self._access_check = asyncio.create_task(self._check_rights())
             try:
                 async with self._writing:
@@ -236,7 +235,7 @@ class RunManager:
                     await self._renew_leases()
 
     async def _renew_leases(self) -> None:
-        """Renew leases without writing events: on a full disk, rows can be updated but not added."""
+        """Renew leases without writing events: on a full disk, rows can be updated, but not added."""
         with suppress(DatabaseError):
             async with self._writing:
                 await self._flush(events=False)
@@ -263,7 +262,7 @@ class RunManager:
 
     async def _check_rights(self) -> None:
         """End runs with a source that was deleted or that their owner may no longer read."""
-        # Sources found during the query are checked next time.
+        # Sources that are found during the query are checked next time.
         expected = [(active, dict(active.sources)) for active in self.active.values()]
         asked = [(active.run.principal, message) for active, sources in expected for message in sources]
         try:
@@ -278,7 +277,10 @@ class RunManager:
 
 
 def _batch(active: ActiveRun, events: Sequence[Event], *, last: bool = False) -> Batch:
-    """Events for the journal; the conversation is notified of the first and the last batch."""
+    """The next batch of events for the journal.
+
+    The conversation is notified about the first and last ones.
+    """
     conversation = active.run.conversation_id if last or not active.written else None
     return Batch(active.run.run_id, active.written + 1, events, conversation, active.first_word_ms)
 
@@ -287,12 +289,12 @@ run_manager = PerEventLoop(RunManager)
 
 
 def start(run: AcceptedRun) -> None:
-    """Execute the run in a task of its own. Does nothing if it was started before."""
+    """Execute the run in a separate task. Does nothing if it was started before."""
     run_manager().start(run)
 
 
 async def stop(principal: Principal, run_id: UUID) -> None:
-    """Stop a run, whichever process executes it; its text so far is kept. Raises Refused.
+    """Stop a run in any process, and keep its text so far. Raises Refused.
 
     Has no effect on a run that has ended.
     """
@@ -301,10 +303,9 @@ async def stop(principal: Principal, run_id: UUID) -> None:
 
 
 async def stop_followups(principal: Principal, conversation_id: UUID) -> bool:
-    """End a run that awaits only follow-up questions or a title.
+    """End a run that only waits for follow-up questions or a title, for the next question.
 
-    This is called when the next question has come. Returns False if there is no such run, or if it has not
-    ended within STOP_SECONDS. Raises Refused.
+    Returns False if there is no such run, or if it has not ended within STOP_SECONDS. Raises Refused.
     """
     run_id = next(
         (run_id for run_id, active in run_manager().active.items()

@@ -1,13 +1,11 @@
 """Notifications about runs between web processes.
 
 They are sent over PostgreSQL, or over Redis if configured. A message is a line of words: `news` or `stop`,
-followed by ids of runs. When a run begins or ends, the id of its conversation is added, for pages that wait
-for news of the conversation. A message carries no events: followers read them from the journal, so a lost
-message only costs time.
-
-Nothing waits for delivery. :func:`publish` hands a message to a task and returns. NOTIFY is sent on a
-separate connection, because a transaction with a notification takes a lock on the whole server when it
-commits.
+followed by ids of runs. When a run begins or ends, the message also has the id of its conversation, for pages
+that wait for a new question. Messages contain no events: followers read these from the journal, so that a
+lost message only causes a delay. Nothing waits for delivery: :func:`publish` passes a message to a task and
+returns. NOTIFY is sent on a separate connection, because a transaction with a notification takes a
+server-wide lock when it commits.
 """
 
 import asyncio
@@ -34,13 +32,13 @@ logger = logging.getLogger(__name__)
 Kind = Literal["news", "stop"]
 T = TypeVar("T")
 
-CHANNEL = "chatsite_runs"  # of PostgreSQL, and the group of the channel layer
-MAX_IDS = 200  # in one message: PostgreSQL accepts 8,000 bytes
+CHANNEL = "chatsite_runs"  # name of PostgreSQL's channel, and of the channel layer's group
+MAX_IDS = 200  # ids in one message, of which PostgreSQL accepts 8,000 bytes
 MAX_PENDING = 2_000  # messages waiting to be sent; the oldest are dropped
-CHECK_SECONDS = 5.0  # between two checks that the connection is alive
+CHECK_SECONDS = 5.0  # pause between checks that the connection is alive
 IDLE_SECONDS = 10.0  # time without messages after which the sender's connection is closed
-PAUSE_SECONDS = 0.1  # pause after a batch, in which further messages gather for the next one
-SEND_SECONDS = 1.0  # time limit for sending one batch, after which it counts as lost
+PAUSE_SECONDS = 0.1  # pause after a batch, during which messages gather for the next one
+SEND_SECONDS = 1.0  # time limit for sending a batch; after that, it counts as lost
 LAST_SECONDS = 0.2  # time limit at the end of the process, for pending messages and for unsubscribing
 NOTIFY = "SELECT pg_notify(%s, message) FROM unnest(%s::text[]) AS message"
 
@@ -51,10 +49,7 @@ def messages(kind: Kind, run_ids: Sequence[UUID]) -> list[str]:
 
 
 def merged(batch: Iterable[str]) -> list[str]:
-    """Merge messages of the same kind.
-
-    Handling one message costs every process as much as all events of a run.
-    """
+    """Merge messages of the same kind: one message costs every process as much time as a run's events."""
     by_kind: dict[str, dict[str, None]] = {}
     for message in batch:
         kind, *words = message.split()
@@ -68,7 +63,7 @@ def _lines(kind: str, words: Sequence[str]) -> list[str]:
 
 
 def decode(message: str) -> tuple[str, list[UUID]]:
-    """Kind and ids of a message; parts that only another version knows are ignored."""
+    """The kind and ids of a message; ignores parts that only another version of the software knows."""
     kind, *words = message.split()
     ids: list[UUID] = []
     for word in words:
@@ -78,7 +73,7 @@ def decode(message: str) -> tuple[str, list[UUID]]:
 
 
 def in_the_database() -> bool:
-    """Whether messages go through PostgreSQL, that is, whether there is no Redis."""
+    """Whether messages are sent through PostgreSQL, because no Redis is configured."""
     return not settings.REDIS_URL
 
 
@@ -109,7 +104,7 @@ class Outbox:
                 self._task = asyncio.create_task(self._run(), name="outbox", context=contextvars.Context())
 
     async def close(self) -> None:
-        """Send pending messages if that takes only a moment."""
+        """Send pending messages if that only takes a moment."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_SECONDS):
                 await self._sent.wait()
@@ -145,7 +140,7 @@ class Outbox:
                 await self._notify(batch)
             else:
                 await self._send_to_layer(batch)
-        except Exception as error:  # on any error: the journal has the events
+        except Exception as error:  # ignore any error, because the journal has the events
             if not self._away:
                 logger.warning("Other processes cannot be notified: %s", type(error).__name__)
             self._away = True
@@ -166,10 +161,7 @@ class Outbox:
                 await layer.group_send(CHANNEL, {"type": "run.message", "text": message})
 
     def _hang_up(self) -> None:
-        """Drop the session without a request to the server.
-
-        The server may hang, and cancelling would wait for it.
-        """
+        """Drop the session without contacting the server, which may hang."""
         if self._session is not None and not self._session.closed:
             with socket.socket(fileno=os.dup(self._session.fileno())) as connection, suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
@@ -195,9 +187,9 @@ def publish_on_commit(messages: list[str]) -> None:
 
 
 class Listener(psycopg.AsyncConnection[Any]):
-    """A connection that only the server wakes.
+    """A connection that only wakes for data from the server.
 
-    psycopg's own connection also looks for Ctrl-C ten times a second.
+    psycopg's own connection also checks for Ctrl-C ten times a second.
     """
 
     async def wait(self, gen: PQGen[T], **limits: Any) -> T:  # type: ignore[override]  # by name everywhere
@@ -205,15 +197,15 @@ class Listener(psycopg.AsyncConnection[Any]):
 
 
 def subscribe() -> AsyncGenerator[str, None]:
-    """The messages of other processes, first an empty one once the subscription is active.
+    """Yield messages of other processes; first an empty one, when the subscription is active.
 
-    Raises whatever PostgreSQL or Redis raises when it is unavailable. Iterate under `aclosing`.
+    Raises the errors of PostgreSQL or Redis. Iterate under `aclosing`.
     """
     return _from_database() if in_the_database() else _from_layer()
 
 
 async def _from_database() -> AsyncGenerator[str, None]:
-    """Messages of PostgreSQL, on a connection of its own for each web process."""
+    """Yield PostgreSQL's messages, on a separate connection for each web process."""
     async with await Listener.connect(**libpq_parameters(), autocommit=True) as listener:
         await listener.execute(f"LISTEN {CHANNEL}")
         yield ""
@@ -229,7 +221,8 @@ async def _from_layer() -> AsyncGenerator[str, None]:
     channel = await layer.new_channel()
     try:
         while True:
-            # Repeat the subscription, because a Redis that was flushed or restarted has lost its groups.
+            # Repeat the subscription regularly, because Redis loses its groups when it is flushed or
+            # restarted.
             async with asyncio.timeout(SEND_SECONDS):
                 await layer.group_add(CHANNEL, channel)
             yield ""
@@ -245,7 +238,7 @@ async def _from_layer() -> AsyncGenerator[str, None]:
 
 PAUSE = 0.5  # seconds between two polls without a subscription
 MAX_PAUSE = 1.0  # seconds between two polls with a subscription, because a message may be lost
-AGAIN_SECONDS = 1.0  # between two attempts to subscribe
+AGAIN_SECONDS = 1.0  # pause between attempts to subscribe
 
 
 class Wakeup:
@@ -256,7 +249,7 @@ class Wakeup:
         self.came = asyncio.Event()
 
     async def wait(self) -> None:
-        """Return at the next notification, or after a pause that covers lost ones."""
+        """Wait for the next notification, or for a pause, because a notification may be lost."""
         try:
             async with asyncio.timeout(MAX_PAUSE if self._hub.listening else PAUSE):
                 await self.came.wait()
@@ -275,7 +268,7 @@ class NotificationHub:
 
     def __init__(self) -> None:
         self.listening = False
-        self.closing = False  # True when the process ends, so that nobody waits for other processes any more
+        self.closing = False  # whether the process is ending, so that nobody should wait for other processes
         self._waiting: dict[UUID, set[Wakeup]] = {}
 
     @contextmanager
@@ -302,7 +295,7 @@ class NotificationHub:
                 async with aclosing(subscribe()) as messages:
                     async for message in messages:
                         self._take(message, stop)
-            except Exception as error:  # on any error: followers poll the database instead
+            except Exception as error:  # after any error, followers poll the database instead
                 if self.listening:
                     logger.warning(
                         "Notifications of other processes cannot be received: %s", type(error).__name__

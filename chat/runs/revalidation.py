@@ -18,7 +18,7 @@ from chatsite.event_loops import PerEventLoop
 logger = logging.getLogger(__name__)
 
 CHECK_SECONDS = 1.0
-LATE_SECONDS = 1.8  # how long the result of a check is valid; after that, sending waits for the next check
+LATE_SECONDS = 1.8  # validity of a check's result; after that, sending waits for the next check
 
 
 class AccessCheck:
@@ -63,7 +63,7 @@ class AccessRevalidator:
         reader = AccessCheck(principal, ended)
         self._readers.add(reader)
         if self._task is None or self._task.done():
-            # An empty context: the task outlives the request that starts it.
+            # Use an empty context, because the task outlives the request that starts it.
             loop = asyncio.get_running_loop()
             self._task = loop.create_task(self._ask(), context=contextvars.Context())
         try:

@@ -57,25 +57,25 @@ def team() -> tuple[Speaker, ...]:
 
 
 def team_size() -> int:
-    """The number of active agents; 0 without a model that works in a team."""
+    """The number of active agents; 0 if the model does not work in a team."""
     return Agent.objects.team().count() if configured_model().works_in_team else 0
 
 
 SQL = Path(__file__).parent / "sql"
-# Most sites have no verified answers, and then questions need not be compared with them.
+# Whether there are verified answers. Most sites have none, and need not compare questions with them.
 ANY_VERIFIED = 'SELECT EXISTS (SELECT FROM chat_verifiedanswer WHERE active) AS "any"'
 NOT_TEXT = re.compile("[\x00\ud800-\udfff]")  # NUL and surrogates, which cannot be stored
-BUSY_SECONDS = 2  # Retry-After while this process is at capacity
-RUNNING_SECONDS = 5  # Retry-After while the caller has too many runs
-RETRY_SECONDS = 300  # how long after a failed run the same request counts as a repetition
+BUSY_SECONDS = 2  # Retry-After if this process is at capacity
+RUNNING_SECONDS = 5  # Retry-After if the caller has too many runs
+RETRY_SECONDS = 300  # for how long after a failed run the same request counts as a repetition
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The caller's counts compared with their limits, and a failed run to be repeated.
+    """The caller's counts, to compare with limits, and a failed run to repeat.
 
     `messages` is the number of messages sent today; its row stays locked until the transaction ends. `waits`
-    has the seconds until each question of the last minute stops counting, oldest question first.
+    has the seconds until each question of the last minute no longer counts, oldest question first.
     """
 
     messages: int
@@ -88,8 +88,8 @@ class Counts:
 def counted(principal: Principal, digest: str = "") -> Counts:
     """The counts of the caller.
 
-    `failed` is the caller's last run of the same request, if it failed a moment ago and is the last thing
-    in its conversation.
+    `failed` is the caller's last run of the same request, if it failed a moment ago and nothing follows it in
+    its conversation.
     """
     texts = [
         statement("take_turn", LIMITS_SQL),
@@ -113,16 +113,16 @@ def counted(principal: Principal, digest: str = "") -> Counts:
 
 
 def admit(principal: Principal, counts: Counts) -> Allowance | None:
-    """Check the limits.
+    """Check the limits; returns the number of messages left after this one.
 
-    Returns the messages left after this one. Raises Refused with Retry-After.
+    Raises Refused with Retry-After.
     """
     if pause := site_texts.maintenance_for(principal.user_id):
         words, seconds = pause
         raise Refused("maintenance", seconds, words)
     if run_slots.at_capacity:
         raise Refused("busy", BUSY_SECONDS)
-    if breaker.is_full:  # the question might still be stored, but not its answer
+    if breaker.is_full:  # the question might still be stored, but its answer could not
         raise storage_full()
     if counts.running >= settings.USER_CONCURRENT_ANSWERS:
         words = f"{counts.running} of your questions are being answered. Wait for an answer, or stop one."
@@ -132,7 +132,8 @@ def admit(principal: Principal, counts: Counts) -> Allowance | None:
         words = f"You have asked {len(counts.waits)} questions within a minute. Wait a moment, and ask again."
         raise Refused("rate_limited", int(counts.waits[len(counts.waits) - most]) + 1, words)
     allowance = with_one_more(counts.message_limit, counts.messages)
-    # Last, because it locks the rows of the address and of all guests until the question is stored.
+    # Check this last, because it locks the rows of the address and of all guests until the question is
+    # stored.
     if principal.method == "guest" and (wait := count_question(principal.user_id)):
         words = "Many questions were asked without an account within a minute. Wait a moment, or sign in."
         raise Refused("rate_limited", math.ceil(wait), words)
@@ -204,7 +205,7 @@ def _store_turn(
 
 
 def _go_to_branch(conversation: Conversation, request: RunRequest) -> bool:
-    """Choose the branch that the question is asked in.
+    """Choose the branch in which the question is asked.
 
     Returns whether the request replaces the conversation's first question. Raises Refused if the question to
     replace does not exist.
@@ -264,11 +265,11 @@ def _store_run(
     before: Sequence[str] = (),
     values: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[AcceptedRun, list[Rows]]:
-    """Store the run with its lease, and count it and what is searched.
+    """Store the run with its lease; count the owner's message and the searched documents.
 
-    It counts as a message of its owner. Sends all statements to PostgreSQL in one message, which also commits
-    the caller's transaction. The statements `before` come first, with `values` as additional parameters;
-    their rows are returned with the run.
+    All statements are sent to PostgreSQL in one message, which also commits the caller's transaction. The
+    statements `before` come first, with `values` as additional parameters; their rows are returned together
+    with the run.
     """
     options = members(run.request.options)
     if run.request.echo:
@@ -296,7 +297,7 @@ def _store_run(
         *earlier, _, counted, wished, verified, attached = rows_of_each(
             [*before, *texts], {**values, **parameters}, commits=True
         )
-    # Only questions asked in the portal: programs specify the form of an answer in each request.
+    # Only for questions asked in the portal: programs specify the form of an answer in each request.
     owner_instructions = wished[0]["wish"] if run.principal.method == "session" else ""
     stored = replace(
         run,
@@ -309,25 +310,22 @@ def _store_run(
 
 
 def _scoped(request: RunRequest, place: Conversation | Project) -> RunRequest:
-    """Fill in a missing scope of a request.
-
-    It is the scope of its conversation, or of a new conversation's project.
-    """
+    """Fill in a missing scope: that of the conversation, or of a new conversation's project."""
     scope = request.options.scope or place.scope
     return replace(request, options=replace(request.options, scope=scope))
 
 
 def _by_team(mode: str, request: RunRequest) -> bool:
-    """Whether the agents answer.
+    """Whether the team of agents answers.
 
-    They do in their conversations, or if the request asks for them and the model supports teams.
+    It does in multi-agent conversations, or if the request asks for it and the model supports teams.
     """
     is_asked = request.team or mode == Conversation.Mode.MULTI_AGENT
     return is_asked and configured_model().works_in_team
 
 
 def _first_speaker() -> str:
-    """Name of the first agent, which the page shows while it waits."""
+    """The name of the first agent, which the page shows while it waits."""
     return Agent.objects.team().values_list("name", flat=True).first() or ""
 
 
@@ -366,9 +364,9 @@ def begin(
     argument says whether the request repeats an earlier one.
 
     A request that repeats an idempotency key gets the same run, whatever its state; only a run that no
-    process executed is replaced by a new one. Without a key, a request that is repeated after its answer
-    failed before the first word answers the stored question again, because clients repeat a POST that got a
-    502. Raises Refused, or InvalidRequest for options that are not available.
+    process executed is replaced with a new one. Without a key, if a request is repeated after its answer
+    failed before the first word, the stored question is answered again, because clients repeat a POST that
+    got a 502. Raises Refused, or InvalidRequest for options that are not available.
     """
     _check(principal, request)
     digest = digest_of(request)
@@ -398,7 +396,7 @@ def begin(
                 run = _answer_again(principal, same, conversation, failed.question, request_id, allowance)
                 return _store_run(run, digest, idempotency_key)[0]
     except IntegrityError:
-        # The key was used between our query and our insert; that request is committed now.
+        # Another request used the key between our query and our insert, and is committed now.
         earlier = run_of_key(principal, idempotency_key)
         if earlier is None:
             raise Refused("generation_in_progress") from None
@@ -416,7 +414,7 @@ def again(
     scope: str = "",
     request_id: str = "",
 ) -> AcceptedRun:
-    """Answer the question of an earlier answer again, in a branch of its own. Raises Refused.
+    """Answer the question of an earlier answer again, in a separate branch. Raises Refused.
 
     With `continues`, the new answer begins with the text of the earlier one, which was cut short. A `scope`
     replaces the scope of the conversation.
@@ -456,10 +454,7 @@ def _question_of(principal: Principal, answer_id: UUID) -> Message:
 
 @retry_on_deadlock
 def choose_branch(principal: Principal, conversation_id: UUID, position: int) -> None:
-    """Continue from another version of a question or an answer.
-
-    Raises Refused, also during an answer.
-    """
+    """Switch to another version of a question or an answer. Raises Refused, for instance during an answer."""
     with transaction.atomic():
         try:
             recording.choose_branch(free(principal, conversation_id), position)
@@ -481,14 +476,14 @@ def request_stop(principal: Principal, run_id: UUID) -> None:
 
 
 def _check(principal: Principal, request: RunRequest) -> None:
-    """Check the question, and options that depend on the site's model or the caller.
+    """Check the question, and options that depend on the model or the caller.
 
     Raises Refused or InvalidRequest.
     """
     text, options = request.question, request.options
     if not text.strip():
         raise Refused("message_empty")
-    # Search uses the normal form (NFKC), which can be many times as long.
+    # Check the normal form (NFKC), which search uses and which can be many times as long.
     if max(len(text), len(normal_form("NFKC", text)) // 2) > settings.MESSAGE_MAX_CHARACTERS:
         raise Refused("message_too_long")
     if NOT_TEXT.search(text):

@@ -1,8 +1,8 @@
-"""The texts of the site as this process knows them: reading them costs no query.
+"""The site's texts as cached in this process, so that using them needs no query.
 
-Each web process reads the texts again every two seconds, and immediately after it has changed them. Until a
-process has read them for the first time, for instance while the database is unavailable, it uses the built-in
-texts and those of its settings.
+Each web process reloads the texts every two seconds, and immediately after changing them. Until it has loaded
+them for the first time, for instance while the database is unavailable, it uses built-in texts and those in
+the settings.
 """
 
 import asyncio
@@ -28,23 +28,24 @@ from .models import SiteTexts
 logger = logging.getLogger(__name__)
 
 REFRESH_SECONDS = 2.0
-RETRY_SECONDS = 300  # Retry-After of a maintenance without an end
+RETRY_SECONDS = 300  # Retry-After during maintenance without a planned end
 MAX_RETRY_SECONDS = 3_600
-# Each idle process runs them every two seconds: one message, at a fifth of the cost of the models' queries.
+# Every idle process runs these statements every two seconds, in one message: this takes a fifth of the time
+# of the models' queries.
 NEWEST = "SELECT * FROM chat_sitetexts ORDER BY id DESC LIMIT 1"
 QUESTIONS = 'SELECT text, group_id FROM chat_startingquestion ORDER BY "order", id'
 
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """The text shown above every page now."""
+    """The text that is currently shown above every page."""
 
     kind: str
     text: str
 
 
 class InUse:
-    """The newest version, and the questions that new conversations offer."""
+    """The newest version of the texts, and the questions that new conversations offer."""
 
     def __init__(self, texts: SiteTexts, questions: tuple[tuple[str, int | None], ...] = ()) -> None:
         self.texts = texts
@@ -69,7 +70,7 @@ class InUse:
 
     @cached_property
     def mark_digest(self) -> str:
-        """Part of the picture's URL, which therefore changes with the picture."""
+        """A part of the mark's URL, which thus changes with the picture."""
         return hashlib.sha256(self.mark).hexdigest()[:16] if self.mark else ""
 
     @property
@@ -102,7 +103,7 @@ def _moment(moment: datetime) -> str:
     return date_format(timezone.localtime(moment), gettext("j M Y, H:i"))
 
 
-_in_use: list[InUse] = []  # one element, once the texts have been read
+_in_use: list[InUse] = []  # has one element after the texts have been loaded
 
 
 def current() -> InUse:
@@ -110,35 +111,32 @@ def current() -> InUse:
 
 
 def reload() -> None:
-    """Read the texts again."""
+    """Reload the texts."""
     texts, questions = rows_of_each([NEWEST, QUESTIONS], {})
     newest = next(iter(instances(SiteTexts, texts)), None)
     _in_use[:] = [InUse(newest or SiteTexts(), tuple((row["text"], row["group_id"]) for row in questions))]
 
 
 def forget() -> None:
-    """Use the built-in texts and those of the settings until the next read."""
+    """Use the built-in texts and those in the settings until the next reload."""
     _in_use.clear()
 
 
 async def follow() -> None:
-    """Read the changes of other processes, until cancelled."""
+    """Reload the texts regularly until cancelled, to get changes of other processes."""
     while True:
         try:
             with time_budget(Budget()):
                 await in_database_within_budget(reload)
         except (OperationalError, InterfaceError):
-            pass  # the texts read before remain valid; the outage is logged elsewhere
-        except Exception:  # whatever it is, the next round must come
+            pass  # keep the previous texts; the outage is logged elsewhere
+        except Exception:  # the next round must take place after any error
             logger.exception("The texts of the site could not be read")
         await asyncio.sleep(REFRESH_SECONDS)
 
 
 def maintenance_for(user_id: int) -> tuple[str, int] | None:
-    """Why this person cannot ask now, and the seconds until they can.
-
-    None if nothing prevents it.
-    """
+    """Why this person cannot ask now, and the seconds until they can; None if they can ask."""
     texts, now = current().texts, timezone.now()
     if not texts.is_maintained(now) or User.objects.filter(pk=user_id, is_staff=True).exists():
         return None
@@ -147,7 +145,7 @@ def maintenance_for(user_id: int) -> tuple[str, int] | None:
 
 
 def starting_questions(user_id: int) -> list[str]:
-    """The starting questions for everyone and for the groups of this person, without repetition."""
+    """The distinct starting questions for everyone and for this person's groups."""
     questions = current().questions
     groups: set[int] = set()
     if any(group is not None for _, group in questions):

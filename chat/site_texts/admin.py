@@ -1,7 +1,4 @@
-"""The texts of the site in the admin.
-
-Every change makes a version, which can be compared and restored.
-"""
+"""The site's texts in the admin. Every change creates a version; versions can be compared and restored."""
 
 import difflib
 from io import BytesIO
@@ -45,10 +42,7 @@ FORMATS = ("PNG", "JPEG", "WEBP")
 
 
 def as_mark(upload: "UploadedFile[Any]") -> bytes:
-    """A small PNG with the pixels of an uploaded picture and none of its metadata.
-
-    Raises ValidationError.
-    """
+    """Convert an uploaded picture to a small PNG without metadata. Raises ValidationError."""
     if (upload.size or 0) > MARK_BYTES:
         raise forms.ValidationError(gettext("The file is larger than 500 KB."))
     try:
@@ -68,7 +62,7 @@ def as_mark(upload: "UploadedFile[Any]") -> bytes:
 
 
 class TextsForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A new version, begun from another one."""
+    """The form for a new version, initially filled with another one."""
 
     new_mark = forms.FileField(
         label=capfirst(gettext_lazy("mark")),
@@ -148,7 +142,7 @@ class TryForm(forms.Form):
 
 @admin.register(SiteTexts)
 class SiteTextsAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
-    """Versions of the texts, the newest first. None is ever changed or deleted."""
+    """Versions of the texts, newest first. Versions are never changed or deleted."""
 
     audited_as = AuditEntry.Action.TEXTS_CHANGED
     form = TextsForm
@@ -199,7 +193,7 @@ class SiteTextsAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ign
         return (*shown, *SiteTexts.TEXTS)
 
     def formfield_for_dbfield(self, db_field: "Field[Any, Any]", request: HttpRequest, **kwargs: Any) -> Any:
-        """Day and time share one label, and screen readers need it at both."""
+        """Label both inputs of a date and time, which share one visible label, for screen readers."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field and isinstance(field.widget, forms.MultiWidget):
             for part, widget in zip((gettext("day"), gettext("time")), field.widget.widgets, strict=True):
@@ -211,7 +205,7 @@ class SiteTextsAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ign
         return super().add_view(request, form_url, shown | {"show_save_and_continue": False})
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """The texts in use, or those of the version in the address."""
+        """The texts in use, or those of the version in the URL."""
         newest = SiteTexts.objects.first()
         named = request.GET.get("version", "")
         found = SiteTexts.objects.filter(pk=int(named)).first() if named.isdecimal() else None
@@ -247,9 +241,9 @@ class SiteTextsAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ign
         return [path("try/", view, name="chat_sitetexts_try"), *super().get_urls()]
 
     def try_view(self, request: HttpRequest) -> HttpResponse:
-        """Answer one question by a draft of the instructions, under the manager's own rights.
+        """Answer a question with a draft of the instructions and the manager's own rights.
 
-        Nothing of the trial is stored; the manager can make the draft the next version.
+        Nothing is stored; the manager can turn the draft into the next version.
         """
         if not self.has_add_permission(request):
             raise PermissionDenied
@@ -304,7 +298,7 @@ def _name(field: str) -> str:
 
 
 def differences(old: SiteTexts, new: SiteTexts) -> SafeString:
-    """The lines that only one of the two versions has."""
+    """The changed lines between two versions, by field."""
     parts = [
         (_name(name), _lines(getattr(old, name), getattr(new, name)))
         for name in new.changes_since(old)
@@ -318,7 +312,7 @@ def differences(old: SiteTexts, new: SiteTexts) -> SafeString:
 
 
 def _lines(old: Any, new: Any) -> SafeString:
-    """The lines that only one of two values has, in their order."""
+    """The lines that only one of two values has, in order."""
     before, after = (str("" if value is None else value).splitlines() for value in (old, new))
     found = difflib.unified_diff(before, after, n=0, lineterm="")
     lines = [line for line in list(found)[2:] if line[:1] in "-+"]
@@ -329,7 +323,7 @@ def _lines(old: Any, new: Any) -> SafeString:
 
 @admin.register(StartingQuestion)
 class StartingQuestionAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
-    """The questions that a new conversation offers, above those that the site finds itself."""
+    """The questions that a new conversation offers, before those that the site generates."""
 
     audited_as = AuditEntry.Action.TEXTS_CHANGED
     list_display = ["text", "group", "order"]

@@ -1,6 +1,6 @@
-"""The versions of the site's texts, and the questions that the site offers.
+"""The versions of the site's texts, and the starting questions.
 
-Each change of the texts is a row of its own.
+Each change of the texts is a new row.
 """
 
 from datetime import datetime
@@ -11,17 +11,14 @@ from django.contrib.auth.models import Group
 from django.db import connection, models
 from django.utils.translation import get_language, gettext, gettext_lazy
 
-LOCK = 0x7465_7874  # number of the advisory lock that everyone who adds a version holds
-MAX_LINE = 300  # characters
+LOCK = 0x7465_7874  # key of the advisory lock for adding a version
+MAX_LINE = 300  # characters of a text on one line
 MAX_TEXT = 20_000
 GERMAN = gettext_lazy("The German version. If you leave it empty, everyone sees the other one.")
 
 
 class SiteTexts(models.Model):
-    """One version of the texts; the newest is in use.
-
-    Rows are never changed, so that all can be compared.
-    """
+    """One version of the texts; the newest is in use. Rows never change, so that versions can be compared."""
 
     class Kind(models.TextChoices):
         INFO = "info", gettext_lazy("Information")
@@ -146,7 +143,7 @@ class SiteTexts(models.Model):
 
     @classmethod
     def lock_newest(cls) -> "SiteTexts | None":
-        """The version in use, locked so that nobody adds another one until the transaction ends."""
+        """The version in use. Nobody else can add another one until the transaction ends."""
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
         return cls.objects.first()
@@ -161,7 +158,7 @@ class SiteTexts(models.Model):
         return bool(self.banner) and _within(now, self.banner_from, self.banner_until)
 
     def is_maintained(self, now: datetime) -> bool:
-        """Whether only staff can ask."""
+        """Whether maintenance allows only staff to ask."""
         return self.maintenance_from is not None and _within(
             now, self.maintenance_from, self.maintenance_until
         )
@@ -177,17 +174,14 @@ def _within(now: datetime, since: datetime | None, until: datetime | None) -> bo
 
 
 class StartingQuestion(models.Model):
-    """A question that a new conversation offers.
-
-    It is offered to everyone, or only to the members of one group.
-    """
+    """A question that a new conversation offers, to everyone or only to the members of a group."""
 
     text = models.CharField(gettext_lazy("question"), max_length=MAX_LINE)
     group = models.ForeignKey(
         Group,
         null=True,
         blank=True,
-        on_delete=models.CASCADE,  # without its group it would be everyone's
+        on_delete=models.CASCADE,  # without its group, it would be offered to everyone
         related_name="+",
         help_text=gettext_lazy(
             "Only members of this group see the question. Without a group everyone sees it, also guests."

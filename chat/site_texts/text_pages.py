@@ -1,4 +1,4 @@
-"""Pages for everyone: the privacy note, the mark, and the banner for open pages."""
+"""Public pages: the privacy note, the mark, and the banner for open pages."""
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -14,13 +14,13 @@ MARK_POLICY = "default-src 'none'; sandbox"
 
 @require_safe
 def privacy(request: HttpRequest) -> HttpResponse:
-    """The site's own privacy note, or a general description of what is stored."""
+    """Show the site's own privacy note, or a general description of what is stored."""
     return render(request, "chat/privacy.html", {"note": current().texts.translated("privacy")})
 
 
 @require_safe
 def mark(request: HttpRequest, digest: str) -> HttpResponse:
-    """The picture beside the name. Its address changes with it, so caches may keep it."""
+    """The picture beside the site's name. Its URL changes with it, so caches may keep it."""
     shown = current()
     if not shown.mark or digest != shown.mark_digest:
         raise Http404
@@ -38,9 +38,9 @@ def mark(request: HttpRequest, digest: str) -> HttpResponse:
 @require_safe
 @never_cache
 def banner(request: HttpRequest) -> JsonResponse:
-    """The banner that every page shows now, in the language of the requesting page.
+    """The current banner in the language of the requesting page; empty if there is none.
 
-    Empty if there is none. Costs no query: the caller is not looked up.
+    This needs no query, because the caller is not looked up.
     """
     language = request.GET.get("language", "")
     known = language if language in dict(settings.LANGUAGES) else translation.get_language()

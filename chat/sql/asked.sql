@@ -1,5 +1,6 @@
--- The numbers that decide whether a person may ask another question: how many of their answers are running, in how many
--- seconds each of their questions of the last minute will be a minute old, and their daily limit of messages.
+-- The numbers that decide whether a person may ask another question: how many of their answers are running,
+-- in how many seconds each of their questions of the last minute will be a minute old, and their daily
+-- message limit.
 SELECT
     count(*) FILTER (WHERE run.finished_at IS NULL AND lease.until >= statement_timestamp()) AS running,
     coalesce(

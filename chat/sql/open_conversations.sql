@@ -1,5 +1,5 @@
--- Select those of the given conversations whose answers only cite existing documents that the reader may read. Each has
--- the account of its owner; null for guests and programs.
+-- Select those of the given conversations whose answers only cite existing documents that the reader may
+-- read. Each row has the account of the owner; null for guests and programs.
 \set ids '{}'
 \set user_id 1
 

@@ -1,6 +1,6 @@
--- The wordings of questions since a moment that may match a pattern, newest first. For each one: how often it was
--- asked, the accounts of the people who asked it (without guests and programs), and the conversations. `query` has the
--- words that a wording must contain; null matches all.
+-- The wordings of questions since a certain time that may match a pattern, newest first. Each row has how
+-- often the wording was asked, the accounts of the people who asked it (without guests and programs), and the
+-- conversations. `query` has the words that a wording must contain; null matches all.
 \set since '2026-01-01'
 \set query ''
 \set most 10

@@ -1,5 +1,6 @@
--- How many people get each of these answers, and how many of them do not edit answers. This only considers who may read
--- the cited documents, and the groups of the answers. Answers that everyone who signs in gets are left out.
+-- How many people can get each of these answers, and how many of them do not edit verified answers. This only
+-- considers who may read the cited documents, and the groups of the answers. Answers that everyone who signs
+-- in can get are left out.
 \set ids '{}'
 \set editors '{}'
 

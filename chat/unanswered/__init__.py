@@ -1,4 +1,1 @@
-"""Unanswered questions.
-
-The worker judges them, and the admin lists them as far as a manager may see them.
-"""
+"""Unanswered questions, which the worker judges and the admin lists as far as managers may see them."""

@@ -1,4 +1,4 @@
-"""What the worker found about unanswered questions, without their texts."""
+"""The worker's judgements of unanswered questions, without the questions' texts."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -10,8 +10,8 @@ from history.models import Conversation, Message
 class UnansweredQuestion(models.Model):
     """A question without a satisfactory answer; the row is deleted with the question.
 
-    Its text is read from the message. Questions of the same `group_number` are alike; numbers change from one
-    count to the next.
+    Its text is read from the message. Questions with the same `group_number` are similar; the numbers change
+    each time questions are grouped.
     """
 
     message = models.OneToOneField(Message, primary_key=True, on_delete=models.CASCADE, related_name="+")

@@ -1,7 +1,6 @@
-"""Keeps the table of unanswered questions.
+"""Updates the table of unanswered questions: judges those with changes, and groups them.
 
-Judges those with new answers or ratings, and groups them. A job of the worker does this each minute, so that
-the page reads numbers and only the texts that it shows.
+A job of the worker does this every minute, so that the page needs only numbers and the texts that it shows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,11 +25,11 @@ from .question_likeness import alike, is_small_talk, numbered, tells_a_situation
 
 SQL = Path(__file__).parent / "sql"
 LISTED_FOR = timedelta(days=30)
-LAG = timedelta(seconds=30)  # within this time, the transaction that ended a run is committed or rolled back
+LAG = timedelta(seconds=30)  # the transaction that ends a run is committed or rolled back within this time
 MAX_ASKED = 5_000  # newest questions that are grouped
 OWNERS_AT_ONCE = 200
 PLACE = 2  # key of its row in CountedUntil; the figures have the key 1
-TOLD = "told"  # a question that describes a situation: documents may answer it in other words
+TOLD = "told"  # marks a question that describes a situation, which documents may answer in other words
 FIELDS = ("owner_id", "asked_at", "reasons", "digest", "answers", "shown", "cited")
 
 
@@ -42,8 +41,8 @@ def digest_of(text: str) -> str:
 def judge_new(*, everything: bool = False) -> None:
     """Judge what has changed since the last time.
 
-    With `everything`, all questions of the last 30 days are judged. Stops as soon as another process judges.
-    A round that was interrupted begins again.
+    With `everything`, all questions of the last 30 days are judged. Stops as soon as another process is
+    judging. An interrupted round is repeated from the beginning.
     """
     with reading_everything():
         begun = timezone.now()
@@ -68,12 +67,12 @@ def judge_new(*, everything: bool = False) -> None:
 
 
 def _is_mine() -> bool:
-    """Lock the position until the end of this transaction; False if another process has it."""
+    """Lock the position until the end of this transaction; False if another process has the lock."""
     return CountedUntil.objects.select_for_update(skip_locked=True).filter(pk=PLACE).exists()
 
 
 def _judge(owners: Sequence[int], beginning: datetime) -> bool:
-    """Replace the rows of these people with current ones; return whether anything changed."""
+    """Replace the rows of these people with current ones; returns whether anything changed."""
     parameters = {
         "since": beginning,
         "owners": list(owners),

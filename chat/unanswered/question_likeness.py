@@ -1,4 +1,4 @@
-"""Which messages ask something, which questions are alike, and the groups that they form.
+"""Recognises messages without a question, and groups similar questions.
 
 These functions are pure.
 """
@@ -12,12 +12,12 @@ from chat.verification.asked_question import read
 from chat.verification.same_question import asks_the_same, content_words
 from ingestion.search.tokens import plain_words
 
-LIKE = 0.6  # share of common words from which two questions are in one group
-MAX_READ = 1_000  # characters of a question that are compared; what follows is pasted text
+LIKE = 0.6  # two questions with this share of common words are in one group
+MAX_READ = 1_000  # characters of a question that are compared; the rest is usually pasted text
 COMPARED = 100  # number of wordings with which a question is compared
 MIN_TOLD = 10  # words; a shorter message does not describe a situation
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|we|us|our|ich|mir|mich|mein\w*|wir|uns|unser\w*)\b", re.IGNORECASE)
-# A message that consists of these words asks nothing.
+# A message that consists only of these words contains no question.
 SMALL_TALK = frozenset(
     """
     hi hello hey hallo moin servus good guten guter gute morning afternoon evening night day morgen
@@ -30,7 +30,7 @@ SMALL_TALK = frozenset(
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether questions ask the same, or share most words and all numbers and negations."""
+    """Whether two questions ask the same, or share most words and all numbers and negations."""
     one, other = one[:MAX_READ], other[:MAX_READ]
     first, second = content_words(one), content_words(other)
     shared = len(first & second)
@@ -40,27 +40,26 @@ def alike(one: str, other: str) -> bool:
 
 
 def _signature(text: str) -> tuple[object, ...]:
-    """What all questions of a group have in common: numbers, and how many negations."""
+    """The numbers and the count of negations, which are the same for all questions of a group."""
     return (read(text).negations, *sorted(word for word in content_words(text) if word.startswith("#")))
 
 
 def is_small_talk(text: str) -> bool:
-    """Whether a message greets, thanks or tries the site out, and asks nothing."""
+    """Whether a message only greets, thanks or tries out the site."""
     words = plain_words(text).split()
     return not words or SMALL_TALK.issuperset(words)
 
 
 def tells_a_situation(text: str) -> bool:
-    """Whether a question describes what happened to its asker.
+    """Whether a question describes a situation: “I lost my badge on the tram, who do I ring?”
 
-    An example is “I lost my badge on the tram, who do I ring?”. Such questions have everyday words, so that a
-    search misses documents that may answer them.
+    Such questions have everyday words, so that a search misses documents that may answer them.
     """
     return bool(_FIRST_PERSON.search(text)) and ("," in text or len(text.split()) >= MIN_TOLD)
 
 
 def numbered(texts: Sequence[str]) -> list[int]:
-    """The number of each question's group: that of the first similar question near it.
+    """The group number of each question, which it shares with the first similar question.
 
     Groups are numbered from 0 in the order of their first questions.
     """
@@ -69,12 +68,12 @@ def numbered(texts: Sequence[str]) -> list[int]:
     numbers: list[int] = []
     known = 0
     of_wording: dict[str, int] = {}
-    of_word: dict[tuple[object, ...], list[tuple[int, str]]] = {}  # by signature and word
+    of_word: dict[tuple[object, ...], list[tuple[int, str]]] = {}  # wordings by signature and word
     for text in texts:
         wording = plain_words(text)
         number = of_wording.get(wording)
         if number is None:
-            # Rare words first, because frequent ones lead to almost all groups.
+            # Look up rare words first, because frequent ones lead to almost all groups.
             words = sorted(content_words(text), key=lambda word: (frequency[word], word))
             keys = [(*_signature(text), word) for word in words]
             near = islice((pair for key in keys for pair in of_word.get(key, ())), COMPARED)

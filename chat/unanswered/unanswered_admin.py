@@ -43,46 +43,46 @@ from .unanswered_list import (
     unanswered,
 )
 
-GROUPS_SHOWN = 25  # on a page
-MAX_WORDINGS = 5  # fills the form of a new answer
-MAX_REASON = 300  # characters
+GROUPS_SHOWN = 25  # groups on a page
+MAX_WORDINGS = 5  # most wordings with which the form of a new answer is filled
+MAX_REASON = 300  # characters of a reason
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A group, with the verified answer that its questions get now, if any."""
+    """A group, with the verified answer that its questions would get now, if any."""
 
     group: Group
     answer: VerifiedAnswer | None
-    documents: list[ShownDocument]  # that the askers were shown
-    feedback: list[UUID]  # the bad answers with feedback that may be opened from here
+    documents: list[ShownDocument]  # documents that the people who asked were shown
+    feedback: list[UUID]  # bad answers whose feedback may be opened from here
 
     @property
     def query(self) -> str:
-        """Query string for a new verified answer."""
+        """The query string for a new verified answer."""
         asked = [("question", wording) for wording in self.group.wordings[:MAX_WORDINGS]]
         sources = [("source", document.id) for document in self.documents if document.sure]
         return urlencode([*asked, *sources, ("unanswered", self.group.key)])
 
     @property
     def proof_query(self) -> str:
-        """Query string for a new evaluation question."""
+        """The query string for a new proof question."""
         asked = [("text", wording) for wording in self.group.wordings[:1]]
         return urlencode([("origin", "unanswered"), *asked, ("unanswered", self.group.key)])
 
     @property
     def word_query(self) -> str:
-        """Query string for a new glossary entry."""
+        """The query string for a new glossary entry."""
         asked = [("asked", wording) for wording in self.group.wordings[:1]]
         word = [("kind", "everyday"), ("words", ", ".join(self.group.usual_words)), *asked]
         return urlencode([*word, ("unanswered", self.group.key)])
 
 
 class UnansweredPage(admin.ModelAdmin):  # type: ignore[type-arg]
-    """The part of the admin of verified answers that handles unanswered questions."""
+    """A mixin for the admin of verified answers, with the page of unanswered questions."""
 
     def unanswered_view(self, request: HttpRequest) -> HttpResponse:
-        """The list, or the group that the address names. A POST dismisses a group."""
+        """Show the list, or the group in the URL. A POST dismisses a group."""
         actor = request.user
         if not isinstance(actor, User) or not actor.has_perm(PERMISSION):
             raise PermissionDenied

@@ -1,9 +1,9 @@
 """Unanswered questions as far as a content manager may see them.
 
-A wording is shown if at least three people used it or its asker agreed, and never if the conversation has
-sources that the manager may not read. All others are only counted. The same holds for the documents that the
-answers cited. Texts, rights and owners are read again for each page; only the judgements and the groups
-are stored by the worker.
+A wording is shown if at least three people used it or if the person who asked agreed, but never if the
+conversation has sources that the manager may not read. All others are only counted. The same applies to the
+documents that the answers cited. Texts, rights and owners are read again for each page; the worker only
+stores judgements and groups.
 """
 
 from collections import Counter
@@ -31,8 +31,8 @@ from .question_judging import LISTED_FOR, PLACE, TOLD
 SQL = Path(__file__).parent / "sql"
 PERMISSION = "chat.view_unanswered"
 MIN_PEOPLE = 3  # number of people who must have asked before anything is shown
-MAX_DOCUMENTS = 3  # shown of a group
-MAX_FEEDBACK = 3  # linked from a group
+MAX_DOCUMENTS = 3  # documents that are shown for a group
+MAX_FEEDBACK = 3  # feedback that is linked from a group
 MAX_LOOKED_UP = 200  # newest questions of a group whose documents are counted
 REASONS = {
     "refused": gettext_lazy("nothing found"),
@@ -47,10 +47,10 @@ class Asked:
     """A question without a satisfactory answer."""
 
     message: UUID
-    person: int | None  # None for guests and programs, because one person can have several of these
+    person: int | None  # None for guests and programs, because one person can be several of these
     at: datetime
-    reasons: frozenset[str]  # of REASONS, and TOLD
-    shared: bool  # whether the asker agreed that content managers may read it
+    reasons: frozenset[str]  # members of REASONS, and TOLD
+    shared: bool  # whether the person who asked agreed that content managers may read it
     closed: bool  # whether it may reveal content that the manager may not read
     digest: str
     shown: tuple[int, ...]  # documents that its answers cite
@@ -82,16 +82,13 @@ class Group:
 
     @property
     def reasons(self) -> list[tuple[str, int]]:
-        """The description of each reason with its count."""
+        """The description of each reason, with its count."""
         counted = self.counted
         return [(str(words), counted[reason]) for reason, words in REASONS.items() if counted[reason]]
 
     @property
     def counted(self) -> Counter[str]:
-        """The number of its questions with each of REASONS.
-
-        TOLD counts questions that describe a situation.
-        """
+        """The number of questions with each of REASONS, and with TOLD (those that describe a situation)."""
         return Counter(reason for each in self.asked for reason in each.reasons)
 
     @property
@@ -115,7 +112,7 @@ class Group:
 
     @property
     def words(self) -> list[str]:
-        """The content words that at least three people used, for a group without a wording to show."""
+        """The content words that at least three people used, for a group whose wordings may not be shown."""
         return self._used_by(MIN_PEOPLE)
 
     @property
@@ -145,7 +142,7 @@ class Group:
 
     @property
     def is_shown(self) -> bool:
-        """Whether enough people asked, or one agreed; needs no text."""
+        """Whether enough people asked, or one agreed. Does not need the texts."""
         return self.people >= MIN_PEOPLE or any(each.shared and not each.closed for each in self.asked)
 
 
@@ -155,8 +152,8 @@ class Unanswered:
 
     The most frequent group comes first; groups that documents may answer in other words come last.
 
-    Their questions have no texts until `read_texts`. `since` is the time of the oldest grouped question if
-    there are more than are grouped.
+    Their questions have no texts before `read_texts`. `since` is the time of the oldest grouped question if
+    not all questions are grouped.
     """
 
     groups: Sequence[Group]
@@ -168,7 +165,7 @@ class Unanswered:
         return {group.key: group for group in self.groups}
 
     def group_of(self, key: str) -> Group | None:
-        """The group with this key, which changes when new questions join the group."""
+        """The group with this key. A group's key changes when questions are added to it."""
         found = self.by_key.get(key)
         return found or next((g for g in self.groups if any(each.digest == key for each in g.asked)), None)
 
@@ -212,15 +209,15 @@ def read_texts(groups: Iterable[Group]) -> None:
 
 
 def judged_at() -> datetime | None:
-    """When the worker last looked; None if it never has."""
+    """When the worker last judged questions; None if it never has."""
     return CountedUntil.objects.filter(pk=PLACE).values_list("counted_at", flat=True).first()
 
 
 @dataclass(frozen=True, slots=True)
 class ShownDocument:
-    """A document that was cited in answers to a group's questions, and in how many of them.
+    """A document that answers to a group's questions cited, and how many did so.
 
-    `sure` is whether it may be named even if the answers of unsure searches do not count.
+    `sure` says whether it may be named even without counting answers of unsure searches.
     """
 
     id: int
@@ -230,10 +227,10 @@ class ShownDocument:
 
 
 def documents_shown(principal: Principal, groups: Sequence[Group]) -> list[list[ShownDocument]]:
-    """The documents shown most often to the askers of each group.
+    """The documents shown most often to the people who asked, for each group; without hidden ones.
 
-    Only those that `principal` may know. A document counts if the asker agreed to show the question, or if it
-    was shown to at least three people.
+    `principal` must be allowed to know the document. In addition, the person who asked must have agreed to
+    show the question, or the document must have been shown to at least three people.
     """
     open_ones = [[each for each in group.asked[:MAX_LOOKED_UP] if not each.closed] for group in groups]
     wanted = {document for asked in open_ones for each in asked for document in each.shown}
@@ -260,10 +257,10 @@ def documents_shown(principal: Principal, groups: Sequence[Group]) -> list[list[
 
 
 def feedback_on(groups: Sequence[Group]) -> list[list[UUID]]:
-    """The newest bad answers of each group.
+    """The newest bad answers of each group that content managers may read.
 
-    Only those whose askers agreed that content managers read them. Other feedback is not linked to a
-    question, because the wording could reveal its author.
+    The person who asked must have agreed. Other feedback is not linked to a question, because the wording
+    could reveal its author.
     """
     asked = {each.message for group in groups for each in group.asked if each.shared and not each.closed}
     answers = dict(UnansweredQuestion.objects.filter(message__in=asked).values_list("message_id", "answers"))
@@ -284,7 +281,7 @@ def feedback_on(groups: Sequence[Group]) -> list[list[UUID]]:
 def may_be_shown(asked: Sequence[Asked]) -> bool:
     """Whether something that these questions have in common may be shown.
 
-    At least three people must have it, or one must have agreed.
+    At least three people must have asked them, or one must have agreed.
     """
     return any(each.shared for each in asked) or len({each.person for each in asked} - {None}) >= MIN_PEOPLE
 

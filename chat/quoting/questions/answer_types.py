@@ -303,7 +303,7 @@ def _has_deed(quoted: QuotedText) -> bool:
 
 
 def _names_deed(quoted: QuotedText) -> bool:
-    """Whether it has the verb of “Can I smoke …?”, or a synonym and a word such as “allowed”."""
+    """Whether it has the verb of “Can I smoke …?”, or a synonym with a word like “allowed”."""
     asked = quoted.question.permission
     return asked <= quoted.stems or (
         quoted.known(asked) == len(asked) and bool(_PERMITS.search(quoted.texts[0]))

@@ -39,7 +39,7 @@ def asks_how_to(question: str) -> bool:
 def says_how(question: str, text: str) -> bool:
     """Whether `text` says what to do or how something is done.
 
-    A sentence that begins with the verb of the question also counts.
+    A sentence that begins with the question's verb also counts.
     """
     if _SAYS.search(text):
         return True

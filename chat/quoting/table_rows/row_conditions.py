@@ -237,7 +237,7 @@ def _counts_rows(
 
 
 def _value(cell: str) -> float | None:
-    """The number in a cell that has nothing else except a currency, leading letters or a unit."""
+    """The number in a cell that contains nothing else except a currency, leading letters or a unit."""
     match = _CELL.match(cell.strip())
     return _float(match[1]) if match else None
 

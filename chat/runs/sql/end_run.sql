@@ -1,7 +1,7 @@
 -- End a run: write its last events, and return its owner, its answer and the messages that must still be closed.
 -- Returns no row if the run has already ended. The lease is deleted first, because only the holder of its lock may
--- write or end the run. The events with a generated title are written only if the title was set earlier in this
--- transaction, which is not done if the owner has chosen a title.
+-- write or end the run. The events with a generated title are only written if the title was set earlier in
+-- this transaction, which does not happen if the owner has chosen a title.
 WITH titled AS (
     SELECT EXISTS (
         SELECT FROM history_conversation AS conversation

@@ -1,5 +1,5 @@
--- The newest run of the same request by the same person within the last seconds. It must have failed before its first
--- word, and nothing but such failures may have come after it. This is SQL because it runs for every question, and
+-- The newest run of the same request by the same person within a number of seconds, if it failed before its
+-- first word and only such failures came after it. This is SQL because it runs for every question, and
 -- Django's ORM took ten times as long to build its queries.
 \set owner 1
 \set digest 0123abcd

@@ -1,5 +1,6 @@
--- Write once for all runs of this process: renew their leases, append their new events, and return which must stop.
--- A run that another process has closed has no lease: it is missing in the result, and its events are not written.
+-- One write for all runs of this process: renew their leases, append their new events, and return which ones
+-- must stop. A run that another process has closed has no lease: it is missing in the result, and its events
+-- are not written.
 WITH leased AS (
     UPDATE chat_lease AS lease
     SET until = now() + make_interval(secs => :'lease')

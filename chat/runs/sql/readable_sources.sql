@@ -1,5 +1,5 @@
--- For each pair of a message and a person: how many of the message's sources the person may open now. A single
--- statement checks all answers that are being written.
+-- For each pair of a message and a person, the number of the message's sources that the person may open now.
+-- A single statement checks all running answers.
 SELECT asked.message_id, count(*)
 FROM unnest(:'messages'::uuid[], :'users'::bigint[]) AS asked (message_id, user_id)
 JOIN history_source AS source ON source.message_id = asked.message_id

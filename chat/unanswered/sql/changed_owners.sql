@@ -1,5 +1,5 @@
--- People whose questions must be judged again: since a moment, they got or rated an answer, or a bad rating of theirs
--- was removed. With `all`, everybody who may have asked since.
+-- People whose questions must be judged again, because they got or rated an answer, or a bad rating of theirs
+-- was removed, since a certain time. With `all`, everybody who may have asked since.
 \set since '2026-01-01'
 \set all false
 

@@ -1,7 +1,7 @@
--- Questions of some people since a moment that may not have been answered. This is assumed if nothing was found, if the
--- answer was unsure or had no source (unless the person rated it good), if it was rated bad, or if the person soon
--- regenerated it or asked another question.
--- `cited` has the documents that the conversation cites up to the next question, and 0 if one of them is gone;
+-- Questions of some people since a certain time that may not have been answered. A question counts as
+-- unanswered if nothing was found, if the answer was unsure or had no source (unless the person rated it
+-- good), if the answer was rated bad, or if the person soon regenerated it or asked another question. `cited`
+-- has the documents that the conversation cites up to the next question, and 0 if one of them is gone;
 -- `shown` has the documents that the answers cite.
 \set since '2026-01-01'
 \set owners '{}'
@@ -52,8 +52,8 @@ given_again AS (
     ORDER BY said.exchange, said.position
 ),
 
--- Materialized, because with statistics from before a large import the planner expects a single question, and would
--- compute this again for each of thousands.
+-- Materialized: with outdated statistics, as after a large import, the planner expects a single question, and
+-- would compute this again for each of thousands.
 answered AS MATERIALIZED (
     SELECT
         asked.id,

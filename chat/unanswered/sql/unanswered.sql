@@ -1,5 +1,5 @@
--- The grouped questions since a moment that were not answered, newest first, without their texts.
--- Deletions, dismissals and withdrawn consent up to now are taken into account.
+-- The grouped unanswered questions since a certain time, newest first, without their texts. Takes all
+-- deletions, dismissals and withdrawn consent into account.
 \set since '2026-01-01'
 
 SELECT

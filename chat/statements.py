@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One citation of a statement: `[label]` at start:end, and the passage that supports the statement.
+    """One citation of a statement: `[label]` at start:end, and the supporting passage.
 
     `marks` has start and end of the supporting words in the content of the source with rank `rank`.
     """

@@ -1,4 +1,4 @@
-"""The sources of a verified answer, why it may be inactive, and who gets it."""
+"""Verified answers: their sources, reasons why one is inactive, and who gets it."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,21 +24,19 @@ from .unanswered.unanswered_list import MIN_PEOPLE
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"  # the backend that knows permissions
 SQL = Path(__file__).parent / "sql"
-REMIND = timedelta(days=14)  # reminder before its last day, unless another day is set
-MAX_TEXTS = 5_000  # newest distinct questions that are compared; each takes a quarter of a millisecond
+REMIND = timedelta(days=14)  # default time of the reminder before the last day
+MAX_TEXTS = 5_000  # newest distinct questions that are compared, which takes a quarter of a millisecond each
 RECORDED_FOR = timedelta(days=30)
-NEAR = 0.5  # cosine from which questions may ask the same
-NEAR_SHARE = 0.5  # share of common words, of the shorter question; used if the embedding model is on a server
+NEAR = 0.5  # questions with at least this cosine may ask the same
+# Share of the shorter question's words that must be common; used if the embedding model is on a server.
+NEAR_SHARE = 0.5
 MAX_NEAR = 8  # number of wordings that are offered
-MAX_COMPARED = 30  # nearest wordings that are compared
+MAX_COMPARED = 30  # nearest wordings that are compared exactly
 MAX_CONVERSATIONS = 500  # number of conversations with a wording that are considered
 
 
 def passage_with(document: Document, words: str) -> Passage | None:
-    """The first passage of the document with these words.
-
-    Case and punctuation are ignored.
-    """
+    """The first passage of the document with these words, ignoring case and punctuation."""
     wanted = f" {plain_words(words)} "
     if not wanted.strip():
         return None
@@ -54,7 +52,7 @@ def digest_of(passage: Passage) -> str:
 
 
 def reasons_for_silence(answer: VerifiedAnswer, today: date) -> Iterator[str]:
-    """Why no reader gets the answer at all, apart from individual rights."""
+    """Why nobody gets the answer, regardless of individual rights."""
     if not answer.active:
         yield gettext("it is a draft")
     if answer.owner_id is None:
@@ -83,14 +81,14 @@ def reasons_for_silence(answer: VerifiedAnswer, today: date) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How many people the documents and groups of an answer let have it."""
+    """How many people can get an answer, according to its documents and groups."""
 
     people: int
     others: int  # people who do not edit verified answers
 
 
 def reach_of(answers: Iterable[VerifiedAnswer]) -> dict[int, Reach]:
-    """The reach of each of these answers, without those that everyone who signs in may get."""
+    """The reach of these answers, without those that everyone who signs in can get."""
     editors = User.objects.with_perm("chat.change_verifiedanswer", backend=BACKEND)
     wanted = {
         "ids": [answer.pk for answer in answers],
@@ -110,7 +108,7 @@ def first_match(asked: str, patterns: list[str]) -> str:
 
 
 def answer_to(wordings: Sequence[str], answers: Iterable[VerifiedAnswer]) -> VerifiedAnswer | None:
-    """The first of the answers that one of these questions gets."""
+    """The first of these answers that one of the questions gets."""
     for answer in answers:
         patterns = [question.text for question in answer.questions.all()]
         if any(first_match(wording, patterns) for wording in wordings):
@@ -119,11 +117,12 @@ def answer_to(wordings: Sequence[str], answers: Iterable[VerifiedAnswer]) -> Ver
 
 
 def recorded_matches(patterns: list[str]) -> dict[str, Any]:
-    """How many recorded questions, of how many people, would have got the answer.
+    """How many recorded questions, by how many people, would have got the answer.
 
-    It also has words that several of them used. A pattern that matches fewer people counts as none: otherwise
-    adding one would reveal whether it was asked. Guests and programs are no people: anybody can be several of
-    them. `since` is the time of the oldest tested question if there are more.
+    The result also has words that several people used. A pattern that matches too few people counts as
+    unmatched: otherwise adding a pattern would reveal whether it was asked. Guests and programs do not count
+    as people, because one person can be several of them. `since` is the time of the oldest tested question if
+    not all were tested.
     """
     queries = [beginnings(pattern) for pattern in patterns]
     wanted = {
@@ -134,7 +133,7 @@ def recorded_matches(patterns: list[str]) -> dict[str, Any]:
     asked = rows("recorded_questions", wanted, SQL)
     oldest = asked[MAX_TEXTS - 1]["last"] if len(asked) > MAX_TEXTS else None
     matches: list[tuple[dict[str, Any], list[str]]] = []
-    asked_by: dict[str, set[int]] = {}  # by pattern: the people who asked it
+    asked_by: dict[str, set[int]] = {}  # the people who asked a question that matches the pattern
     for row in asked[:MAX_TEXTS]:
         if matching := [pattern for pattern in patterns if first_match(row["content"], [pattern])]:
             matches.append((row, matching))
@@ -155,16 +154,16 @@ def recorded_matches(patterns: list[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class NearWording:
-    """A recorded question that is near an answer's questions and does not get the answer."""
+    """A recorded question that is similar to an answer's questions but does not get the answer."""
 
     text: str
     people: int
 
 
 def near_wordings(patterns: Sequence[str], reader_id: int) -> list[NearWording]:
-    """Wordings that a manager may add to these, the nearest first.
+    """Wordings that a manager may add to these questions, nearest first.
 
-    At least three people used each, in conversations that cite nothing that the manager may not read.
+    At least three people used each of them, in conversations that cite nothing that the manager may not read.
     """
     wanted = {"since": timezone.now() - RECORDED_FOR, "query": None, "most": MAX_TEXTS}
     by_words: dict[str, Rows] = {}
@@ -197,14 +196,14 @@ def near_wordings(patterns: Sequence[str], reader_id: int) -> list[NearWording]:
 
 
 def _nearest(patterns: list[str], texts: list[str]) -> list[int]:
-    """The numbers of the texts that are near one of the patterns, the nearest first."""
+    """The indices of the texts that are similar to one of the patterns, nearest first."""
     if not patterns or not texts:
         return []
     if runs_here():
         model = embedder()
         nearness = (model.embed(texts) @ model.embed(patterns).T).max(axis=1).tolist()
         least = NEAR
-    else:  # an embedding model on a server would delay the page
+    else:  # do not wait for an embedding model on a server
         nearness = [max(_shared(text, pattern) for pattern in patterns) for text in texts]
         least = NEAR_SHARE
     near = [number for number, value in enumerate(nearness) if value >= least]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ingestion.search.sentence_splitting import Span, split_sentences
 
-MAX_STATEMENTS = 300  # in an answer; the rest of a longer answer is a single statement
+MAX_STATEMENTS = 300  # statements of an answer; the rest of a longer one becomes a single statement
 CITATION = re.compile(r"\[([^\[\]\n]{1,800})\](?!\()")
 
 _FENCE = re.compile(r"^[ \t>]{0,20}(`{3,}|~{3,})", re.MULTILINE)
@@ -19,7 +19,8 @@ _TABLE_RULE = re.compile(r"[ \t]*+\|?[ \t]*+:?-[-|: \t]*+$", re.MULTILINE)
 _NOT_SPACE = re.compile(r"[^\s]")
 _WORD = re.compile(r"\w")
 _NUMBER = re.compile(r"(?<![^\n>])[ \t]{0,20}\d{1,9}[.)][ \t]{1,20}")
-_SEGMENT_WORDS = 3  # a shorter text before a citation is not a statement (“According to the guide [a]”)
+# Text with fewer words before a citation is not a statement (“According to the guide [a]”).
+_SEGMENT_WORDS = 3
 _AFTER = re.compile(r"[.,;:!?…)\]\"'”’»*_。！？\s]*+")
 
 
@@ -111,9 +112,9 @@ def _quotations(prose: str, citations: Sequence[Citation]) -> list[tuple[int, in
 
 
 def _without_code(answer: str) -> str:
-    """The text without what looks like statements or citations in code.
+    """The text without statements and citations in code.
 
-    Fenced blocks are blanked; of inline code, only the square brackets are.
+    Fenced blocks are replaced with blanks; in inline code, only the square brackets are.
     """
     fences: list[tuple[int, int]] = []
     opened: re.Match[str] | None = None
@@ -129,12 +130,12 @@ def _without_code(answer: str) -> str:
     blank = _blanked(answer, fences) if fences else answer
     if "`" not in blank:
         return blank
-    # Blank the brackets of apparent citations; the words in inline code remain.
+    # Blank the brackets of apparent citations; the words of inline code remain.
     return _CODE.sub(lambda code: code[0].replace("[", " ").replace("]", " "), blank)
 
 
 def _blanked(text: str, ranges: Sequence[tuple[int, int]]) -> str:
-    """The text with these ranges replaced by spaces, with the same line breaks and length."""
+    """The text with these ranges replaced with spaces; line breaks and length do not change."""
     parts: list[str] = []
     end = 0
     for start, stop in ranges:

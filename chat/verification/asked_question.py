@@ -18,7 +18,7 @@ from .terms.lexicon import MONTHS, POLES
 from .terms.words import Kind, Token
 
 MAX_PATTERNS = 20_000  # cached questions
-MIN_BASE = 3  # letters in a word without its ending
+MIN_BASE = 3  # letters that a word must have without its ending
 
 # Polite phrases before the question itself.
 _COURTESY = re.compile(
@@ -32,7 +32,7 @@ _COURTESY = re.compile(
     r"|(?:kann|können|könnten|könnte) (?:mir )?(?:sie|du|jemand)(?: mir)?(?: bitte)? sagen\s+"
     r"|(?:ich (?:möchte|würde gern|will) wissen)\s+)?"
 )
-_ASKS = (  # of the earliest matches, the longest applies
+_ASKS = (  # the longest of the earliest matches applies
     ("how much", r"how much|wie ?viel"),
     ("how many", r"how many|wie ?viele"),
     ("how long", r"how long|wie lange?"),
@@ -62,7 +62,7 @@ _COSTS = frozenset(
     cost costs price prices fee fees rate rates kostet kosten preis gebühr satz
     """.split()  # noqa: SIM905 (a list of words reads as one)
 )
-# “What is the mileage rate for bicycles?” names one thing: no other word is a verb.
+# As in “What is the mileage rate for bicycles?”, which names one thing and has no other verb.
 _NAMES_ONE = re.compile(
     r"^(?:what|which|how (?:much|long|high|large)|was|welche[rs]?|wie (?:hoch|viel|lange?|groß)) "
     r"(?:is|are|ist|sind) (?:the|a|an|my|our|der|die|das|mein|meine|unser|unsere) "
@@ -85,12 +85,12 @@ BEING = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|wird|werden|wurde|
 _PAST = re.compile(r"\b(?:was|were|did|had)\b")
 _PAST_GERMAN = re.compile(r"\b(?:war|waren|hatte|hatten|wurde|wurden)\b")
 _FUTURE = re.compile(r"\b(?:will|shall|won t|going to)\b")
-# “Who do I call?” asks for another person than “Who calls?”.
+# “Who do I call?” asks for a different person than “Who calls?”.
 _WHOM = re.compile(
     r"\bwho (?:(?:do|does|did|don t|doesn t|didn t)\b"
     r"|(?:can|could|may|must|shall|should|will|would) (?:i|we|you|they|he|she)\b)"
 )
-# Pronouns of the asker: who acts, and to or for whom something is done.
+# Pronouns of the person who asks: as the actor, or as somebody to whom something is done.
 _ACTS = frozenset(("i", "we", "ich", "wir"))
 WHO_ACT = _ACTS | {"you", "sie", "man", "one"}
 _IS_ACTED_ON = frozenset(("me", "us", "mich", "mir", "uns"))
@@ -98,7 +98,7 @@ _OTHERS = frozenset(("they", "them", "he", "him", "she", "er", "ihm", "ihn"))
 _ACQUIRES = re.compile(r"\b(?:gets?|getting|got|obtains?|bekomm\w*|erhalt\w*|erhält)\b")
 _PLACES = frozenset(("where", "where from", "how", "who", "whom"))
 QUANTITIES = frozenset(("how much", "how many", "how long", "how often", "how far", "when"))
-# Prepositions that change the meaning. Prepositions that are not listed may replace each other.
+# Prepositions that change the meaning. Other prepositions are interchangeable.
 _PREPOSITIONS = {
     "with": "with",
     "mit": "with",
@@ -121,7 +121,7 @@ _PREPOSITIONS = {
 # Separable prefixes of German verbs at the end of a question: “Wie schalte ich die Heizung ein?”
 _PARTICLES = frozenset(("an", "auf", "aus", "bei", "durch", "ein", "mit", "um", "vor", "weg", "zu", "zurück"))
 COUNTS = frozenset(("number", "amount", "count", "anzahl", "zahl"))
-# Words that name nothing, but still distinguish questions.
+# Words that do not name things, but distinguish questions.
 _TELLING = frozenset(
     """
     by or make makes made give gives given come comes
@@ -132,7 +132,7 @@ _TELLING = frozenset(
     weniger andere noch schon auch außer statt als ab
     """.split()  # noqa: SIM905 (a list of words reads as one)
 )
-# Nouns that verification ignores elsewhere, because answers use them for their sources.
+# Nouns that verification ignores in answers, which use them to refer to sources.
 _OF_SOURCES = re.compile(
     r"\b(page|document|source|section|seite|abschnitt|dokument|quelle)(?:e?s|e?n)?\b", re.IGNORECASE
 )
@@ -187,7 +187,7 @@ class Question:
 
     @cached_property
     def _main(self) -> str:
-        """The words without a clause in front of the main one: “If I am ill, whom do I tell?”."""
+        """The words without a subordinate clause before the main one: “If I am ill, whom do I tell?”."""
         if not self.has_fronted_clause:
             return self.words
         return plain_words(_PARTS.sub(" ", self.text.partition(",")[2]))
@@ -231,7 +231,7 @@ class Question:
 
     @cached_property
     def asker(self) -> str:
-        """The asker's role, “acts” or “is acted on”; empty if the asker is not mentioned."""
+        """The role of the person who asks, “acts” or “is acted on”; empty if not mentioned."""
         words = set(self.words.split())
         return "acts" if words & _ACTS else "is acted on" if words & _IS_ACTED_ON else ""
 
@@ -297,7 +297,7 @@ class Question:
 
     @cached_property
     def prepositions(self) -> list[str]:
-        """The kind of preposition before each content word and after the last one; may be empty."""
+        """The kind of preposition (maybe empty) before each content word and after the last one."""
         starts = [0, *(end for _, _, end in self._placed)]
         ends = [*(start for _, start, _ in self._placed), len(self.text)]
         between = [plain_words(self.text[start:end]).split() for start, end in zip(starts, ends, strict=True)]
@@ -323,10 +323,7 @@ class Question:
 
     @cached_property
     def of_sources(self) -> list[tuple[str, int]]:
-        """Nouns such as “page”, each with the number of content words before it.
-
-        These nouns are missing in `content`.
-        """
+        """Nouns such as “page”, which `content` lacks, each with the number of content words before it."""
         return [
             (match[1].lower(), sum(start < match.start() for _, start, _ in self._placed))
             for match in _OF_SOURCES.finditer(self.text)
@@ -338,7 +335,7 @@ class Question:
 
     @cached_property
     def poles(self) -> Counter[tuple[int, int]]:
-        """The words that have an opposite, as numbers of the pair and of the side (see `POLES`)."""
+        """The words that have an opposite, as (number of the pair, side); see `POLES`."""
         values = (token.value for token in self._tokens if token.kind is Kind.POLAR)
         return Counter(POLES.get(value, (-1, 0)) for value in values if value not in _MODAL_WORDS)
 

@@ -1,4 +1,4 @@
-"""Passages that an answer may cite, tokenised once for all of its statements."""
+"""Passages that an answer may cite, tokenised once for all statements of the answer."""
 
 import re
 from bisect import bisect_right
@@ -23,7 +23,8 @@ _SENTENCE_ENDS = (".", "!", "?", "…", ";", ":", "。", "！", "？")
 _NUMBERED = re.compile(r"[.)]\s")
 _EDGES = ".,;:!?()[]{}\"'“”„‘’«»‹›…*_`>|•–-—。！？、，"
 _WRAPPED = (
-    0.85  # share of the longest line; if the next word would have fitted within it, the break is intentional
+    # Share of the longest line; a break is intentional if the next word would have fitted within this length.
+    0.85
 )
 _LABEL = re.compile(r"(?:^|;\s)\s{0,20}([^:;\s][^:;\n]{0,60}):\s")
 _FOOT = re.compile(r"\b(?:Page|Seite) \d{1,5} (?:of|von) \d")  # a page footer without meaning
@@ -31,10 +32,10 @@ _FOOT_LENGTH = 200
 _NOT_SPACES = re.compile(r"\S+")
 _ITEM = re.compile(r"[ \t]{0,20}(?:[-*•]|\d{1,3}[.)]|[a-z]\))[ \t]")
 _HEADER_LINES = 2  # in the header of a table, including a heading above it
-_HEADER_TOKENS = 40  # in one of these lines
-_ARTICLE = 8  # characters before the first token of a sentence in which its article is looked for
-_LEAST_WORDS = 2  # in a quotation
-_LEAST_CHARACTERS = 4  # in a quotation in a script without spaces
+_HEADER_TOKENS = 40  # tokens in one of these lines
+_ARTICLE = 8  # characters before the first token of a sentence that are searched for its article
+_LEAST_WORDS = 2  # words of a quotation
+_LEAST_CHARACTERS = 4  # characters of a quotation in a script without spaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Unit:
     """
 
     rank: int
-    place: int  # among the units of the passage
+    place: int  # index among the units of the passage
     tokens: tuple[Token, ...]
     is_heading: bool
     is_sentence: bool = True  # False for headings and rows, in which any word may be capitalised
@@ -81,7 +82,7 @@ class Unit:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words of the unit and of its context."""
+        """The words of the unit and its context."""
         return self.context | self.content
 
     @cached_property
@@ -156,7 +157,7 @@ def articles_of(found: Sequence[Token], text: str) -> dict[str, str]:
 
 
 class Citable(Protocol):
-    """The attributes of a source that verification reads."""
+    """The attributes of a source that verification needs."""
 
     @property
     def rank(self) -> int: ...
@@ -185,7 +186,7 @@ class Passage:
 
     @cached_property
     def units(self) -> list[Unit]:
-        """Sentences, list items and table rows; in PDF files, lines of a table are its rows."""
+        """The sentences, list items and table rows; in PDF files, lines of a table are its rows."""
         lines = _lines(self.text)
         header: tuple[Token, ...] = ()
         columns: tuple[Token, ...] = ()
@@ -246,7 +247,7 @@ class Passage:
 
     @cached_property
     def around(self) -> frozenset[str]:
-        """Words of the title and headings, which the text need not repeat."""
+        """The words of title and headings, which the text need not repeat."""
         return frozenset(token.value for token in self.tokens if token.kind is not Kind.NEGATION)
 
     @cached_property
@@ -273,7 +274,7 @@ class Passage:
 
     @cached_property
     def tokens(self) -> list[Token]:
-        """Tokens of the title and headings."""
+        """The tokens of title and headings."""
         return tokens(self._around)
 
     @cached_property
@@ -291,7 +292,7 @@ class Passage:
         return _letters(self.text)
 
     def quoted(self, statement: str) -> Mark | None:
-        """Where the words of a statement occur in this order; only spaces and marks may differ."""
+        """Where the words of a statement occur in the same order; only spaces and punctuation may differ."""
         if UNSPACED.search(statement):
             return self._quoted_characters(statement)
         wanted = [bare for word in statement.split() if (bare := _bare(word))]
@@ -346,7 +347,7 @@ def _cells(text: str, start: int, end: int, held: Sequence[Token]) -> tuple[Cell
 
 
 def _lines(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Start, end and `is_heading` of sentences, which also end at intentional line breaks."""
+    """Start, end and `is_heading` of the sentences, which also end at intentional line breaks."""
     longest = max(map(len, text.splitlines()), default=0)
     width = longest * _WRAPPED
     for span in split_sentences(text):

@@ -24,18 +24,19 @@ _WERDEN = re.compile(r"\b(?:wird|werden|wurde|wurden|worden)\b")
 _VON = re.compile(r"\b(?:vom|von (?:der|dem|einer|einem)|durch (?:den|die|das))\s$")
 _ENDS = ",.;:!?()"
 _NO_NOUNS = ("ly", "ed", "ing")
-# Evidence against a claim. A contradiction alone suffices to mark it. A misplaced fact is in the source, but
-# next to other words: this contradicts a nearly literal claim, and leaves a paraphrase unclear. An unanswered
-# fact is not in the source, but no other fact is in its place either, so the source may express it
-# differently.
+# Kinds of evidence against a claim. A single contradiction is enough to mark a claim. A misplaced fact is in
+# the source, but next to other words: this contradicts a nearly literal claim, and makes a paraphrase
+# unclear. An unanswered fact is not in the source, but no other fact is in its place either, so the source
+# may express it differently.
 CONTRADICTION = 1.0
 MISPLACED = 0.9
 UNANSWERED = 0.8
-# Shares of a statement's words that the source has. From LEAST_SHARE on, a missing word counts as replaced by
-# another one; below OTHER_SUBJECT, the source is about something else; in between, it may use synonyms.
+# Shares of a statement's words that the source has. At LEAST_SHARE or above, a missing word counts as
+# replaced with another one; below OTHER_SUBJECT, the source is about something else; in between, it may use
+# synonyms.
 LEAST_SHARE = 0.55
 OTHER_SUBJECT = 0.3
-LITERAL_SHARE = 0.85  # from here on, a difference is not a paraphrase
+LITERAL_SHARE = 0.85  # at this share or above, a difference is not a paraphrase
 _WEIGHTS = {Kind.NUMBER: 1.5, Kind.NAME: 1.5, Kind.WORD: 1.0, Kind.POLAR: 0.3, Kind.NEGATION: 0.0}
 
 
@@ -45,7 +46,7 @@ class Claim:
 
     text: str
     tokens: tuple[Token, ...]
-    names: frozenset[str]  # names that the source must have
+    names: frozenset[str]  # names that the source must contain
     language: str
     joins: bool = False  # whether it may combine several statements
 
@@ -67,7 +68,7 @@ class Claim:
 
     @cached_property
     def content(self) -> list[str]:
-        """The distinct words of which the source should have a large share."""
+        """The distinct words, most of which the source should contain."""
         kinds = (Kind.WORD, Kind.NAME)
         return list(
             dict.fromkeys(
@@ -77,7 +78,7 @@ class Claim:
 
     @cached_property
     def spoken(self) -> dict[str, str]:
-        """The full forms, by stem, of the words whose likeness is measured."""
+        """The full forms of the words whose likeness is measured, by stem."""
         words = content_words(self.tokens).items()
         return {value: whole for value, whole in words if whole not in LIGHT_WORDS}
 
@@ -111,7 +112,7 @@ class Claim:
 
     @cached_property
     def abbreviated(self) -> dict[str, frozenset[str]]:
-        """Names of several words by their initials in lower case: “oa” for Office of Acquisition."""
+        """Names of several words, by their initials in lower case: “oa” for Office of Acquisition."""
         return abbreviations(self.tokens, self.text)
 
     @cached_property
@@ -177,11 +178,11 @@ class Claim:
 
     @cached_property
     def measures(self) -> dict[tuple[str, float], str]:
-        """The value of each duration, by its `measure`, because a source may use another unit."""
+        """The value of each duration by its `measure`, because a source may use another unit."""
         return {found: token.value for token in self.tokens if token.unit and (found := measure(token))}
 
     def common(self, unit: Unit) -> frozenset[str]:
-        """The values that claim and unit have in common; durations also match in another unit."""
+        """The values that claim and unit have in common; durations also match in other units of time."""
         common = self.values & unit.values
         if self.measures and unit.measures:
             common |= {value for each, value in self.measures.items() if each in unit.measures}
@@ -207,7 +208,7 @@ def claim_of(text: str, known_names: frozenset[str]) -> Claim:
     if language == "german":
         names = {name for name in names if name.startswith(("month", "--", ".")) or _MARKED.search(name)}
     elif found and found[0].kind is Kind.WORD and text.lstrip(" *_>\"“'(")[:1].isupper():
-        # The first word may also be a name: if a source uses it as one, or if another name follows.
+        # The first word may also be a name, if a source uses it as a name or if another name follows.
         follows = len(found) > 1 and found[1].kind is Kind.NAME and found[1].start - found[0].end <= 1
         if found[0].value in known_names or (follows and not found[0].whole.endswith(_NO_NOUNS)):
             names.add(found[0].value)

@@ -1,7 +1,7 @@
 """Decides whether two questions ask for the same, so that one answer can be given to both.
 
-Words, numbers, names, negations and question words must be equivalent; any doubt means no. English and German
-are supported; in other languages the words must be equal.
+Words, numbers, names, negations and question words must be equivalent; in doubtful cases, the answer is no.
+English and German are supported; in other languages, the words must be equal.
 """
 
 import re
@@ -27,7 +27,7 @@ from .asked_question import (
 from .terms.lexicon import SYNONYMS
 
 MAX_CHARACTERS = 400  # longest question that is compared
-MIN_BEGINNING = 2  # letters in a prefix that is used to look up texts
+MIN_BEGINNING = 2  # letters of a prefix that is used to look up texts
 
 _SYNONYMS: dict[str, set[int]] = {}
 for _number, _line in enumerate(SYNONYMS):
@@ -98,10 +98,7 @@ def _say_the_same(one: Question, other: Question) -> bool:
 
 
 def _relate_alike(one: Question, other: Question, places: Sequence[int]) -> bool:
-    """Whether the words have compatible prepositions.
-
-    “For customers” and “with customers” are not compatible.
-    """
+    """Whether the words have compatible prepositions, unlike “for customers” and “with customers”."""
     end = len(places)
     pairs = [(one.prepositions[place], other.prepositions[found]) for place, found in enumerate(places)]
     if places[-1] == end - 1:
@@ -207,7 +204,7 @@ def _is_turned(one: Question, other: Question, places: Sequence[int]) -> bool:
 
 
 def _has_in_front(one: Question, other: Question, words: int, place: int) -> bool:
-    """Whether `one` begins with this many words and the preposition that they have in `other`."""
+    """Whether `one` begins with this many words of `other`, with the same preposition."""
     preposition = one.prepositions[0]
     return bool(preposition) and preposition == other.prepositions[place] and one.is_fronted(words)
 
@@ -247,9 +244,7 @@ def _bases(word: str) -> frozenset[str]:
 
 
 def beginnings(pattern: str) -> str:
-    """A tsquery that matches every text that may ask the same as `pattern`.
-
-    Empty if it would match all texts.
+    """A tsquery that matches every text that may ask the same as `pattern`; empty if it matches all.
 
     Such a text has each content word in one of its forms, which share a prefix, or as a synonym.
     """
@@ -268,7 +263,7 @@ def _synonyms_of(word: str) -> Iterator[str]:
 
 
 def _stem(word: str) -> str:
-    """The longest prefix that all forms of a word share; empty if it is not a plain word."""
+    """The longest prefix that all forms of a word share; empty if it is not an ordinary word."""
     if not word.isalpha() or word.startswith("month") or "ss" in word:
         return ""  # “ss” may be written “ß”
     return commonprefix([base[:-1] if base[-1] in "ey" else base for base in _bases(word)])  # noqa: RUF071 (no paths)
@@ -276,7 +271,7 @@ def _stem(word: str) -> str:
 
 @lru_cache(MAX_PATTERNS)
 def content_words(text: str) -> frozenset[str]:
-    """The words by which questions are grouped or looked up, each in its shortest form."""
+    """The words by which questions are grouped or looked up, in their shortest forms."""
     return frozenset(map(_shortest_base, read(text).content))
 
 

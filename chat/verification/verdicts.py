@@ -32,27 +32,28 @@ from .terms.facts import tokens
 from .terms.lexicon import STOP_WORDS
 from .terms.words import Kind
 
-MAX_CHARACTERS = 2_000  # compared at most in a statement
-KEPT = 16  # answers in the cache
+MAX_CHARACTERS = 2_000  # characters of a statement that are compared
+KEPT = 16  # cached answers
 BARE_ANSWERS = frozenset({"yes", "no", "ja", "nein"})
 MAX_UNITS = 3  # sentences of a passage that may support a statement together
-OFF_TOPIC = 0.42  # likeness below which a statement without common words is about something else
-MIN_LITERAL = 4  # words in a statement that can be called nearly literal by its own words alone
-MOST_OF_SENTENCE = 0.6  # share of a sentence's words that a shorter statement must have
-LEAST_GAIN = 1.4  # weight of further matched words for which another sentence is added
+OFF_TOPIC = 0.42  # a statement without common words and with less likeness than this is about something else
+MIN_LITERAL = 4  # only a statement with this many words can be called nearly literal by its own words
+MOST_OF_SENTENCE = 0.6  # a shorter statement must have this share of a sentence's words
+LEAST_GAIN = 1.4  # another sentence is added if it matches further words of at least this weight
 MIN_GAIN_BESIDE = 1.0  # the same for an adjacent sentence, if the first does not support the statement alone
-LENGTH = 0.02  # penalty for each word of a sentence: a short one with the same words is better evidence
+# Penalty for each word of a sentence, because a short one with the same words is better evidence.
+LENGTH = 0.02
 TOPIC = 0.5  # weight of a word elsewhere in the passage
 HEADING = 0.5  # penalty for a heading
-NEAR = 4  # greatest distance, in units, of a mention from the evidence
-WIDE_GAP = 30  # characters between two words that are marked as one range
+NEAR = 4  # maximum distance, in units, of a mention from the evidence
+WIDE_GAP = 30  # longest text, in characters, between two words that are marked as one range
 
 
 @dataclass(frozen=True)
 class _Finding:
     """The result of comparing a statement with some units.
 
-    `unclear` is whether only the wording differs, but no fact.
+    `unclear` says that the wording differs, but no fact.
     """
 
     verdict: Verdict
@@ -64,7 +65,7 @@ class _Finding:
     def proof(self, citation: Citation, rank: int) -> Proof:
         """The proof for a citation.
 
-        It names the passage with the most marked text, or else that of the best unit, or else `rank`.
+        It refers to the passage with the most marked text, or else that of the best unit, or else `rank`.
         """
         if self.marks:
             counts: dict[int, int] = {}
@@ -105,13 +106,14 @@ def verify(answer: str, sources: Iterable[Citable]) -> tuple[Statement, ...]:
     return _kept(answer, tuple(given))
 
 
-@functools.lru_cache(maxsize=KEPT)  # the suggestion of follow-up questions needs the statements again
+# Cached, because suggesting follow-up questions needs the statements again.
+@functools.lru_cache(maxsize=KEPT)
 def _kept(answer: str, sources: Sequence[Citable]) -> tuple[Statement, ...]:
     return verify_anew(answer, sources)
 
 
 def verify_anew(answer: str, sources: Iterable[Citable]) -> tuple[Statement, ...]:
-    """As :func:`verify`, but without its cache."""
+    """Like :func:`verify`, but without the cache."""
     by_label: dict[str, list[Passage]] = {}
     for source in sources:
         by_label.setdefault(source.label, []).append(Passage(source))
@@ -123,7 +125,7 @@ def verify_anew(answer: str, sources: Iterable[Citable]) -> tuple[Statement, ...
 
 
 def _without_bare_answers(answer: str, statements: Sequence[Statement]) -> Iterator[Statement]:
-    """The statements without a mere *Yes* or *No* before a cited one, which explains it."""
+    """The statements without a mere *Yes* or *No* before a cited statement that explains it."""
     for each, following in zip_longest(statements, statements[1:]):
         text = answer[each.start : each.end].strip(" .,!:*_").casefold()
         is_bare = not each.citations and text in BARE_ANSWERS
@@ -170,7 +172,7 @@ def _proved(
 ) -> Statement:
     """The statement with a proof for each citation.
 
-    The finding is that of the citation's own sources (`alone`), or of all cited sources (`together`).
+    The finding is the one for the citation's own sources (`alone`), or for all cited sources (`together`).
     """
     proofs = []
     for citation in each.citations:
@@ -208,9 +210,9 @@ def _quoted(text: str, passages: Sequence[Passage]) -> _Finding | None:
 
 
 def _best(claim: Claim, passages: Sequence[Passage]) -> _Finding:
-    """The best finding among the passages of one label, or that of all of them together.
+    """The best finding for a passage with one label, or for all of these passages together.
 
-    They are tried together if none of them supports the statement alone.
+    They are combined if none of them supports the statement by itself.
     """
     findings = [_compared(claim, passage.units, [passage]) for passage in passages]
     best = max(findings, key=lambda finding: (finding.verdict == "supported", finding.share))
@@ -228,8 +230,8 @@ def _compared(claim: Claim, units: Sequence[Unit], passages: Sequence[Passage]) 
     around = frozenset().union(*(passage.around for passage in passages))
     chosen = _chosen(claim, units, LEAST_GAIN)
     if not chosen:
-        # No words in common. Likeness cannot be measured across languages; only English and German have
-        # vectors.
+        # No words in common. Likeness cannot be measured across languages, because only English and German
+        # have vectors.
         languages = {passage.language for passage in passages}
         is_same_language = "" not in languages and (not claim.language or claim.language in languages)
         is_like = (
@@ -294,7 +296,7 @@ def _evidence(
     related: Mapping[str, str],
     share: float,
 ) -> dict[str, float]:
-    """How strongly the facts disagree, by kind; differences of wording are weighed later."""
+    """How strongly facts disagree, by kind; differences in wording are considered later."""
     if (
         joins_rows(claim, chosen)
         or is_of_another_row(claim, chosen, units)
@@ -318,7 +320,7 @@ def _evidence(
 
 
 def _is_nearly_literal(claim: Claim, unit: Unit, known: Collection[str]) -> bool:
-    """Whether a unit has nearly all words of the claim, so that another word means another fact.
+    """Whether a unit has nearly all words of the claim, so that a different word means a different fact.
 
     A short claim must also have most words of the unit.
     """
@@ -363,7 +365,7 @@ def _chosen(claim: Claim, units: Sequence[Unit], least_beside: float) -> tuple[U
 
 
 def _cost(unit: Unit) -> float:
-    """A penalty for long units and headings, which decides between units with the same words."""
+    """A penalty for long units and headings, to choose between units with the same words."""
     is_bare = unit.is_heading or not (unit.is_sentence or unit.table >= 0)
     return LENGTH * len(unit.values) + (HEADING if is_bare else 0.0)
 

@@ -1,4 +1,4 @@
-"""Whether a source agrees with a claim in its names, negations and opposites."""
+"""Checks whether a source agrees with a claim in names, negations and opposites."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from chat.verification.terms.words import MAX_STEM, Kind, Token, stem
 
 from .occurrences import NEAR, belongs_elsewhere, beside_of, columns_of
 
-# Evidence against a statement, as in claims.py.
+# Kinds of evidence against a statement, as in claims.py.
 NEW_NOUN = 0.6
 NEW_CLAUSE = 1.5
 NEW_DENIAL = 0.5
-NEARLY_LITERAL = 0.8  # with this share of common words, a different noun is no paraphrase
+NEARLY_LITERAL = 0.8  # with this share of common words, a different noun is not a paraphrase
 ENTITLED = frozenset(map(stem, ("anspruch", "recht", "entitled", "entitlement", "right")))  # “no right to …”
 PERMITTED = frozenset(("allowed", "permitted", "erlaubt", "gestattet", "zulässig", "statthaft"))
 EQUAL = frozenset(map(stem, ("same", "equal", "equally", "gleich", "gleiche", "gleichen")))
@@ -51,8 +51,8 @@ def name_evidence(
 ) -> float:
     """Evidence that the source lacks a name of the claim, or has it only far away.
 
-    A name is not far if it is in the chosen units, in a heading, or shortly before these units while they
-    have no other name in its place. The units have `share` of the other words.
+    A name is near if it is in the selected units, in a heading, or shortly before these units while they have
+    no other name in its place. The units have `share` of the other words.
     """
     found = 0.0
     held = frozenset().union(*(unit.values for unit in chosen))
@@ -94,7 +94,7 @@ def name_evidence(
 def _scope(found: Sequence[Token], at: int, claim: Claim) -> list[str]:
     """The words that a negation denies: those after it up to the next comma, or those before it.
 
-    In German both, because the negation often follows.
+    In German both, because the negation often comes last.
     """
     after: list[str] = []
     for token in found[at + 1 : at + 1 + NEAR]:
@@ -114,13 +114,13 @@ def _scope(found: Sequence[Token], at: int, claim: Claim) -> list[str]:
 
 
 def _before(found: Sequence[Token], at: int) -> list[str]:
-    """The words right before a negation: the subject about which something is denied."""
+    """The words directly before a negation: the subject about which something is denied."""
     return [token.value for token in found[max(0, at - 2) : at] if token.kind in (Kind.WORD, Kind.NAME)]
 
 
 @dataclass(frozen=True)
 class _Denied:
-    """A negation of a source: what it denies, in the words of the claim, and what follows it."""
+    """A negation in a source: what it denies, in words of the claim, and what follows it."""
 
     scope: list[str]
     after: frozenset[str]  # all words after it in its sentence
@@ -131,9 +131,9 @@ class _Denied:
 def denial(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], related: Mapping[str, str]) -> float:
     """Evidence that only the claim or only the source denies something.
 
-    A paraphrase often denies the opposite (“must not be moved” for “remains in its place”), so it is only
-    weak evidence if the claim denies something that the units do not mention. `related` has words of the
-    units, by related words of the claim.
+    A paraphrase often denies the opposite (“must not be moved” for “remains in its place”). It is therefore
+    only weak evidence if the claim denies something that the units do not mention. `related` maps words of
+    the claim to related words of the units.
     """
     own = [at for at, token in enumerate(claim.tokens) if token.kind is Kind.NEGATION]
     places = [
@@ -194,12 +194,12 @@ def _own_evidence(
 ) -> float:
     """Evidence that the claim denies something that the source does not deny.
 
-    `before` has the words before the negations of the source.
+    `before` has the words before the source's negations.
     """
     evidence = 0.0
     for scope in (_scope(claim.tokens, at, claim) for at in own):
         same = any(_deny_the_same(scope, each.scope, each.after, claim, held) for each in theirs)
-        # The same may be denied in other words: neither side has the word that the other side denies.
+        # If neither side has the word that the other side denies, both may deny the same in different words.
         other = (not scope or scope[0] not in held) and any(
             not each.scope or each.scope[0] not in claim.values for each in theirs
         )
@@ -237,9 +237,9 @@ def _affirms(claim: Claim, own: Sequence[int], theirs: Sequence[_Denied], held: 
 def _table_evidence(
     claim: Claim, chosen: Sequence[Unit], cells: Sequence[tuple[Unit, int]], *, is_denied: bool
 ) -> float | None:
-    """Evidence from headings and from cells such as “No”; None if they decide nothing.
+    """Evidence from headings and cells such as “No”; None if these are not decisive.
 
-    `is_denied` is whether the claim itself denies something.
+    `is_denied` says whether the claim itself denies something.
     """
     if is_denied:
         return 0.0 if cells else None
@@ -250,7 +250,7 @@ def _table_evidence(
 
 
 def _is_cell(unit: Unit, at: int) -> bool:
-    """Whether a negation is a cell of its own: “Gas cylinders: 20, 6, no”."""
+    """Whether a negation is a whole cell: “Gas cylinders: 20, 6, no”."""
     token = unit.tokens[at]
     if token.kind is not Kind.NEGATION or unit.table < 0:
         return False
@@ -301,9 +301,8 @@ def _deny_the_same(
 def poles_agree(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit]) -> bool:
     """Whether no unit has the opposite of a word of the claim, such as “before”.
 
-    Opposites only count next to the same words.
-
-    If no chosen unit has either word of a pair such as “paid” and “unpaid”, all `units` are searched.
+    Opposites only count next to the same words. If no selected unit has either word of a pair such as “paid”
+    and “unpaid”, all `units` are searched.
     """
     poles = [at for at, token in enumerate(claim.tokens) if token.kind is Kind.POLAR]
     held = frozenset().union(*(unit.values for unit in chosen))
@@ -336,10 +335,7 @@ def poles_agree(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit]) -> 
 
 
 def _is_turned(own: Sequence[Token], at: int, found: Sequence[Token], place: int) -> bool | None:
-    """Whether the words on both sides of a word such as “before” have changed sides.
-
-    None if unclear.
-    """
+    """Whether the words on both sides of a word such as “before” have been swapped; None if unclear."""
 
     def sides(tokens: Sequence[Token], middle: int) -> tuple[set[str], set[str]]:
         parts = (tokens[max(0, middle - NEAR) : middle], tokens[middle + 1 : middle + 1 + NEAR])
@@ -353,10 +349,7 @@ def _is_turned(own: Sequence[Token], at: int, found: Sequence[Token], place: int
 
 
 def _pole(found: Sequence[Token], at: int) -> tuple[int, int]:
-    """The pair of a word in POLES, and its side.
-
-    If the word is denied (“may not”), it is the opposite side.
-    """
+    """The pair of a word in POLES, and its side: the opposite one if the word is denied (“may not”)."""
     pair, side = POLES[found[at].value]
     # “Not allowed”, “no visitors allowed”
     near = (*found[max(0, at - 2) : at], *found[at + 1 : at + 2])
@@ -394,10 +387,7 @@ def _is_denied(found: Sequence[Token], at: int) -> bool:
 
 
 def joins_rows(claim: Claim, chosen: Sequence[Unit]) -> bool:
-    """Whether the claim takes its words from several rows of a table.
-
-    Always False for a claim that joins statements.
-    """
+    """Whether the claim has words from several rows of a table; False for claims that join statements."""
     if claim.joins:
         return False
     for place, one in enumerate(chosen):
@@ -410,7 +400,7 @@ def joins_rows(claim: Claim, chosen: Sequence[Unit]) -> bool:
 
 
 def is_swapped(claim: Claim, chosen: Sequence[Unit], missing: Sequence[str], share: float) -> bool:
-    """Whether an otherwise literal German claim has one noun in the place of another one."""
+    """Whether an otherwise literal German claim has another noun in the place of one of the source's."""
     if not claim.german or len(missing) != 1 or share < NEARLY_LITERAL:
         return False
     values = [token.value for token in claim.tokens]
@@ -428,9 +418,9 @@ def is_swapped(claim: Claim, chosen: Sequence[Unit], missing: Sequence[str], sha
 def additions(claim: Claim, near: Sequence[Unit], passages: Sequence[Passage]) -> float:
     """Evidence that the claim mentions something that the source does not.
 
-    A single new noun may stand for something that the source describes in other words. A new name, two
-    adjacent new words, two new nouns or a whole new clause may not. German nouns are recognised by their
-    capital letters, English ones are guessed.
+    A single new noun may paraphrase something in the source; a new name, two adjacent new words, two new
+    nouns or a whole new clause may not. German nouns are recognised by their capital letters; English ones
+    are guessed.
     """
 
     def is_new(value: str) -> bool:
@@ -463,9 +453,8 @@ def additions(claim: Claim, near: Sequence[Unit], passages: Sequence[Passage]) -
 def has_other_agent(claim: Claim, chosen: Sequence[Unit], known: Collection[str]) -> bool:
     """Whether the claim names an agent whom the source does not name.
 
-    An example of an agent is “planned by the port manager”.
-
-    The agent is looked for in the units that have the verb.
+    An agent is, for example, “the port manager” in “planned by the port manager”. It is searched for in the
+    units that have the verb.
     """
     for verb, agent in claim.agents:
         acting = [unit for unit in chosen if verb in unit.values] or list(chosen)
@@ -478,7 +467,7 @@ def has_other_agent(claim: Claim, chosen: Sequence[Unit], known: Collection[str]
 
 
 def takes_other_name(claim: Claim, chosen: Sequence[Unit]) -> bool:
-    """Whether a unit has the claim's name in one part, but the rest with another name."""
+    """Whether a unit has the claim's name in one part, but the claim's other words with another name."""
     for unit in chosen:
         if unit.table >= 0 or not unit.names - claim.values:
             continue
@@ -502,7 +491,7 @@ def takes_other_name(claim: Claim, chosen: Sequence[Unit]) -> bool:
 
 
 def is_of_another_row(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit]) -> bool:
-    """Whether the claim names the first cell of another row than the best one."""
+    """Whether the claim names the first cell of a row other than the best one."""
     first = chosen[0]
     if not first.cells or claim.common(first) & first.cells[0].words:
         return False

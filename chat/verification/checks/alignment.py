@@ -1,9 +1,9 @@
-"""Whether a noun of a statement takes the place of another one in its source.
+"""Detects nouns of a statement that replace another noun of its source.
 
-Compared as sets of words, “the fee is paid by the tenant” and “the fee is paid by the landlord” are nearly
-the same if the passage mentions both people. The words of a statement are therefore aligned with those of the
-sentence that has most of them, and each noun is judged by its neighbours: the words next to it in the
-statement should also be next to it in the source, without another noun in its place.
+As sets of words, “the fee is paid by the tenant” and “the fee is paid by the landlord” are nearly the same if
+the passage mentions both people. Therefore the words of a statement are aligned with those of the sentence
+that has most of them, and each noun is judged by its neighbours: the words next to it in the statement should
+also be next to it in the source, without another noun in its place.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,12 +17,12 @@ from chat.verification.terms.lexicon import LIGHT_WORDS
 from chat.verification.terms.words import Kind, Token, stem
 from ingestion.search.translations import translations_of
 
-NEIGHBOURS = 2  # words considered on each side of a noun
+NEIGHBOURS = 2  # words that are considered on each side of a noun
 SLOT = 2  # words of the source next to an aligned neighbour; one of them may be the exchanged noun
-NEAR = 6  # greatest distance, in words, of a noun from its neighbours in the source
+NEAR = 6  # maximum distance, in words, between a noun and its neighbours in the source
 LEAST_CLAUSE = 3  # tokens; a shorter clause is joined to an adjacent one
-TOPIC = 3  # a noun in this many sentences is their topic, for which “it” may stand
-MAX_PLACES = 6  # occurrences of a word that are considered in a sentence
+TOPIC = 3  # a noun in this many sentences is their topic, to which “it” may refer
+MAX_PLACES = 6  # occurrences of a word in a sentence that are considered
 
 
 def alignments(claim: Claim, chosen: Sequence[Unit], above: Collection[str]) -> list["Alignment"]:
@@ -80,7 +80,7 @@ class Alignment:
     def borrows(self, units: Sequence[Unit]) -> bool:
         """Whether a noun that the sentence lacks was borrowed from another sentence of `units`.
 
-        Its neighbours are missing in that sentence, or this sentence has another noun in its place.
+        In that sentence, its neighbours are missing; or this sentence has another noun in its place.
         """
         for place in self.nouns:
             value = self.own[place].value

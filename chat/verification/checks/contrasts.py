@@ -1,7 +1,7 @@
 """Signs that a statement confuses two things of its source, or claims more than it.
 
-“Primary caregivers get six weeks” may be wrong although the source has all of its words and numbers: the six
-weeks may belong to somebody else, in another clause, in the next sentence, or in another item of a list.
+“Primary caregivers get six weeks” may be wrong even if the source has all of these words and numbers: another
+clause, sentence or list item may give the six weeks to somebody else.
 """
 
 import re
@@ -17,12 +17,12 @@ from chat.verification.terms.words import Kind, Token
 _SUBJECT = ("", "der", "die", "das")  # articles of a German subject
 _OBJECT = ("dem", "den")
 FACTS = (Kind.NUMBER, Kind.NAME)
-NEAR = 6  # units; sentences further apart are not compared
-PARALLEL = 0.5  # share of the shorter sentence's words that two parallel sentences have in common
-LEAST_COMMON = 2  # words that two parallel sentences have in common
-MOST_MISSING = 0.25  # share of a statement's words that its sentence may lack
-MAX_CLAUSES = 30  # compared for each sentence
-MAX_FACTS = 10  # compared for each statement
+NEAR = 6  # units; sentences that are further apart are not compared
+PARALLEL = 0.5  # two parallel sentences have this share of the shorter one's words in common
+LEAST_COMMON = 2  # and at least this many words
+MOST_MISSING = 0.25  # share of a statement's words that may be missing in its sentence
+MAX_CLAUSES = 30  # clauses of a sentence that are compared
+MAX_FACTS = 10  # facts of a statement that are compared
 MAX_LABEL = 5  # words before the colon or dash of a list item
 
 _LABEL_BREAK = re.compile(r":\s|\s[-–—]\s")
@@ -77,7 +77,7 @@ def _is_crossed(claim: Claim, unit: Unit) -> bool:
 
 
 def _takes_other_clause(claim: Claim, unit: Unit) -> bool:
-    """Whether the claim has a number or month of one clause with the subject of another clause."""
+    """Whether the claim combines a number or month of one clause with the subject of another."""
     facts = [token for token in claim.tokens if _is_fact(token) and token.value in unit.values]
     if not facts or len(there := _with_facts(unit.parts[:MAX_CLAUSES])) < 2:
         return False
@@ -113,7 +113,7 @@ def _takes_other_clause(claim: Claim, unit: Unit) -> bool:
 
 
 def _takes_parallel(claim: Claim, first: Unit, units: Sequence[Unit], known: Collection[str]) -> bool:
-    """Whether the claim has a word of a parallel sentence in the place of a word of `first`."""
+    """Whether the claim has a word of a parallel sentence instead of a word of `first`."""
     if claim.joins or first.table >= 0:
         return False
     missing = [
@@ -164,7 +164,7 @@ def _label(unit: Unit) -> frozenset[str]:
 
 
 def is_turned_round(claim: Claim, chosen: Sequence[Unit]) -> bool:
-    """Whether two things have changed places: “A has replaced B” for “B has replaced A”."""
+    """Whether two things are swapped: “A has replaced B” for “B has replaced A”."""
     if len(claim.parts) > 1:
         return False
     words = [token for token in claim.tokens if token.kind in (Kind.WORD, Kind.NAME) and not token.unit]
@@ -198,7 +198,7 @@ def is_turned_round(claim: Claim, chosen: Sequence[Unit]) -> bool:
 
 
 def exchanges_cases(claim: Claim, chosen: Sequence[Unit]) -> bool:
-    """Whether two German nouns have exchanged their cases: “der Arbeitgeber … dem Arbeitnehmer”."""
+    """Whether two German nouns have swapped cases: “der Arbeitgeber … dem Arbeitnehmer”."""
     if not claim.german:
         return False
     nouns = [(token.value, claim.articles[token.value]) for token in claim.tokens if token.kind is Kind.NAME]

@@ -1,8 +1,8 @@
 """How likely a source is to support a statement, if no fact directly contradicts it.
 
 The result is a weighted sum of signs. The weights come from a logistic regression on the labelled statements
-in benchmarks/verification (benchmarks/fit_credence.py). They are rounded, and reduced for signs that may only
-reflect the style in which these test statements were written.
+in benchmarks/verification (benchmarks/fit_credence.py). They were rounded, and reduced for signs that may
+only reflect the style of these test statements.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,9 @@ from chat.verification.terms.words import Kind
 from .agreement import NEARLY_LITERAL, NEW_CLAUSE
 from .contrasts import leaves_out_only
 
-LEAST_LIKENESS = 0.5  # likeness below which the words differ too much to decide
-DENIABLE_SHARE = 0.6  # share of common words from which a denial on one side counts
-ADDABLE_SHARE = 0.5  # share of common words from which new nouns count
+LEAST_LIKENESS = 0.5  # below this likeness, the words differ too much to decide
+DENIABLE_SHARE = 0.6  # a denial on one side only counts with at least this share of common words
+ADDABLE_SHARE = 0.5  # new nouns only count with at least this share of common words
 
 WEIGHTS = {
     "number": -1.8,
@@ -44,9 +44,9 @@ WEIGHTS = {
 
 
 def credence(signs: Mapping[str, float]) -> float:
-    """The weighted sum of the signs; if it is below 0, the statement is unclear.
+    """The weighted sum of the signs; below 0, the statement is unclear.
 
-    There is no constant term: a statement whose words are all in the source is supported if no sign speaks
+    There is no constant term: a statement whose words are all in the source is supported unless a sign is
     against it.
     """
     return sum(WEIGHTS[name] * value for name, value in signs.items())
@@ -62,8 +62,8 @@ def signs_of(
 ) -> dict[str, float]:
     """The signs for and against a claim, by the names in WEIGHTS.
 
-    `share` is the share of its words in the chosen sentences, `likeness` the mean likeness of its words, and
-    `evidence` the strength of facts against it, by kind.
+    `share` is the share of the claim's words in the selected sentences, `likeness` the mean likeness of its
+    words, and `evidence` the strength of contradicting facts by kind.
     """
     denies = any(token.kind is Kind.NEGATION for token in claim.tokens)
     denied = any(
@@ -73,8 +73,8 @@ def signs_of(
     return {
         "number": evidence["number"] >= UNANSWERED,
         "name": evidence["name"] >= UNANSWERED,
-        # These two signs mean little if few words are common: a paraphrase may deny the opposite, or have new
-        # nouns.
+        # These two signs mean little if few words are common, because a paraphrase may deny the opposite or
+        # have new nouns.
         "denial": evidence["denial"] >= MISPLACED and share >= DENIABLE_SHARE,
         "new denial": 0 < evidence["denial"] < MISPLACED,
         "addition": evidence["addition"] >= (MISPLACED if share >= ADDABLE_SHARE else NEW_CLAUSE),

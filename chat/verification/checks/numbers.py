@@ -26,11 +26,11 @@ PERIODS = {
     ("6", "month"): ("half-yearly", "semiannual", "halbjährlich", "halbjahr"),
     ("2", "week"): ("fortnight", "fortnightly", "biweekly", "zweiwöchentlich", "vierzehntägig"),
 }
-MAX_BEFORE = 16  # characters read before a number
+MAX_BEFORE = 16  # characters that are examined before a number
 NEARLY = 1.15  # “more than 10 %” fits a source with up to this many times 10 %
 MAX_RANGE_GAP = 5  # characters between the numbers of a range: “3 to 5”
 RATE_TOKENS = 2  # tokens from a number to its unit of time: “a month”
-MAX_NUMBERS = 60  # compared at most in a claim
+MAX_NUMBERS = 60  # most numbers of a claim that are compared
 MAX_HOLDING = 10  # occurrences of a number that are examined
 
 _COMPARED = re.compile(
@@ -52,11 +52,11 @@ _BEYOND = {
 def number_evidence(
     claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], around: frozenset[str], share: float
 ) -> float:
-    """Evidence that the source lacks a number of the claim, or counts something else by it.
+    """Evidence that the source lacks a number of the claim, or counts something else with it.
 
-    The chosen units have `share` of the other words.
+    The selected units have `share` of the other words.
     """
-    # More numbers than MAX_NUMBERS would take seconds to compare, so such a claim is not confirmed.
+    # Do not confirm claims with more than MAX_NUMBERS numbers, which would take seconds to compare.
     found = 0.0 if len(claim.numbers) <= MAX_NUMBERS else MISPLACED
     places = claim.numbers if not found else []
     own = [claim.tokens[place] for place in places]
@@ -71,7 +71,7 @@ def number_evidence(
             found = max(found, MISPLACED)
             continue
         if orders(claim.text, number) and not number.unit:
-            continue  # “first” is no number here, but orders statements
+            continue  # “first” only orders statements here
         if not holding:
             if not _is_put_otherwise(claim, place, own, chosen, around):
                 found = max(found, _missing(claim, place, own, chosen, units, share))
@@ -101,9 +101,9 @@ def number_evidence(
 def _is_put_otherwise(
     claim: Claim, place: int, own: Sequence[Token], chosen: Sequence[Unit], around: frozenset[str]
 ) -> bool:
-    """Whether a number that no chosen unit has is implied by something else.
+    """Whether a number that no selected unit has is implied by something else.
 
-    It may be implied by words of the units, by the headings (`around`) or by the claim.
+    It may be implied by words of the units, by headings (`around`) or by the claim.
     """
     number = claim.tokens[place]
     words = {token.whole for unit in chosen for token in unit.tokens}
@@ -134,10 +134,10 @@ def _missing(
     units: Sequence[Unit],
     share: float,
 ) -> float:
-    """Evidence that a number is wrong because the chosen units lack it.
+    """Evidence that a number is wrong because the selected units lack it.
 
-    If the units have the other words, but no other number in its place, the number may be written in another
-    way. If the wording differs, only a number next to the same words counts as being in its place.
+    If the units have the other words, but no other number in its place, the number may be written
+    differently. If the wording differs, only a number next to the same words counts as being in its place.
     """
     number = claim.tokens[place]
     if number.value == "0" or any(  # “below zero” is “negative”
@@ -179,7 +179,7 @@ def _lies_between(number: Token, unit: Unit) -> bool:
 
 
 def _is_of_the_others(claim: Claim, number: Token, own: Sequence[Token]) -> bool:
-    """Whether the claim itself implies a number: “the other three”, “between two days”."""
+    """Whether the claim itself implies a number, as in “the other three” or “between two days”."""
     before = claim.text[max(0, number.start - MAX_BEFORE) : number.start].casefold().split()
     if before and before[-1] in ("between", "zwischen"):
         return number.value == "2"

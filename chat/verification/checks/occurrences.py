@@ -21,16 +21,16 @@ OPENING = POLES["opens"][0]
 
 @dataclass(frozen=True)
 class Occurrence:
-    """A number of a source that is equal to a number of the claim, and may count the same."""
+    """A number of a source that equals a number of the claim, and may count the same thing."""
 
     claim: Claim
-    own: Sequence[Token]  # the numbers of the claim
-    units: Sequence[Unit]  # of the source
+    own: Sequence[Token]  # all numbers of the claim
+    units: Sequence[Unit]  # the units of the source
     unit: Unit
-    at: int  # the place of the number in `unit`
+    at: int  # the position of the number in `unit`
 
     def is_meant(self, beside: set[str], rivals: Sequence[Unit]) -> bool:
-        """Whether the number counts the same as in the claim.
+        """Whether the number counts the same thing as in the claim.
 
         `beside` has the words next to it in the claim; `rivals` are units with another number of its kind.
         """
@@ -52,7 +52,7 @@ class Occurrence:
             there = claim.said & rival.said
             if here < there and len(there) >= len(here) + CLEARLY_MORE:
                 return False
-        nearer = unit.table < 0 and self._other_is_nearer(beside)  # in a row, distance means nothing
+        nearer = unit.table < 0 and self._other_is_nearer(beside)  # in a table row, distance has no meaning
         likely = [rival for rival in rivals if len(claim.said & rival.said) >= len(here)]
         return not (nearer or belongs_elsewhere(beside, unit, likely))
 
@@ -95,7 +95,7 @@ class Occurrence:
         return False
 
     def _is_in_another_cell(self) -> bool:
-        """Whether the claim rather names the label of another cell with a number."""
+        """Whether the claim names the label of another cell with a number instead."""
         claim, unit, at = self.claim, self.unit, self.at
         own = next((cell for cell in unit.cells if cell.start <= at < cell.end), None)
         if own is None:
@@ -113,7 +113,7 @@ class Occurrence:
         )
 
     def _named_column(self) -> int:
-        """Which of two columns (0 or 1) the claim names by words of the header; -1 if unclear."""
+        """Which of two columns (0 or 1) the claim names with words of the header; -1 if unclear."""
         claim, unit = self.claim, self.unit
         words = [token.value for token in unit.columns]
         if len(words) < LEAST_HEADER:
@@ -133,14 +133,14 @@ class Occurrence:
         return named.pop() if len(named) == 1 else -1
 
     def _other_row_holds_more(self) -> bool:
-        """Whether another row of the table matches the same words as this row, and further ones."""
+        """Whether another row of the table matches the same words as this row, and more."""
         claim, unit, number = self.claim, self.unit, self.unit.tokens[self.at]
         if unit.table < 0:
             return False
         rows = [each for each in self.units if (each.rank, each.table) == (unit.rank, unit.table)]
         common = frozenset.intersection(*(row.values for row in rows)) | unit.context | {number.value}
         here = (claim.values & unit.values) - common
-        # A row with another number of the claim does not count: the claim describes that row, too.
+        # Ignore a row with another number of the claim, because the claim describes that row too.
         others = {each.value for each in self.own if each.unit and each.unit == number.unit} - unit.values
         return any(
             here < (claim.values & row.values) - common
@@ -193,7 +193,7 @@ def columns_of(found: Sequence[Token]) -> list[set[str]]:
 
 
 def belongs_elsewhere(beside: set[str], unit: Unit, others: Iterable[Unit]) -> bool:
-    """Whether another unit has all words of `beside` that this unit has, and further ones."""
+    """Whether another unit has all words of `beside` that this unit has, and more."""
     here = beside & unit.words
     return any(here < (beside & other.words) for other in others if other is not unit)
 

@@ -1,1 +1,1 @@
-"""The terms that verification compares: words, numbers, times, and their relations."""
+"""Terms that verification compares: words, numbers, times, and their relations."""

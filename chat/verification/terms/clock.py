@@ -1,6 +1,6 @@
-"""Times of day as they are written: 9am, 09:00, 9 Uhr, half past nine, halb zehn.
+"""Parses times of day: 9am, 09:00, 9 Uhr, half past nine, halb zehn.
 
-“9:30” may be in the morning or in the evening. Such times have a unit of their own (HALF_CLOCK).
+“9:30” may be in the morning or in the evening; such times have a special unit (HALF_CLOCK).
 """
 
 import re
@@ -8,7 +8,7 @@ import re
 from . import lexicon
 from .words import Kind, Token
 
-CLOCK = "clock"  # the unit of a time whose half of the day is known
+CLOCK = "clock"  # the unit of an unambiguous time
 HALF_CLOCK = "clock12"  # the unit of a time that may be before or after noon
 HALF_DAY = 720  # minutes
 MAX_WORD = 12  # letters in the word for an hour

@@ -1,7 +1,7 @@
 """Splits texts into tokens that can be compared: words, numbers, dates, negations.
 
-English and German have word lists. Texts in other languages are compared by their words, numbers and
-capitals, and in scripts without spaces by pairs of characters.
+There are word lists for English and German. Texts in other languages are compared by words, numbers and
+capitals; in scripts without spaces, by pairs of characters.
 """
 
 import re
@@ -18,8 +18,8 @@ from .words import Kind, Token, number_value, stem
 # Thai, Lao, Burmese and Khmer; kana and hangul; Chinese characters.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u9fff\uac00-\ud7af]")
 _TOKEN = re.compile(
-    # A special case of the last alternative: words that begin with a European letter. Most tokens are such
-    # words, so it is tried first.
+    # Words that begin with a European letter: a special case of the last alternative, tried first because
+    # most tokens are such words.
     r"(?P<plain>[A-Za-zÀ-ÖØ-öø-ÿ][^\W_\u3040-\u31ff\u3400-\u9fff]*(?:[-'’.@/&_][^\W_\u3040-\u31ff\u3400-\u9fff]+)*)"
     r"|(?P<option>(?<![\w.-])(?:--[A-Za-z][\w-]*|\.[A-Za-z]\w*))"
     r"|(?P<iso>\b\d{4}-\d{2}-\d{2}\b)"
@@ -49,7 +49,7 @@ _JOINED = re.compile(r"(\d{1,9}(?:[.,]\d{1,3})?)([a-z]{1,3})")  # 2GB
 _HALF_UNIT = re.compile(r"half-(hour|day|year)s?(?:ly)?|(hour|day|week|month|year)-long")
 _MONTH_YEAR = re.compile(r"([a-zäöü]{3,9})-(\d{4})")
 _FISCAL_YEAR = re.compile(r"fy-?(\d\d|\d{4})")
-# Words in a text in capitals, which are not names.
+# Words of a text in capitals, which are not names.
 _CAPITALS = re.compile(r"\b[A-Z]++\b(?:[ \n]++[A-Z]++\b){5,}+")
 _FRESH = re.compile(r"[.!?:>|•\n]")
 _INSIDE = re.compile(r"\s?|\s(?:of|for|and|the|de|für|und)(?:\sthe)?\s", re.IGNORECASE)
@@ -57,10 +57,10 @@ _REFERENCE = re.compile(
     r"(?:§|\b(?:Abs\.|Absatz|Absatzes|Absätze|Absätzen|Satz|Sätze|Satzes|Nr\.|Nummer|Artikel|Art\.|Ziffer"
     r"|[Ss]ections?|[Pp]aragraphs?|[Cc]lauses?))\s{0,2}$"
 )
-MAX_REFERENCE = 14  # characters before a number that may call it a section
-_LISTING = re.compile(r"\s?(?:[,–-]|bis|und|oder|to|and|or)\s?")  # between the numbers of two sections
-MAX_INITIALS = 5  # words in a name that may be abbreviated
-MAX_KNOWN = 40  # letters in a word whose tokens are cached
+MAX_REFERENCE = 14  # characters before a number that are searched for a word such as “section”
+_LISTING = re.compile(r"\s?(?:[,–-]|bis|und|oder|to|and|or)\s?")  # text between the numbers of two sections
+MAX_INITIALS = 5  # words of a name that may be abbreviated
+MAX_KNOWN = 40  # letters of a word whose tokens are cached
 _BREAK = re.compile(r"[,;:()–—]")
 _CONJUNCTION = re.compile(r"\b(?:and|or|but|while|whereas|und|oder|aber|während|sondern)\b", re.IGNORECASE)
 # “sechsmonatig”, “dreiwöchige”: a number with its unit.
@@ -123,7 +123,7 @@ def _multiplied(found: list[Token], text: str) -> list[Token]:
 def _with_bounds(found: list[Token], text: str) -> list[Token]:
     """Correct words such as “more” that limit a number.
 
-    A negation, or a following “before”, changes their meaning.
+    A negation or a following “before” changes their meaning.
 
     In “nobody may take more than two weeks”, “more” becomes “most”, and the negation is removed. In “no later
     than one hour before”, “most” becomes “least”, because the text means at least an hour before.
@@ -165,9 +165,7 @@ def _with_bounds(found: list[Token], text: str) -> list[Token]:
 
 
 def _unit(found: Sequence[Token], place: int, text: str, end: int) -> str:
-    """The unit of a number: a sign or word next to it, or after one other word.
-
-    An example of the latter is “five working days”.
+    """The unit of a number: a sign or word next to it, or after one other word (“five working days”).
 
     Numbers of sections have the unit “§”. `end` is the end of the previous token in `text`.
     """
@@ -194,7 +192,7 @@ def _is_month(token: Token | None) -> bool:
 
 
 def _tokens(text: str) -> Iterator[Token]:
-    fresh = True  # whether a sentence begins here, so that a capital letter means nothing
+    fresh = True  # whether a sentence begins here, so that a capital letter has no meaning
     end = 0
     for match in _TOKEN.finditer(text):
         start = match.start()
@@ -247,7 +245,7 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Token]:
 
 @lru_cache(50_000)
 def _known(word: str, fresh: bool) -> tuple[bool, tuple[Token, ...]]:
-    """Whether a phrase may begin with a word, and the tokens of the word alone, from position 0."""
+    """Whether a phrase may begin with a word, and the tokens of the word by itself, from position 0."""
     return word.casefold() in PHRASE_WORDS or len(word) == 1, tuple(_word(word, fresh=fresh))
 
 
@@ -320,7 +318,7 @@ SYNONYMS: dict[str, list[str]] = {}
 for _place, _line in enumerate(lexicon.SYNONYMS):
     for _form in dict.fromkeys(map(stem, _line.split())):
         SYNONYMS.setdefault(_form, []).append(f"synonyms {_place}")
-# Poles are not stemmed.
+# Words with opposites (POLES) are not stemmed.
 REFUSALS = frozenset(map(stem, lexicon.REFUSALS)) | (lexicon.REFUSALS & lexicon.POLES.keys())
 
 
@@ -375,5 +373,5 @@ def language_of(text: str) -> str:
 
 
 def is_german(text: str) -> bool:
-    """Whether the text is German, where capitals do not show names, because every noun has one."""
+    """Whether the text is German, in which capitals do not indicate names, because all nouns have them."""
     return language_of(text) == "german"

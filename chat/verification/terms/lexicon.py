@@ -1,4 +1,4 @@
-"""Lists of English and German words for verification; there are none for other languages.
+"""Lists of English and German words for verification.
 
 Each line of a table is one entry, with its forms separated by spaces.
 """
@@ -12,13 +12,13 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _numbered(text: str, first: int, step: int = 1) -> dict[str, int]:
-    """The forms in each line, with numbers that go up line by line."""
+    """Maps the forms in each line to the number of the line."""
     lines = zip(text.casefold().strip().splitlines(), count(first, step), strict=False)
     return {form: number for line, number in lines for form in line.split()}
 
 
 def _by_first(text: str) -> dict[str, str]:
-    """Each form with the first one in its line."""
+    """Maps each form to the first one in its line."""
     lines = [line.split() for line in text.casefold().strip().splitlines()]
     return {form: line[0] for line in lines for form in line}
 
@@ -58,7 +58,7 @@ LIGHT_WORDS = _words(
     jemand beträgt betragen gilt gelten bekommt bekommen fall grundsätzlich möglich
     """
 )
-# Nouns that name nothing specific, or the people to or for whom the text speaks.
+# Nouns that name nothing specific, or the people whom the text addresses.
 GENERAL_NOUNS = LIGHT_WORDS | _words(
     """
     place places middle beginning start end course total basis kind sort type level point time times moment
@@ -99,7 +99,7 @@ REFUSALS = _words(
     verliert verlieren lose loses lost
     """
 )
-# Words and their opposites, or words that exclude each other; “!” marks pairs in which one side is the
+# Words and their opposites, or words that exclude each other. “!” marks pairs in which one side is the
 # negation of the other.
 _POLES = (
     """
@@ -307,7 +307,7 @@ for _line in _PHRASES.strip().splitlines():
 # Fractions in per cent.
 FRACTIONS = {"half": 50, "third": 33, "quarter": 25, "fifth": 20, "tenth": 10}
 FRACTIONS |= {"drittel": 33, "viertel": 25, "fünftel": 20, "zehntel": 10}
-# Words between which and a unit “a” means one: “within a week” is within one week, but “£8 a month” is a
+# After these words, “a” before a unit means one: “within a week” is within one week, but “£8 a month” is a
 # rate.
 BEFORE_UNITS = _words(
     "within inside after under than last lasts for most least innerhalb binnen nach höchstens mindestens"

@@ -2,7 +2,7 @@
 
 Each word of the statement is paired with the best word in two adjacent sentences: the same word, a related
 word, a translation, or the word with the nearest vector. The result shows whether the passage is about the
-same thing, not whether it says the same: facts are compared elsewhere.
+same subject, not whether it says the same: facts are compared elsewhere.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -29,7 +29,7 @@ def content_words(tokens: Sequence[Token]) -> dict[str, str]:
 
 
 class Likeness:
-    """The words of a passage, and which of them occur in each pair of adjacent sentences.
+    """The words of a passage, and those that occur in each pair of adjacent sentences.
 
     `contexts` has the stems of the headings above each sentence, `around` the tokens of title and headings.
     """

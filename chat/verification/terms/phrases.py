@@ -14,7 +14,7 @@ _COMPARISON = re.compile(
     re.IGNORECASE,
 )
 _SOLID = re.compile(r"\w+")
-MAX_PHRASE = 24  # characters read after the first word of a verb of several words
+MAX_PHRASE = 24  # characters that are examined after the first word of a verb of several words
 # “half an hour”, “a quarter of an hour”, “ein halbes Jahr”; “a fifth of the staff”.
 _PART = re.compile(
     r"(?:(?:a\s{1,20}|one\s{1,20})?(?P<part>half|quarter)\s{1,20}(?:of\s{1,20})?an?\s{1,20}|halbe[ns]?\s{1,20})(?P<unit>hour|year|day|stunde|jahre?s?)\b"

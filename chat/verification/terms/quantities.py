@@ -1,4 +1,4 @@
-"""Whether two numbers are the same, and count the same kind of thing."""
+"""Compares numbers: whether they are the same, and count the same kind of thing."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ def orders(text: str, number: Token) -> bool:
 
 
 def same_number(one: Token, other: Token) -> bool:
-    """Whether both have the same value, possibly in other units: two weeks and 14 days."""
+    """Whether both have the same value, possibly in different units: two weeks and 14 days."""
     if CLOCK in (DIMENSIONS.get(one.unit), DIMENSIONS.get(other.unit)):
         return same_time(one, other)
     if one.value == other.value:
@@ -38,7 +38,7 @@ def same_number(one: Token, other: Token) -> bool:
 
 
 def _is_about_the_same(months: tuple[str, float], time: tuple[str, float]) -> bool:
-    """Whether a number of months is about a number of days: 30 days a month, or 365 for twelve."""
+    """Whether a number of months roughly equals a number of days: 30 days a month, or 365 for twelve."""
     days = time[1] / DAY
     return (months[0], time[0]) == ("month", "second") and (
         days == 30 * months[1] or any(days * 12 == each * months[1] for each in YEAR_DAYS)
@@ -51,7 +51,7 @@ def same_kind(one: Token, other: Token) -> bool:
 
 
 def is_one_of(token: Token, own: Sequence[Token]) -> bool:
-    """Whether a number is among `own`, the numbers of the claim; True for an article read as 1."""
+    """Whether a number is among `own`, the claim's numbers; True for an article that was read as 1."""
     return bool(token.whole) or any(token.value == each.value or same_number(each, token) for each in own)
 
 

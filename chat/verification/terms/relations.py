@@ -1,4 +1,4 @@
-"""Related words: inflected forms, synonyms, parts of compounds."""
+"""Finds related words: inflected forms, synonyms, parts of compounds."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -8,15 +8,15 @@ from .facts import LISTED, SYNONYMS
 from .lexicon import OPPOSITES
 from .words import MAX_STEM, Token, skeletons, stem
 
-MAX_COMPOUND = 60  # letters in a word that is split
-MIN_PART = 5  # letters in a noun that is looked for within compounds
+MAX_COMPOUND = 60  # letters of a word that is split
+MIN_PART = 5  # letters of a noun that is searched for within compounds
 _DENYING = ("un", "non", "in", "im", "ir")  # “refundable” and “nonrefundable”
 _DENIABLE_ENDS = (
     "able", "ible", "ed", "ent", "ant", "al", "ful", "ive", "ate", "lich", "ig", "bar", "sam", "iert", "ten",
 )  # fmt: skip
 MIN_DENIABLE = 5  # letters after such a prefix
-SAME_NAME = 0.7  # share of the letters of a name with which its other forms begin
-SAME_WORD = 0.65  # share of the letters of a German noun with which its other forms begin
+SAME_NAME = 0.7  # other forms of a name begin with this share of its letters
+SAME_WORD = 0.65  # other forms of a German noun begin with this share of its letters
 
 
 class Relations:
@@ -81,7 +81,7 @@ class Relations:
 def forms(word: str) -> tuple[str, ...]:
     """The identifiers that a word shares with its synonyms and irregular forms.
 
-    Irregular forms are, for example, “begins” and “began”, or “gilt” and “galt”.
+    Examples of irregular forms are “begins” and “began”, or “gilt” and “galt”.
     """
     return (*SYNONYMS.get(stem(word), ()), *(skeleton for skeleton in skeletons(word) if skeleton))
 

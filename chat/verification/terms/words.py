@@ -8,7 +8,7 @@ from typing import NamedTuple
 from . import lexicon
 
 MAX_STEM = 7
-MAX_STRONG = 6  # letters in the stem of a strong verb
+MAX_STRONG = 6  # letters of the stem of a strong verb
 _NUMBER_SEPARATOR = re.compile(r"['’\u00a0\u202f]")
 _VOWELS = re.compile("[aeiouäöüh]")
 _DOUBLED = re.compile(r"(.)\1+")
@@ -75,12 +75,12 @@ def stem(word: str) -> str:
             word = word[: -len(ending)]
             break
     if word.endswith("t") and len(word) > 3:
-        word = word[:-1]  # “connect” loses it as an ending, so “connected” does as well
+        word = word[:-1]  # “connect” also loses this as an ending, so remove it from “connected” too
     return f"{word[:-1]}i" if word.endswith("y") and len(word) > 3 else word[:MAX_STEM]
 
 
 def skeletons(word: str) -> list[str]:
-    """The consonants of a word, with and without “ge”: strong verbs keep them in all forms."""
+    """The consonants of a word, with and without “ge”, which strong verbs keep in all forms."""
     value = stem(word)
     found = []
     for form in (value, value.removeprefix("ge")):
@@ -91,7 +91,7 @@ def skeletons(word: str) -> list[str]:
 
 
 def number_value(text: str) -> str:
-    """The normal spelling of a number: the same for 1,204 and 1.204, and for 2,5 and 2.50."""
+    """The normalised spelling of a number: the same for 1,204 and 1.204, and for 2,5 and 2.50."""
     text = _NUMBER_SEPARATOR.sub("", text)
     marks = [mark for mark in text if mark in ".,"]
     if marks:

@@ -17,6 +17,13 @@ UNWANTED = re.compile(
 )
 
 
+# Characters of the fonts Symbol and Wingdings, which Word writes as private ones, mostly for bullets.
+PRIVATE = re.compile("[\uf020-\uf0ff]")
+SYMBOLS = str.maketrans({
+    "\uf020": " ", "\uf02d": "–", "\uf06e": "■", "\uf06f": "☐", "\uf071": "❑", "\uf076": "❖", "\uf0a3": "≤",
+    "\uf0a7": "▪", "\uf0a8": "☐", "\uf0ae": "→", "\uf0b0": "°", "\uf0b1": "±", "\uf0b3": "≥", "\uf0b7": "•",
+    "\uf0d8": "➢", "\uf0e0": "→", "\uf0e8": "➔", "\uf0fb": "✗", "\uf0fc": "✓", "\uf0fd": "☒", "\uf0fe": "☑",
+})  # fmt: skip
 LINE_END = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 
 
@@ -98,6 +105,8 @@ class Contents:
 
 def clean(text: str) -> str:
     """Clean a text: composed (NFC), with plain newlines, and without characters that cannot be stored."""
+    if not text.isascii() and PRIVATE.search(text):
+        text = text.translate(SYMBOLS)
     return normal_form("NFC", UNWANTED.sub("", LINE_END.sub("\n", text)))
 
 

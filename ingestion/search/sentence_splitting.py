@@ -14,10 +14,10 @@ LONGEST = 500  # characters; longer sentences are cut at semicolons or line brea
 _SHORT_LINE = 70  # characters of a line that may be a heading
 _NUMBERED_LINE = 100  # the same for a line that begins with a section number
 
-_BLOCK_START = re.compile(r"\s*(?:[-*•–▪‣]\s|\(?\d{1,2}[.)]\s|\(?[a-z]\)\s|#{1,6}\s|\||>)")
-_ITEM = re.compile(r"\s*(?:[-*•–▪‣]\s|\(?\d{1,2}[.)]\s|\(?[a-z]\)\s)")
+_BLOCK_START = re.compile(r"\s*(?:[-*•–▪‣●○■❑❖➢]\s|\(?\d{1,2}[.)]\s|\(?[a-z]\)\s|#{1,6}\s|\||>)")
+_ITEM = re.compile(r"\s*(?:[-*•–▪‣●○■❑❖➢]\s|\(?\d{1,2}[.)]\s|\(?[a-z]\)\s)")
 _NUMBERED = re.compile(r"(?:\d{1,3}\.){1,5}\d{1,3}\.?[ \t]{1,8}(?:[^\Wa-zß-öø-ÿ\d_]|/)")
-_MARKER = re.compile(r"(?:\s|[-*•–▪‣](?=\s)|#{1,6}(?=\s)|\|(?=\s)|>(?=\s))+")
+_MARKER = re.compile(r"(?:\s|[-*•–▪‣●○■❑❖➢](?=\s)|#{1,6}(?=\s)|\|(?=\s)|>(?=\s))+")
 _ROW = re.compile(r"\s*[^;:\n]{1,80}: [^;\n]*(?:; [^;:\n]{1,80}: [^;\n]*)+\s*\Z")
 _CELL = re.compile(r"\s*([^;:\n]{1,80}): [^;:\n]+\s*\Z")
 _RULE = re.compile(r"[\s|:\-=_*+]*\Z")

@@ -43,7 +43,8 @@ Shape = tuple[str, int, int | None]  # of a line: its text with # for short numb
 BREAK = "\U000f00ad"
 BROKEN_LINE = re.compile(r"[\x02\ufffe\xad](?=\s*\Z)|(?<=\w)[\x02\ufffe](?=\w)")
 BROKEN_WORD = re.compile(rf"\b(\w++){BREAK}(?=(\w++))")
-MARKER = re.compile(r"(?:[•◦▪‣●○■]|\(?\d{1,2}[.)]|[a-z][.)])\Z")  # of a list item
+BULLETS = "•◦▪‣●○■❑❖➢➔✓"
+MARKER = re.compile(rf"(?:[{BULLETS}]|\(?\d{{1,2}}[.)]|[a-z][.)])\Z")  # of a list item
 MARKER_DISTANCE = 5  # greatest distance of a marker from its text, in em
 COMPOUND = re.compile(r"\b\w++-\w++")
 
@@ -353,7 +354,7 @@ SHORT_LINE = 40  # characters; a shorter line is never joined with the next
 HYPHENATED_SHARE = 0.03  # in a hyphenated document, more than this share of the lines ends with a hyphen
 MAX_MARKS = 100  # bookmarks on a page
 MARKED_LINES = 3  # lines in the title of a bookmark
-BULLET = re.compile(r"^(?:[•◦▪‣●○■–*-]|\(?\d{1,2}[.)]|[a-z]\))\s")
+BULLET = re.compile(rf"^(?:[{BULLETS}–*-]|\(?\d{{1,2}}[.)]|[a-z]\))\s")
 ITEM_NUMBER = re.compile(r"^\(?(\d{1,2})[.)]\s")
 SENTENCE_ENDS = ".!?:;"
 INDENT = 3.0  # points by which the lines of a list item are indented, relative to its marker

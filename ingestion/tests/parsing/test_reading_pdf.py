@@ -122,6 +122,14 @@ class PdfTests(SimpleTestCase):
         text = self.sections(page)[0][1]
         self.assertEqual(text.split("\n")[:4], ["Bring these:", "1. A towel", "2. A tent", "Thanks."])
 
+    def test_bullets_of_symbol_fonts_are_bullets(self):
+        """Word writes them as private characters, which no other font has."""
+        long = SENTENCE.replace("A", "a").replace("B", "b")
+        page = lines(*[("F1", 11, text) for text in (f"A {long}", f"A {long}", "B yes")])
+        found = self.sections(page, meaning="\uf0b7\uf0fc")
+        self.assertEqual(found[0][1].split("\n")[-1], "✓ yes")
+        self.assertEqual([line[:2] for line in found[0][1].split("\n")], ["• ", "• ", "✓ "])
+
     def test_the_paragraph_after_a_list_is_not_part_of_its_last_item(self):
         def page(left):
             placed = [

@@ -126,7 +126,9 @@ _DEADLINE = (
     r"\b(?:within|innerhalb|binnen)\b:?(?! the time| that period)"
     r"|\b(?:before(?:hand)?|prior to|until|till|later than"
     r"|at the latest|as soon as|immediately|at once|same day|ahead|in advance|notice)\b"
-    r"|\b(?:vor(?:her)?|im Voraus|bis|spätestens|sofort|unverzüglich|\w{0,20}frist(?:en)?|deadlines?)\b"
+    r"|\b(?:vor(?:her)?|im Voraus|bis|spätestens|sofort|unverzüglich|deadlines?)\b"
+    rf"|frist(?:en)?\b[^.;:!?]{{0,40}}\b(?:\d|eine[mr]\b|(?!eine?\b)(?:{_WORDS})\b)"
+    r"|\b\d{1,3}[^.;:!?]{1,30}frist(?:en)?\b"
     r"|\bby\b:? (?:the )?(?:\d|\w{3,6}day\b|end\b|start\b|beginning\b|first\b|noon\b|midnight\b"
     rf"|(?:{_WORDS})\b)"
 )
@@ -196,6 +198,7 @@ _KINDS = (
             re.IGNORECASE,
         ),
         _HAS_DEADLINE,
+        stems("vorher voraus davor ahead advance beforehand"),
     ),
     _Kind(
         _ASKS_WHEN,

@@ -22,6 +22,7 @@ class AmountTests(SimpleTestCase):
             ("By when do I hand it in?", "Within 24 hours.", "It has 24 pages, one for every week."),
             ("What is the deadline?", "Must be used by: 31 March", "Claims are paid 14 days after receipt."),
             ("Until when can I order?", "Order by Friday's noon.", "Meals are cooked on 4 days."),
+            ("Wie lange vorher?", "Eine Frist von zwei Wochen gilt.", "Er lädt mit angemessener Frist ein."),
             ("Wie lange vorher?", "Die Einladungsfrist beträgt 2 Wochen.", "Reisen dauern 14 Tage."),
             ("How far ahead do I ask?", "At least ten days in advance.", "Trips of 14 days are paid."),
             ("How many weeks before do I ask?", "Four weeks beforehand.", "It lasts 14 weeks."),

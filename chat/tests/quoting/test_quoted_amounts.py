@@ -46,6 +46,12 @@ class QuotedAmountTests(QuotingCase):
                 answer = self.answer(question, sources=[source(1, "a.md", own)], fit=8.0)
                 self.assertTrue(answer.startswith(f"> {own}"), answer)
 
+    def test_words_that_only_ask_for_a_deadline_need_not_be_in_the_answer(self):
+        rule = source(1, "a.md", "Tell the harbour master of a cruise at least 7 weeks beforehand.")
+        ahead = source(2, "b.md", "Skip ahead and ask the office about the tickets for a cruise.", score=0.95)
+        answer = self.answer("How far ahead do I announce a cruise?", sources=[rule, ahead])
+        self.assertLess(answer.find("7 weeks"), answer.find("Skip ahead") % 10_000, answer)
+
     def test_words_that_add_a_case_do_not_hide_the_closest_passage(self):
         sources = [source(1, "a.md", "Senators attend all meetings, or send somebody.")]
         question = "How many meetings may senators miss before they get kicked out?"

@@ -242,6 +242,9 @@ def _header(message: Any, name: str) -> str:
     return ", ".join(filter(None, pieces))
 
 
+ESCAPE = b"\x1b"  # of Japanese encodings
+
+
 def _bytes(part: Any) -> bytes:
     data = part.get_payload(decode=True)
     return data if isinstance(data, bytes) else b""
@@ -249,6 +252,12 @@ def _bytes(part: Any) -> bytes:
 
 def _text(part: Any) -> str:
     data = _bytes(part)
+    try:
+        # Programs declare a wrong encoding; text of other encodings does not look like UTF-8.
+        if not data.isascii() and ESCAPE not in data:
+            return data.decode("utf-8")
+    except UnicodeDecodeError:
+        pass
     try:
         return data.decode(part.get_content_charset() or "ascii")
     except (LookupError, UnicodeDecodeError):

@@ -319,6 +319,14 @@ class OtherFormatsTests(SimpleTestCase):
         found = self.parts("a.eml", message(html="<h1>News</h1><script>x()</script><p>The ferry leaves.</p>"))
         self.assertEqual(found[1], ("news", "News\n\nThe ferry leaves."))
 
+    def test_a_text_in_utf_8_is_read_as_such_whatever_the_message_declares(self):
+        for encoding in ("utf-8", "iso-8859-1"):
+            mail = (
+                "From: ann@example.org\nSubject: Tea\nContent-Type: text/plain; charset=iso-8859-1\n"
+                "Content-Transfer-Encoding: 8bit\n\nTea in the caf\u00e9.\n"
+            ).encode(encoding)
+            self.assertEqual(reading("a.eml", mail).sections[-1].text, "Tea in the caf\u00e9.")
+
     def test_a_message_without_a_header_is_none(self):
         self.assertIn("it has no header", self.reason("a.eml", b"Just some text.\n"))
 

@@ -242,9 +242,6 @@ def _header(message: Any, name: str) -> str:
     return ", ".join(filter(None, pieces))
 
 
-ESCAPE = b"\x1b"  # of Japanese encodings
-
-
 def _bytes(part: Any) -> bytes:
     data = part.get_payload(decode=True)
     return data if isinstance(data, bytes) else b""
@@ -254,7 +251,7 @@ def _text(part: Any) -> str:
     data = _bytes(part)
     try:
         # Programs declare a wrong encoding; text of other encodings does not look like UTF-8.
-        if not data.isascii() and ESCAPE not in data:
+        if not data.isascii():
             return data.decode("utf-8")
     except UnicodeDecodeError:
         pass

@@ -25,7 +25,7 @@ BOILERPLATE = frozenset(["nav", "footer", "dialog", "button", "menu"])
 ROLES = _tags("navigation banner contentinfo search dialog alertdialog complementary menu menubar")
 BANNER = re.compile(
     r"(?:^|[\s_-])(?:cookies?|consent|gdpr|breadcrumbs?|skip-?(?:link|nav|to-content)|sr-only|visually-hidden|"
-    r"nav-?(?:header|footer|bar)|toc|newsletter-?(?:signup|popup)|share-?(?:buttons|bar)|social-?(?:links|share))(?:[\s_-]|$)",
+    r"no-?print|catlinks|nav-?(?:header|footer|bar)|toc|newsletter-?(?:signup|popup)|share-?(?:buttons|bar)|social-?(?:links|share))(?:[\s_-]|$)",
     re.IGNORECASE,
 )
 MARKED = re.compile(r"<!\[[^<>]{0,200}>|<!\[|<\?[^<>]{0,200}>|<\?")  # <![if IE]>, <?php … ?>
@@ -80,6 +80,11 @@ def _with_escaped_cdata(text: str) -> str:
         parts += [text[start:opened], escape(text[opened + len(CDATA) : closed], quote=False)]
         start = closed + 3
     return "".join([*parts, text[start:]])
+
+
+def _changes_language(attributes: Attributes) -> bool:
+    """Whether a link leads to the page in another language, which it names in that language."""
+    return attributes.get("hreflang", "") != "" and attributes.get("hreflang") == attributes.get("lang")
 
 
 class Page(HTMLParser):
@@ -204,6 +209,7 @@ class Page(HTMLParser):
         return bool(
             tag in BOILERPLATE
             or (tag == "aside" and not self._inside)
+            or (tag == "a" and _changes_language(attributes))
             or attributes.get("role") in ROLES
             or "hidden" in attributes
             or attributes.get("aria-hidden") == "true"

@@ -120,7 +120,9 @@ class TextsTests(SimpleTestCase):
             "<div class='cookie-banner'>We use cookies<div>x</div></div>"
             "<div role=navigation>Menu</div><aside>Advert</aside><p hidden>Secret<p>Text.</p>"
             "<div class=navheader>Prev</div><div class=toc>1. Text</div>"
-            "<div style='display: none'>Gone</div><ul><li>One<li>Two</ul><pre>a = 1\nb = 2</pre>"
+            "<div style='display: none'>Gone</div><ul><li><a hreflang=de lang=de>Deutsch</a></ul>"
+            "<div class='plainlinks noprint'>Purge</div><div id=catlinks>Guides</div>"
+            "<ul><li>One<li>Two</ul><pre>a = 1\nb = 2</pre>"
         )
         self.assertEqual(
             self.texts("a.html", page), {"guide": "Guide\n\nText.\n\n- One\n\n- Two\n\na = 1\nb = 2"}

@@ -1,7 +1,7 @@
 """Exports a conversation as Markdown, in the reader's language, or JSON."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
@@ -63,25 +63,30 @@ def as_json(principal: Principal, conversation: Conversation) -> dict[str, Any]:
 
 def as_markdown(principal: Principal, conversation: Conversation) -> str:
     """Questions as headings, each followed by its answer and the sources that it cites."""
+    return "\n".join(parts_as_markdown(principal, conversation))
+
+
+def parts_as_markdown(principal: Principal, conversation: Conversation) -> list[str]:
+    """The same in parts: the title, and each message."""
     messages, sources = conversation_lists.messages_shown(principal, conversation)
     return messages_as_markdown(conversation.title, conversation.created_at, messages, sources)
 
 
 def messages_as_markdown(
     title: str, begun_at: datetime, messages: Sequence[Message], sources: Mapping[UUID, Sequence[Source]]
-) -> str:
-    """The text of these messages.
+) -> list[str]:
+    """The parts of an export, each of which ends with a line end: the title, and each of these messages.
 
     `sources` has the sources that the reader may open, by message id.
     """
     named = _line(title) or gettext("Conversation")
-    parts = [f"# {named}", date_format(localtime(begun_at), gettext("j M Y"))]
+    parts = [_joined([f"# {named}", date_format(localtime(begun_at), gettext("j M Y"))])]
     for message in messages:
         if message.role == Message.Role.USER:
-            parts.append(f"## {_line(message.content)}")
+            parts.append(_joined([f"## {_line(message.content)}"]))
         else:
-            parts += _answer(message, sources.get(message.pk, ()))
-    return "\n\n".join(filter(None, parts)) + "\n"
+            parts.append(_joined(_answer(message, sources.get(message.pk, ()))))
+    return [part for part in parts if part.strip()]
 
 
 def answer_as_markdown(principal: Principal, conversation: Conversation, position: int) -> str | None:
@@ -95,7 +100,11 @@ def answer_as_markdown(principal: Principal, conversation: Conversation, positio
 
 def message_as_markdown(answer: Message, readable: Sequence[Source]) -> str:
     """An answer with its `readable` sources, which are those that the reader may open."""
-    return "\n\n".join(filter(None, _answer(answer, readable))) + "\n"
+    return _joined(_answer(answer, readable))
+
+
+def _joined(blocks: Iterable[str]) -> str:
+    return "\n\n".join(filter(None, blocks)) + "\n"
 
 
 def _answer(message: Message, readable: Sequence[Source]) -> list[str]:

@@ -4,6 +4,7 @@ It contains no script.
 """
 
 import functools
+from collections.abc import Iterable
 
 import nh3
 from django.conf import settings
@@ -21,9 +22,19 @@ def _parser() -> MarkdownIt:
     return parser.enable(["table", "strikethrough"]).disable(["image", "reference"])
 
 
-def as_page(title: str, markdown: str) -> str:
-    """The page for an exported text, which must contain only what its reader may see."""
-    body = nh3.clean(
+def as_page(title: str, parts: Iterable[str]) -> str:
+    """The page for an exported text in Markdown, which must contain only what its reader may see.
+
+    Each part is rendered separately: the parser needs 25 times the memory of its text, and a code block that
+    is not closed ends with its message.
+    """
+    body = "".join(map(_html, parts))
+    shown = {"title": title, "body": body, "language": get_language(), "site": settings.SITE_NAME}
+    return render_to_string("chat/exported.html", shown)
+
+
+def _html(markdown: str) -> str:
+    return nh3.clean(
         _parser().render(markdown),
         tags=TAGS,
         attributes={"a": {"href"}, "ol": {"start"}},
@@ -31,5 +42,3 @@ def as_page(title: str, markdown: str) -> str:
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",
     )
-    shown = {"title": title, "body": body, "language": get_language(), "site": settings.SITE_NAME}
-    return render_to_string("chat/exported.html", shown)

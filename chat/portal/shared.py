@@ -185,16 +185,15 @@ def shared_export(request: HttpRequest, page: SharedPage, *, is_page: bool = Fal
         shown = [each for each in page.messages if str(each.message.position) == position]
         if not shown or shown[0].message.role != Message.Role.ASSISTANT or shown[0].closed:
             raise Http404
-        return exported_file(
-            "answer", message_as_markdown(_plain(shown[0]), shown[0].sources), is_page=is_page
-        )
-    texts = messages_as_markdown(
+        text = message_as_markdown(_plain(shown[0]), shown[0].sources)
+        return exported_file("answer", [text], is_page=is_page)
+    parts = messages_as_markdown(
         page.title,
         page.share.created_at,
         [_plain(each) for each in page.messages],
         {each.message.pk: each.sources for each in page.messages},
     )
-    return exported_file(page.title, texts, is_page=is_page)
+    return exported_file(page.title, parts, is_page=is_page)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -37,7 +37,7 @@ from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.principal import Principal
 from chatsite.http.origins import opened_from_here
 from history import projects, recording, sharing
-from history.conversation_export import answer_as_markdown, as_markdown
+from history.conversation_export import answer_as_markdown, parts_as_markdown
 from history.conversation_lists import SIDEBAR_ROWS, newest
 from history.models import Conversation, Share
 from ingestion.portal.descriptions import Row, rows
@@ -242,20 +242,19 @@ def export(
     row = own_conversation(principal, conversation_id)
     position = request.GET.get("answer", "")
     if not position:
-        text: str | None = as_markdown(principal, row)
-    else:
-        one = _number(position)
-        text = None if one is None else answer_as_markdown(principal, row, one)
+        return exported_file(row.title, parts_as_markdown(principal, row), is_page=is_page)
+    one = _number(position)
+    text = None if one is None else answer_as_markdown(principal, row, one)
     if text is None:
         raise Http404
-    return exported_file(row.title, text, is_page=is_page)
+    return exported_file(row.title, [text], is_page=is_page)
 
 
-def exported_file(title: str, text: str, *, is_page: bool) -> HttpResponse:
-    """A download that is named after the title: Markdown, or a page made from it."""
+def exported_file(title: str, parts: Sequence[str], *, is_page: bool) -> HttpResponse:
+    """A download that is named after the title: parts in Markdown, or a page made from them."""
     name = slugify(title)[:80] or "conversation"
     return HttpResponse(
-        as_page(title or gettext("Conversation"), text) if is_page else text,
+        as_page(title or gettext("Conversation"), parts) if is_page else "\n".join(parts),
         content_type=f"text/{'html' if is_page else 'markdown'}; charset=utf-8",
         headers={
             "Content-Disposition": f'attachment; filename="{name}.{"html" if is_page else "md"}"',

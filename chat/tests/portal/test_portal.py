@@ -217,6 +217,18 @@ class ChangeTests(PortalCase):
         self.client.logout()
         self.assertEqual(self.client.get(f"{self.url}export.html").status_code, 302)
 
+    def test_an_open_code_block_ends_with_its_message_in_the_exported_page(self):
+        said = [("user", "First?"), ("assistant", "```\ncode"), ("user", "Second?"), ("assistant", "*So.*")]
+        saved = [{"id": str(n), "role": role, "content": text} for n, (role, text) in enumerate(said)]
+        new = self.client.post("/chat-history", {"title": "Code"}, content_type="application/json").json()[
+            "id"
+        ]
+        path = f"/chat-history/{new}/messages"
+        self.client.put(path, {"messages": saved}, content_type="application/json")
+        page = text_of(self.client.get(f"/c/{new}/export.html"))
+        self.assertIn("<h2>Second?</h2>", page)
+        self.assertIn("<em>So.</em>", page)
+
     def test_the_exported_page_links_to_where_a_document_was_taken_from(self):
         Document.objects.update(source_url="https://wiki.example/leave?a=1&b=2")
         page = text_of(self.client.get(f"{self.url}export.html"))

@@ -244,7 +244,7 @@ def _bases(word: str) -> frozenset[str]:
 
 
 def beginnings(pattern: str) -> str:
-    """A tsquery that matches every text that may ask the same as `pattern`; empty if it matches all.
+    """A tsquery for every text that may ask the same as `pattern`; empty if it would match all.
 
     Such a text has each content word in one of its forms, which share a prefix, or as a synonym.
     """

@@ -320,7 +320,7 @@ def _evidence(
 
 
 def _is_nearly_literal(claim: Claim, unit: Unit, known: Collection[str]) -> bool:
-    """Whether a unit has nearly all words of the claim, so that a different word means a different fact.
+    """Whether a unit has nearly all words of the claim: another word then means another fact.
 
     A short claim must also have most words of the unit.
     """

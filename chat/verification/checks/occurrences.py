@@ -57,7 +57,7 @@ class Occurrence:
         return not (nearer or belongs_elsewhere(beside, unit, likely))
 
     def _is_in_column(self) -> bool | None:
-        """Whether it is in the column that the claim names by a letter (“Class A”); None if unclear."""
+        """Whether it is in the column that the claim names with a letter (“Class A”); None if unclear."""
         unit, at = self.unit, self.at
         if unit.cells:
             return False if self._is_in_another_cell() else None

@@ -165,7 +165,9 @@ def _with_bounds(found: list[Token], text: str) -> list[Token]:
 
 
 def _unit(found: Sequence[Token], place: int, text: str, end: int) -> str:
-    """The unit of a number: a sign or word next to it, or after one other word (“five working days”).
+    """The unit of a number: a sign or word next to it, or after one other word.
+
+    An example of the latter is “five working days”.
 
     Numbers of sections have the unit “§”. `end` is the end of the previous token in `text`.
     """

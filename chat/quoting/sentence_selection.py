@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from chat.quoting.questions.amounts import counts, numbers_of
 from chat.quoting.questions.applicability import is_opposite
 from chat.quoting.questions.entities import has_name, has_place
+from chat.quoting.questions.instructions import tells_to
 from chat.quoting.questions.question import Question
 from ingestion.embedding import runs_here
 from ingestion.search.definitions import states
@@ -257,6 +258,8 @@ class _Scoring:
             return 1.0 if sentence.has_place else NEXT_KIND * bool(after and has_place(after.text))
         if question.asks_who:
             return 1.0 if sentence.has_name else NEXT_KIND * bool(after and has_name(after.text))
+        if question.asks_what_to_do:
+            return 1.0 if tells_to(sentence.text) else NEXT_KIND * bool(after and tells_to(after.text))
         return 0.0
 
     def is_topic(self, topic: frozenset[str]) -> bool:

@@ -180,7 +180,10 @@ _ASKS_WHEN = re.compile(
 )
 _KINDS = (
     _Kind(
-        re.compile(r"\bhow long\b(?! before| in advance)|\bwie lange\b", re.IGNORECASE),
+        re.compile(
+            r"\bhow (?:long\b(?! before| in advance)|much time (?:do|does|is|will)\b)|\bwie lange\b",
+            re.IGNORECASE,
+        ),
         _HAS_EXTENT,
         stems("dauert dauern"),
     ),
@@ -213,7 +216,8 @@ _KINDS = (
             r"|\bwhat(?: is|'s|’s)(?: the| our| my)? (?:[\w-]{1,30} ){0,3}"
             r"(?:budget|allowance|stipend|per diem|bonus)\b"
             r"|\bhow (?:much|high|large|big) (?:is|are) [^?]{0,40}"
-            r"\b(?:budget|stipend|allowance|bonus|salary)\b",
+            r"\b(?:budget|stipend|allowance|bonus|salary|dues|fees?|contributions?|rents?|fines?|penalty"
+            r"|penalties|deposits?|tax(?:es)?)\b",
             re.IGNORECASE,
         ),
         _HAS_MONEY,

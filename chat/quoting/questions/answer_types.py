@@ -21,7 +21,7 @@ from ingestion.search.tokens import search_text
 from .amounts import counts, has_bare_number, has_date, has_duration, has_money, has_number
 from .applicability import directions_of, is_opposite
 from .entities import has_deed, has_place, says_who, says_who_does
-from .instructions import says_how
+from .instructions import says_how, tells_to
 from .question import NEGATION, Question
 
 BETWEEN = 2  # number of other words that are allowed between the words of a phrase
@@ -429,6 +429,11 @@ ANSWER_TYPES = (
         "instruction",
         lambda question: question.asks_how_to,
         lambda quoted: says_how(quoted.question.own, quoted.texts[0]),
+    ),
+    AnswerType(
+        "what to do",
+        lambda question: question.asks_what_to_do,
+        lambda quoted: tells_to(quoted.texts[0]),
     ),
     AnswerType("words together", lambda question: question.pairs, _has_words_together, is_worded=True),
     AnswerType("compound", lambda question: question.pairs, _names_compound),

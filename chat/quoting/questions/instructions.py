@@ -29,6 +29,37 @@ _SAYS = re.compile(
     r"|(?:\A|[.;:!?>] )(?:To|Um) \w|; [^;:]{1,60}: |https?:|@",
     re.IGNORECASE,
 )
+# “What do I do if …”: not “what can I do with …”, which may ask for possibilities.
+_ASKS_WHAT_TO_DO = re.compile(
+    r"\bwhat (?:do|must|should|shall|am|are) (?:i|we|you|one|staff|employees) "
+    r"(?:(?:have|need|ought|got|supposed|required|expected|meant) to )?"
+    r"do(?= if\b| when\b| in case\b| after\b| about\b|[?.]|\Z)"
+    r"|\bwhat (?:is|has) to (?:be )?done?\b|\bwhat to do\b"
+    r"|\bwas (?:(?:muss|müssen|soll|sollen|sollte|sollten|habe|haben) (?:ich|wir|man) "
+    r"[^?]{0,80}\b(?:tun|machen|unternehmen)\b"
+    r"|(?:mache|machen|tue|tun|macht|tut) (?:ich|wir|man)\b)|\bwas (?:ist [^?]{0,80})?zu tun\b|\bwas tun\b",
+    re.IGNORECASE,
+)
+_TELLS_TO = re.compile(
+    r"\b(?:please|must|should|shall|has to|have to|needs? to|(?:is|are) to be|required|obliged|ought"
+    r"|(?:is|are) (?:\w{3,20} )?"
+    r"(?:reported|told|informed|notified|called|sent|handed|given|brought|filled|recorded|left|taken)"
+    r"|muss|müssen|soll|sollen|ist zu|sind zu|hat zu|haben zu|bitte|verpflichtet|unverzüglich|umgehend"
+    r"|sofort|wende\w{0,2}|wir|man)\b"
+    r"|(?:\A|[.;!?>:]\s|[-*•] |\d[.)] |\b(?:then|first|and|also|or|we|you),? )"
+    rf"(?:{_DO}|telephone|phone|stay|leave|move|wait|stop|switch|do not|don['’]t|never)\b",
+    re.IGNORECASE,
+)
+
+
+def asks_what_to_do(question: str) -> bool:
+    """Whether the question asks what to do in some case: “What do I do if I am ill?”"""
+    return bool(_ASKS_WHAT_TO_DO.search(question))
+
+
+def tells_to(text: str) -> bool:
+    """Whether `text` tells somebody to do something: “Tell the office”, “The office must be told”."""
+    return bool(_TELLS_TO.search(text))
 
 
 def asks_how_to(question: str) -> bool:

@@ -17,7 +17,7 @@ from ingestion.search.translations import language_of, stems_of_question
 from .amounts import AskedAmount, asked_amount, counted
 from .applicability import directions_of, names_outsiders
 from .entities import Entity, asks_where, asks_who, asks_who_does, deed_asked_for, entity_asked_for
-from .instructions import asks_how_to
+from .instructions import asks_how_to, asks_what_to_do
 
 Synonyms = Mapping[str, Sequence[str]]  # synonyms for phrases of a question
 
@@ -234,6 +234,10 @@ class Question:
     @cached_property
     def asks_how_to(self) -> bool:
         return asks_how_to(self.own)
+
+    @cached_property
+    def asks_what_to_do(self) -> bool:
+        return asks_what_to_do(f"{self.own} {self.original}")
 
     @cached_property
     def pairs(self) -> Sequence[tuple[str, str]]:

@@ -30,6 +30,8 @@ class AmountTests(SimpleTestCase):
             ("How much does a bicycle cost?", "It is £4 a crossing.", "At least 3 are carried."),
             ("How much is a child ticket?", "Child; fare: GBP 14", "Ticket office; extension: 5512"),
             ("How much is a car to the island?", "Car; fare (GBP): 86", "To: Island; Depart: 11:45"),
+            ("How high are the monthly dues?", "They are £9 a month.", "There are 9 every month."),
+            ("How much time do I have to answer?", "Three days", "There are 9 rooms."),
             ("how much is that for two", "Other pets cost £6.", "Two of them are in the hall."),
             ("was kostet ein Fahrrad", "Es kostet 4 Euro.", "Es sind 3."),
         ):

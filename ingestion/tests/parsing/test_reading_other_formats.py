@@ -319,6 +319,10 @@ class OtherFormatsTests(SimpleTestCase):
         found = self.parts("a.eml", message(html="<h1>News</h1><script>x()</script><p>The ferry leaves.</p>"))
         self.assertEqual(found[1], ("news", "News\n\nThe ferry leaves."))
 
+    def test_a_star_within_a_group_of_rich_text_hides_no_text(self):
+        data = rb"{\rtf1\ansi{\*\generator Gone}{\f2\fs24\*\cs7\loch The office is closed.}\par}"
+        self.assertEqual(reading("a.rtf", data).sections[0].text, "The office is closed.")
+
     def test_a_text_in_utf_8_is_read_as_such_whatever_the_message_declares(self):
         for encoding in ("utf-8", "iso-8859-1"):
             mail = (

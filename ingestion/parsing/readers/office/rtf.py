@@ -86,6 +86,7 @@ class _Reader:
 
     def _go_through(self, data: bytes) -> None:
         place = 0
+        begins = False  # whether a group has just begun
         while place < len(data):
             match = TOKEN.match(data, place)
             if match is None:  # a backslash at the end of the file
@@ -101,9 +102,13 @@ class _Reader:
             elif code:
                 self._add(bytes([int(code, 16)]))
             elif symbol:
-                self._symbol(symbol)
+                if (
+                    symbol != b"*" or begins
+                ):  # StarOffice writes it before properties, where it has no meaning
+                    self._symbol(symbol)
             elif text:
                 self._add(text)
+            begins = brace == b"{" or (begins and text is not None and not text.strip())
 
     def _group(self, brace: bytes) -> None:
         self._flush()

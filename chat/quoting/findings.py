@@ -219,13 +219,17 @@ class Findings:
         """Whether `other` should be quoted before `first`.
 
         This is so if the search ranks it first, clearly before `first`, and if it has at least as many named
-        words literally as `first`, while neither has all of them.
+        words literally as `first`, while neither has all of them. If an amount is asked for, a passage of the
+        same document without one does not lead.
         """
         scores = [self.sources[each.sentence.passage].score for each in (other, first)]
         words = [each.held.known_as_asked for each in (other, first)]
         is_best = scores[0] == max(source.score for source in self.sources)
         return (
             is_best
+            and not (
+                first.has_amount > other.has_amount and other.source.sourcefile == first.source.sourcefile
+            )
             and not (self.question.subject or self.question.is_translated or self.prompt.narrowed)
             and scores[0] - scores[1] >= MIN_LEAD
             and len(self.question.named) > words[0] >= words[1]

@@ -69,7 +69,7 @@ _BARE_NUMBER = re.compile(
     re.IGNORECASE,
 )
 _DURATION = re.compile(
-    rf"\b(\d+|an?|(?:per|pro)(?= \w{{3,10}}:)|{_WORDS})[ -](?:{_DAYS} )?({_UNIT})\b"
+    rf"\b(\d+|an?|(?:per|pro)(?= \w{{3,10}}:)|{_WORDS})(?: \(\d{{1,4}}\))?[ -](?:{_DAYS} )?({_UNIT})\b"
     r"(?! (?:ago|ahead|earlier|later|prior|before|after|in advance)|['’]? notice)",
     re.IGNORECASE,
 )
@@ -93,7 +93,7 @@ _CLAUSE_END = re.compile(r"[;.:!?](?=\s|\Z)")
 _COLUMN = re.compile(r"(?:\A|; )([^;:]{1,100}): (?:up to |at least )?\Z")  # the name before a cell of a row
 
 _LENGTH = (
-    rf"\b(?:\d[\d.,]{{0,12}}|half an?|an?|several|{_WORDS})(?:[ -]\w{{1,30}}){{0,2}}[ -](?:{_UNIT})\b"
+    rf"\b(?:\d[\d.,]{{0,12}}|half an?|an?|several|{_WORDS})(?:[ -][\w()]{{1,30}}){{0,2}}[ -](?:{_UNIT})\b"
     rf"|\b(?:{_UNIT}): \d"
     r"|\b\d[\d.,]{0,12} ?(?:characters|letters|words|pages|met(?:re|er)s?|cm|km|m|miles|feet|Zeichen)\b"
     r"|\b(?:permanent(?:ly\b|(?! \w))|indefinite|unlimited|unbefristet|overnight|expire)"
@@ -134,7 +134,7 @@ _DEADLINE = (
 )
 _MONEY = (
     r"[£$€]|\b\d[\d.,]{0,12}(?: ?%|p\b| ?(?:prozent|euros?|pounds?|dollars?|times)\b)"
-    r"|\b(?:GBP|EUR|USD|CHF|per cent|percent|free|kostenlos|unpaid|no charge)\b"
+    r"|\b(?:GBP|EUR|USD|CHF|per cent|percent|free|kostenlos|unpaid|waived|no (?:charge|fee))\b"
 )
 # Frequencies: “weekly”, “every two years”, “once a month”, “the annual review”.
 _PERIODICAL = (
@@ -194,7 +194,7 @@ _KINDS = (
     ),
     _Kind(
         re.compile(
-            r"\b(?:by|until|till) when\b|\bbis wann\b|\bdeadline\b|\b(?:stichtag|frist)\b"
+            r"\b(?:by|until|till) when\b|\bbis wann\b|\bdeadline\b|\b(?:stichtag|\w{0,20}frist)\b"
             r"|\bhow (?:far|long|much time|many \w+) (?:ahead|in advance|before(?:hand)?)\b"
             r"|\bhow (?:much|many \w+['’]?) notice\b"
             r"|\bwie (?:lange|weit|viele? \w+) (?:vorher|im voraus|davor)\b",
@@ -212,7 +212,7 @@ _KINDS = (
             r"\bhow much (?:is|are|does|do|money|for|it)\b(?=[^?]{0,80}\b(?:costs?|pay|paid|spend|fee|price"
             r"|money|charged?|allowance|bonus|fare|tickets?|claim)\b)"
             r"|\bhow much (?:money|does it cost|is it)\b|\bhow much (?:is|are) (?:an?|that)\b"
-            r"|\b(?:costs?|prices?|kostet|kosten)\b"
+            r"|\b(?:costs?|prices?|kostet|kosten)\b|\b(?:budget|allowance|stipend|(?<!is there a )fee) for\b"
             r"|\bwhat(?: is|'s|’s)(?: the| our| my)? (?:[\w-]{1,30} ){0,3}"
             r"(?:budget|allowance|stipend|per diem|bonus)\b"
             r"|\bhow (?:much|high|large|big) (?:is|are) [^?]{0,40}"

@@ -14,6 +14,9 @@ class AmountTests(SimpleTestCase):
     def test_an_amount_of_another_kind_does_not_answer(self):
         for question, right, wrong in (
             ("How long is probation?", "It lasts three months.", "It is on page 9."),
+            ("How long is the notice period?", "It is three (3) months.", "It is on page (3)."),
+            ("budget for a chair", "Spend up to $200 on it.", "Four chairs can be bought."),
+            ("Kündigungsfrist Garten", "Bis zum 15. März.", "Der Garten hat 4 Beete."),
             ("how long is sick pay", "Full pay: 8 weeks", "You get 9 per cent."),
             ("When do I get paid?", "On the 25th of each month.", "You get 9 per cent."),
             ("when do we start", "At 09:00 in the hall.", "All 12 colleagues do."),

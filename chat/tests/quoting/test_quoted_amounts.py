@@ -52,6 +52,16 @@ class QuotedAmountTests(QuotingCase):
         answer = self.answer("How far ahead do I announce a cruise?", sources=[rule, ahead])
         self.assertLess(answer.find("7 weeks"), answer.find("Skip ahead") % 10_000, answer)
 
+    def test_of_one_document_the_passage_with_the_amount_comes_first(self):
+        items = source(
+            1, "a.md#items", "Ask which things can be paid from the boat budget.", heading="Items", score=0.95
+        )
+        much = source(
+            2, "a.md#members", "We expect members to spend £90 on a boat.", heading="Members", score=0.7
+        )
+        answer = self.answer("budget for a boat and some sails for a junior", sources=[items, much])
+        self.assertLess(answer.find("£90"), answer.find("for ropes") % 10_000, answer)
+
     def test_words_that_add_a_case_do_not_hide_the_closest_passage(self):
         sources = [source(1, "a.md", "Senators attend all meetings, or send somebody.")]
         question = "How many meetings may senators miss before they get kicked out?"

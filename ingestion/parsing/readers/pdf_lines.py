@@ -433,9 +433,10 @@ def sections_of(
         full = max(SHORT_LINE, usual * FULL_LINE)
         for is_heading, run in _runs(lines, _headings(lines, body, full, some_bold)):
             if is_heading:
+                parents = path[:-1]
                 path = [line for line in path if line.outranks(run[0])]
                 if pending and pending[0].size and pending[0] not in path:
-                    yield Section(f"page={number}", number, "", pending[0].text)
+                    yield Section(f"page={number}", number, _joined(parents), pending[0].text)
                 text = _without_hyphenation(
                     " ".join(line.text for line in run).replace(f"{BREAK} ", BREAK), compounds, is_hyphenated
                 )
@@ -450,7 +451,11 @@ def sections_of(
             yield Section(f"page={number}", number, one_line(heading, HEADING_CHARACTERS), text)
             pending = []
         if pending and pending[0].size:  # a heading without text becomes text of this page
-            yield Section(f"page={number}", number, "", pending[0].text)
+            yield Section(f"page={number}", number, _joined(path[:-1]), pending[0].text)
+
+
+def _joined(path: Sequence[Line]) -> str:
+    return one_line(" › ".join(line.text for line in path), HEADING_CHARACTERS)
 
 
 def _with_bookmarks(lines: list[Line], bookmarks: Sequence[tuple[int, str]]) -> list[Line]:

@@ -59,6 +59,10 @@ class PdfTests(SimpleTestCase):
         self.assertEqual({heading for heading, _ in found}, {"Staff manual"})
         self.assertNotIn("Staff manual", " ".join(text for _, text in found))
 
+    def test_a_heading_above_another_without_text_is_not_lost(self):
+        page = lines(("F1", 11, f"{SENTENCE}."), ("F1", 20, "Download here"), ("F1", 15, "Or ask us"))
+        self.assertEqual(self.sections(page), [("", f"{SENTENCE}."), ("Download here", "Or ask us")])
+
     def test_emoji_do_not_move_the_fonts_and_places_of_what_follows(self):
         page = lines(("F1", 11, "A" * 12), ("F2", 16, "Leave"), ("F1", 11, SENTENCE))
         found = self.sections(page, meaning="\U0001f3c1")

@@ -51,3 +51,15 @@ class QuestionLanguageTests(SimpleTestCase):
     def test_passages_of_chosen_documents_are_all_used(self):
         texts = "\n".join(self.quoted(QUESTION, GERMAN, *ENGLISH, narrowed=True).texts)
         self.assertIn("aus dem Verein ausgeschlossen", texts)
+
+    def test_the_object_of_a_german_question_may_be_part_of_a_compound(self):
+        rule = source(
+            1,
+            "verein.md#tiere",
+            "Vor der Aufnahme ist der Nachweis eines Impfschutzes gegen Tollwut vorzulegen.",
+            heading="Tiere",
+            score=0.9,
+        )
+        question = "Welche Impfung muss ich nachweisen?"
+        self.assertIn("Tollwut", "\n".join(self.quoted(question, rule).texts))
+        self.assertFalse(quote(Prompt(question, [], [rule], 0.3, fit=0.4)).texts)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from ingestion.search.sentence_splitting import Span, spans_of
+from ingestion.search.sentence_splitting import INTRODUCES_LIST, Span, spans_of
 from ingestion.search.table_rows import cells_of, table_around
 
 MAX_CHARACTERS = 420  # characters of a paragraph that is quoted in full, or of the extract from a longer one
@@ -26,11 +26,6 @@ _POINTS_BACK = re.compile(
     r"|however|otherwise|but|and|or|also|instead|then|thus|therefore|hence|moreover|furthermore|conversely"
     r"|in (?:this|these|that|such|other|addition)|for (?:this|these|example|instance)|if so|e\\.g|i\\.e"
     r"|dies\w{0,2}|sie|er|es|dabei|dann|daher|jedoch|dort|hierbei|hierfür|ferner)\b",
-    re.IGNORECASE,
-)
-# such as “Try the following. If one does not help, go on to the next.” before a list
-_INTRODUCES = re.compile(
-    r"\b(?:the following|as follows|these (?:steps|rules|points)|here is how|folgende\w{0,2}|wie folgt)\b",
     re.IGNORECASE,
 )
 _ADDS = re.compile(r"\b(?:also|additionally|in addition|außerdem|zusätzlich|ebenfalls)\b", re.IGNORECASE)
@@ -217,7 +212,7 @@ def _introduced_list(content: str, spans: Sequence[Span], at: int, first: int, l
             return _list_below(content, spans, first, last)
         return _list(content, spans, last + 1) if following and following.is_item else None
     said = " ".join(span.text for span in spans[at : last + 1])
-    goes_on = following and following.is_item and _INTRODUCES.search(said)
+    goes_on = following and following.is_item and INTRODUCES_LIST.search(said)
     return _list_below(content, spans, first, last) if goes_on else None
 
 

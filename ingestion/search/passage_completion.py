@@ -14,7 +14,7 @@ from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import prepared, rows_of_each
 
 from .retrieval import FoundPassage
-from .sentence_splitting import Span, spans_of
+from .sentence_splitting import INTRODUCES_LIST, Span, spans_of
 from .table_rows import continues, has_time, table_around
 
 REACH = 20  # how many passages before and after are searched for the rest of a table
@@ -80,7 +80,8 @@ def _may_be_part(passage: FoundPassage) -> bool:
     if not _COMPLETE.search(passage.content) or passage.content[:1].islower():
         return True
     spans = spans_of(passage.content)
-    return any(span.is_row or span.is_item for span in (*spans[:2], *spans[-2:]))
+    ends_in_list = bool(spans) and _is_in_list(spans[-1])
+    return ends_in_list or any(span.is_row or span.is_item for span in (*spans[:2], *spans[-2:]))
 
 
 def _whole(passage: FoundPassage, around: Mapping[int, _Neighbour]) -> FoundPassage:
@@ -145,7 +146,7 @@ def _goes_on(first: _Neighbour, second: _Neighbour) -> bool:
 
 def _is_in_list(span: Span) -> bool:
     """Whether a list item may follow this block: it is an item, or introduces some."""
-    return span.is_item or span.text.endswith(":")
+    return span.is_item or span.text.endswith(":") or bool(INTRODUCES_LIST.search(span.text))
 
 
 def _items_at_start(passage: _Neighbour) -> str:

@@ -26,6 +26,14 @@ _END = re.compile(
     r"(?<![.!?…])[.!?…]+[\"'”’»)\]]*(?=\s+[\"'“‘«„¿¡(\[]*(\w))|[。！？｡]+[」』”’）]*|[؟۔।]+[\"'”’»)\]]*"
 )
 _CUT = re.compile(r";\s|\n")
+# A sentence before a list: “Try the following. If one does not help, go on to the next.”
+INTRODUCES_LIST = re.compile(
+    r"\b(?:the following|as follows|these (?:steps|rules|points)|here is how|folgende\w{0,2}|wie folgt)\b"
+    r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|\d{1,2}|several|zwei|drei|vier|fünf|sechs|mehrere)"
+    r" (?:[\w-]{1,20} ){0,2}(?:ways|steps|actions|options|methods|rules|conditions|reasons|cases|kinds"
+    r"|possibilities|schritte|möglichkeiten|wege|gründe|bedingungen|regeln|fälle)\b",
+    re.IGNORECASE,
+)
 # Abbreviations that end with a full stop and may precede a word that looks like the start of a sentence: a
 # name, a number, or, in German, any noun.
 _ABBREVIATIONS = """

@@ -68,12 +68,8 @@ _ENGLISH_ORDER = {
 }
 _DIFFERENCE = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNORECASE)
 _SEVERAL = re.compile(r"\s*(?:what|which)\b|\bwelche\b", re.IGNORECASE)
-# Words that are not part of the name of a thing: “ill before”, “a year may”.
-BETWEEN = frozenset(
-    map(
-        stem, ("before", "after", "during", "may", "might", "until", "without", "between", "up", "out", "off")
-    )
-)
+# Words that are not part of the name of a thing: “ill before”, “a year may”, “stand here”.
+BETWEEN = stems("before after during may might until without between up out off here want just really please")
 _QUOTES = ".,;:?!\"'“”‘’()"
 
 

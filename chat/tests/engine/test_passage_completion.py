@@ -143,6 +143,20 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         self.assertEqual(whole.content.split("\n"), [texts[0], *items])
         self.assertEqual(complete_passages(stranger, [passage]), (passage,))
 
+    def test_a_sentence_that_announces_a_list_gets_it_from_the_next_passage(self):
+        reader = command_principal(self.user)
+        for lead, has_list in (
+            ("There are three ways of getting a desk.", True),
+            ("Please do the following.", True),
+            ("Desks are on three floors.", False),
+        ):
+            document = make_document(
+                "desks.md", [lead, "- Book one online\n- Ask the porter"], users=[self.user]
+            )
+            first = Passage.objects.get(document=document, position=0)
+            [whole] = complete_passages(reader, retrieval.load(reader, [first.pk]))
+            self.assertEqual("Ask the porter" in whole.content, has_list, lead)
+
     def test_a_list_gets_its_lead_in_from_the_passage_before(self):
         texts = [
             "Some words.\n\nEach of these is enough:\n- A new paper",

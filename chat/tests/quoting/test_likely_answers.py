@@ -67,6 +67,15 @@ class LikelyAnswerTests(QuotingCase):
         )
         self.assertEqual(self.quoted(QUESTION, refunds, ADVANCES, fit=0.5).notice, UNSURE)
 
+    def test_here_is_no_thing_that_a_passage_must_name(self):
+        berths = source(1, "a.md", "Barges may lie at the quay for two nights.", heading="Berths", score=0.95)
+        for question in (
+            "How long can I keep my barge boat here?",
+            "How long may I keep the barge boat, please?",
+        ):
+            quoted = self.quoted(question, berths, fit=0.2)
+            self.assertEqual(len(quoted.texts), 1, question)
+
     def test_one_of_two_words_is_not_the_subject(self):
         meals = source(
             1, "a.md", "Everybody who eats on the terrace pays at once.", heading="Eating", score=0.95

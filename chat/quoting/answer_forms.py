@@ -28,6 +28,7 @@ QUOTATIONS = 2
 # Minimum score of a quotation, as a share of the best sentence's score:
 FILE_SCORE = 0.8  # as another quotation from a file that the question names
 SECOND_OF_ALL = 0.94  # as a second quotation, if the first one has everything that was asked for
+OF_FIRST = 0.8  # share of the first passage's search score that one with a single named word needs
 BEHIND = 2  # number of passages that are shown after one that may answer
 OF_OTHER_FILE = 0.5  # as a quotation from a selected file
 
@@ -230,12 +231,24 @@ def _closest_passages(findings: Findings) -> Quoted:
     leading = next((each for each in kept if findings.leads(each, kept[0])), None)
     if leading and not (alike.text or may_answer):
         kept.sort(key=lambda each: each is not leading)
+    kept = [kept[0], *(each for each in kept[1:] if not _is_stray(findings, each, kept[0]))]
     if may_answer:
         first, *others = findings.quoted(kept[: 1 + BEHIND]) or ("",)
         texts = (first, OTHERS, *others) if others else _texts(first)
         return Quoted(texts, is_sure=False, is_likely=bool(first))
     texts = (*_texts(alike.text), *findings.quoted(kept))
     return Quoted(texts, is_sure=False, is_part=not alike.is_whole)
+
+
+def _is_stray(findings: Findings, other: Quotation, first: Quotation) -> bool:
+    """Whether a passage of another document has a single named word, and the first passage more."""
+    named = findings.question.named
+    return (
+        not findings.prompt.narrowed
+        and other.source.sourcefile != first.source.sourcefile
+        and other.source.score < OF_FIRST * first.source.score
+        and other.held.known(named) <= 1 < first.held.known(named)
+    )
 
 
 def _may_answer(findings: Findings, closest: Quotation, *, is_only: bool) -> bool:

@@ -203,6 +203,18 @@ class QuotingTests(QuotingCase):
             answer = self.answer(question, sources=[log, rule], fit=0.8)
             self.assertIn(first, answer.partition(second)[0], question)
 
+    def test_a_passage_of_another_document_with_a_single_word_is_not_among_the_closest(self):
+        rule = source(1, "a.md", "Nets for shrimp hang behind the shed.", score=0.9)
+        stray = source(2, "b.md", "The shed of the farm is painted in spring.", score=0.6)
+        same = source(3, "a.md", "The shed is painted in spring, like the boats.", score=0.6)
+        question = "May children mend nets for shrimp near the shed of the widow?"
+        answer = self.answer(question, sources=[rule, stray, same], fit=0.5)
+        self.assertIn("Nets for shrimp", answer)
+        self.assertIn("like the boats", answer)
+        self.assertNotIn("of the farm", answer)
+        stray = source(2, "b.md", "The shed of the farm is painted in spring.", score=0.85)
+        self.assertIn("of the farm", self.answer(question, sources=[rule, stray], fit=0.5))
+
     def test_a_place_with_the_amount_comes_before_a_likelier_one_without(self):
         where = source(1, "a.md", "How much you can spend on a desk is listed in the sheet.", score=0.9)
         much = source(2, "b.md", "We expect people to spend up to $2,000 for desk setup.", score=0.89)

@@ -126,7 +126,7 @@ class ProjectsView(_View):
         summary="One's projects, and those with one as a member, the last used first",
         operation_id="list_projects",
         parameters=[
-            OpenApiParameter("q", str, description="Words of the name."),
+            OpenApiParameter("q", str, description="Words in the name of the project."),
             LINK,
         ],
         responses=ProjectSerializer(many=True),

@@ -25,29 +25,29 @@ from drf_spectacular.openapi import AutoSchema
 FOLDER = Path(__file__).resolve().parent.parent / "openapi"
 VERSION = "1.0.0"
 DESCRIPTION = """\
-Questions about documents, answered from what the caller may read, in seven published protocols; and the
-history of conversations.
+The site answers questions from the documents that the caller may read, in seven published protocols, and
+stores conversations.
 
-Authenticate with an API key or an ID token (`Authorization: Bearer …`), or by the portal's session, whose
-requests come from the site's own origin or carry the CSRF token. Where the operator lets guests in, a request
-without any of them is theirs.
+Authenticate with an API key or an ID token (`Authorization: Bearer …`), or with the portal's session; such
+requests must come from the site's own origin or have the CSRF token. If the operator allows guests, a
+request without any of these is a guest's.
 
-Every answer carries `X-Request-ID`, and an answer to a question `Chat-Run`, the id by which it is resumed
-and stopped, and `Chat-Message`, the id by which it is rated; where the day's messages are limited,
-`RateLimit` and `RateLimit-Policy` say what is left. A trailing slash is accepted everywhere."""
+Every response has the header `X-Request-ID`. An answer to a question also has `Chat-Run`, the id for resuming
+or stopping it, and `Chat-Message`, the id for rating it. If messages per day are limited, `RateLimit` and
+`RateLimit-Policy` say how many are left. Every URL may end with a slash."""
 TAGS = {
     "Questions": "RAG chat, the AI Chat Protocol, and chat completions with context.",
     "Chat UI": "The Chat UI's protocol, its multi-agent mode, and its minimal format.",
     "OpenAI": "For any client of OpenAI's API, with a base URL ending in `/v1`.",
-    "Runs": "One answer: resumed after a broken connection, or stopped.",
-    "History": "One's own conversations.",
-    "Feedback": "What one thinks of an answer. Refusals are problem details (RFC 9457).",
-    "Projects": "Names for conversations that belong together. Refusals are problem details (RFC 9457).",
-    "Shares": "Links to one's own conversations for others. Refusals are problem details (RFC 9457).",
-    "Documents": "What the caller may read: lists, text and files.",
+    "Runs": "Resuming an answer after a broken connection, and stopping it.",
+    "History": "The caller's conversations.",
+    "Feedback": "The caller's ratings of answers. Refusals are problem details (RFC 9457).",
+    "Projects": "Groups of conversations that belong together. Refusals are problem details (RFC 9457).",
+    "Shares": "Links to the caller's conversations for others. Refusals are problem details (RFC 9457).",
+    "Documents": "Lists, text and files of the documents that the caller may read.",
     "Search": "Passages of documents, without an answer. Refusals are problem details (RFC 9457).",
     "Webhooks": "Events that are sent to programs. Refusals are problem details (RFC 9457).",
-    "Account": "The caller.",
+    "Account": "The caller's account.",
 }
 
 
@@ -83,7 +83,8 @@ class ResourceSchema(AutoSchema):
         content = {getattr(self.view, "api_error_type", "application/json"): {"schema": schema}}
         known = {code: response["description"] for code, response in operation["responses"].items()}
         refusals = {
-            code: {"description": known.get(code) or "Refused.", "content": content} for code in sorted(codes)
+            code: {"description": known.get(code) or "The request is refused.", "content": content}
+            for code in sorted(codes)
         }
         retry = {"Retry-After": {"schema": {"type": "integer"}}}
         refusals["503"] = {

@@ -85,7 +85,7 @@ class SharesView(_View):
         request=NewShareSerializer,
         responses={
             201: CreatedShareSerializer,
-            404: OpenApiResponse(description="The caller has no such conversation or answer."),
+            404: OpenApiResponse(description="The caller owns no such conversation or answer."),
         },
     )
     def post(self, request: Request) -> Response:

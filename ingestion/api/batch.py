@@ -139,9 +139,9 @@ class BatchView(DocumentWriteView):
     @extend_schema(
         summary="Add, change and delete up to 100 documents",
         operation_id="batch_documents",
-        description="Each item is done by itself and has a result of its own, in the order of the request."
-        " The answer is 200 also where items were refused; a body that is no batch is refused as a whole, and"
-        " nothing of it is done.",
+        description="Each item is processed independently and has its own result, in the order of the"
+        " request. The status is 200 even if items are refused. A body that is not a valid batch is refused,"
+        " and none of its items is processed.",
         request=BatchRequestSerializer,
         responses=BatchResponseSerializer,
     )

@@ -24,7 +24,7 @@ NUMBER = OpenApiParameter(
     "number",
     {"type": "integer", "minimum": 1, "maximum": 999_999},
     OpenApiParameter.PATH,
-    description="Of the page, from 1.",
+    description="The number of the page, from 1.",
 )
 
 
@@ -162,8 +162,8 @@ class FileView(OneDocumentView):
         parameters=[DOCUMENT_ID],
         responses={
             (200, "*/*"): OpenApiTypes.BINARY,
-            206: OpenApiResponse(description="The part that `Range` asks for."),
-            304: OpenApiResponse(description="Not changed since."),
+            206: OpenApiResponse(description="The part that `Range` requests."),
+            304: OpenApiResponse(description="It has not changed."),
         },
     )
     def get(self, request: Request, document_id: str) -> HttpResponseBase:

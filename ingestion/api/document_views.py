@@ -69,13 +69,13 @@ DOCUMENT_ID = OpenApiParameter(
     "document_id",
     str,
     OpenApiParameter.PATH,
-    description="The id of a document, or the name under which the caller's programs have put it.",
+    description="The id of a document, or the name under which the caller's account uploaded it.",
 )
 EXTERNAL_ID = OpenApiParameter(
     "document_id",
     {"type": "string", "pattern": f"^(?!{_PUBLIC_ID.pattern}$)(?!batch$){_EXTERNAL_ID.pattern}$"},
     OpenApiParameter.PATH,
-    description="A name of the caller's own; not “batch”, and not in the form of a document's id.",
+    description="A name that the caller chooses. It must not be “batch” or have the form of a document's id.",
 )
 LINK = OpenApiParameter(
     "Link", str, OpenApiParameter.HEADER, response=[200], description="The address of the next page, if any."
@@ -309,9 +309,13 @@ class DocumentView(DocumentWriteView):
         responses={
             200: PutDocumentSerializer,
             201: PutDocumentSerializer,
-            412: OpenApiResponse(description="The document is not as If-Match or If-None-Match says."),
-            422: OpenApiResponse(description="The file or its name is not taken, or exceeds the quota."),
-            429: OpenApiResponse(description="Too many files at once. Try again after Retry-After."),
+            412: OpenApiResponse(
+                description="The document does not meet the condition in If-Match or If-None-Match."
+            ),
+            422: OpenApiResponse(
+                description="The file or its name is not accepted, or the file exceeds the quota."
+            ),
+            429: OpenApiResponse(description="Too many simultaneous uploads. Try again after Retry-After."),
             507: OpenApiResponse(description="The server has no room for the file."),
         },
     )
@@ -351,7 +355,7 @@ class DocumentView(DocumentWriteView):
         summary="Delete a document with its file and passages",
         operation_id="delete_document",
         parameters=[DOCUMENT_ID],
-        responses={204: OpenApiResponse(description="It is gone.")},
+        responses={204: OpenApiResponse(description="The document is deleted.")},
     )
     def delete(self, request: Request, document_id: str) -> Response:
         self.remove(document_id)

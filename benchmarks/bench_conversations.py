@@ -26,7 +26,7 @@ from chatsite.accounts.principal import Principal
 from ingestion.search.retrieval import search
 
 QUESTIONS = Path(__file__).with_name("questions")
-FIRST = 5  # passages among which the right one should be
+FIRST = 5  # number of first passages among which the right one must be
 CONVERSATIONS = ("conversations_first", "conversations_second")
 EVERYDAY = ("everyday_words", "everyday_words_second", "everyday_words_third")
 
@@ -42,7 +42,7 @@ def main() -> None:
         for name, rows in conversations.items():
             places[name] += [(row, followed(principal, row)) for row in rows if row["about"] == "samples"]
         for name in EVERYDAY:
-            for row in read(name):  # about the same English documents
+            for row in read(name):  # the questions of all languages are about the same English documents
                 language = f", {row['language']}" if "language" in row else ""
                 places.setdefault(f"{name}{language}", []).append((row, asked(principal, row)))
     collection = read_collection(folder, "xquad/en", "english")
@@ -61,7 +61,7 @@ def read(name: str) -> list[Row]:
 
 
 def followed(principal: Principal, row: Row, names: dict[str, str] | None = None) -> int:
-    """The rank of the right passage for the last question; 0 if it is not among the first."""
+    """The rank of the right passage for the last question; 0 if it is not among the first passages."""
     *before, last = row["turns"]
     earlier = [
         EarlierMessage(role, text)

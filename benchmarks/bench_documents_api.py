@@ -30,7 +30,8 @@ from benchmarks.clients.run import api_key, wait_for_handbook
 from chatsite.tests.server import BASE, Site, reading_parameters, temporary_folder
 
 DOCUMENTS, EQUAL, SEARCHES, CALLERS = 500, 1_000, 300, 4
-PACE, PACED = 6_000, 60  # documents an hour, which leaves a margin, and documents
+# Documents an hour (a margin above the target), and the number of documents sent at this pace.
+PACE, PACED = 6_000, 60
 QUERIES = (
     "carry over leave", "working abroad", "expenses for hotels", "first aid", "sick note", "remote work",
     "notice period", "parental leave for partners", "fire drill", "travel by train",
@@ -170,7 +171,7 @@ def measure_new(site: Site, key: str, wanted: int) -> None:
 
 
 def filled(site: Site, key: str, wanted: int, prefix: str, pause: float) -> tuple[float, float]:
-    """Documents an hour, and the p95 of searches meanwhile; each caller pauses for so many seconds."""
+    """Documents an hour, and the p95 of searches meanwhile; each caller pauses `pause` seconds."""
     searching, over = [], threading.Event()
 
     def search() -> None:

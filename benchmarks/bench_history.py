@@ -40,7 +40,8 @@ FILLER = (
     "The committee read the report on safety and travel, and asked for figures by the end of the quarter. "
 )
 COMMON = "the committee read report on safety and travel asked for figures by end of quarter message"
-OTHERS_WORD, HEAVY_WORD = "harvest", "vintage"  # in every message of the 99, and of the heavy owner
+# Words in every message of the 99 people, and in every message of the heavy owner.
+OTHERS_WORD, HEAVY_WORD = "harvest", "vintage"
 CONVERSATIONS = """
     INSERT INTO history_conversation
         (id, owner_id, title, title_by_owner, mode, listed, created_at, updated_at, search)
@@ -133,7 +134,7 @@ def indexed_afterwards() -> Iterator[None]:
 
 @contextmanager
 def session() -> Iterator[Callable[[], None]]:
-    """A function that makes the current database that of all requests."""
+    """A function that switches all requests to the current database."""
     usual, other = connections["default"], connections.create_connection("default")
     other.settings_dict = deepcopy(usual.settings_dict) | {"CONN_MAX_AGE": None}
     del other.settings_dict["OPTIONS"]["pool"]
@@ -209,7 +210,7 @@ def report(name: str, queries: list[int], cuts: list[list[float]]) -> None:
 
 
 def statements(asked: Asked) -> int:
-    """The number of queries of one request, after another one has filled the caches."""
+    """The number of queries of one request, after an equal request has filled the caches."""
     asked()
     with patch.object(CursorWrapper, "execute", autospec=True, side_effect=CursorWrapper.execute) as executed:
         asked()
@@ -217,7 +218,7 @@ def statements(asked: Asked) -> int:
 
 
 def measured(asked: Asked) -> float:
-    """Milliseconds."""
+    """The milliseconds of one request."""
     started = time.perf_counter()
     response = asked()
     len(response.content)

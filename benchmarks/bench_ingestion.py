@@ -7,7 +7,7 @@ reading processes, and the index of vectors that searches use meanwhile. The tex
 words, so that no two vectors are the same.
 """
 
-from site_ready import ROOT  # first: what follows needs Django's path
+from site_ready import ROOT  # imported first, because it adds the project to the path of the imports below
 
 # isort: split
 import argparse
@@ -105,7 +105,8 @@ class Bench:
                 values.append(self.megabytes(KINDS[kind]))
         print(f"{documents} small documents, megabytes of all such processes:")
         for kind, values in sizes.items():
-            late = values[len(values) // 5 :]  # everything that is loaded once is loaded by then
+            # By then the processes have loaded everything that is loaded only once.
+            late = values[len(values) // 5 :]
             print(
                 f"  {kind}: {values[0]:.0f} after the first {AT_ONCE}, {values[-1]:.0f} at the end;"
                 f" slope {slope(late) * 1_000 / AT_ONCE:+.1f} per 1,000"
@@ -155,7 +156,7 @@ class Bench:
 KINDS = {
     "worker": "chatsite.server.worker",
     "web": "chatsite.server.serving.web_process",
-    "reader": "ingestion.parsing.forkserver",  # and the children that it forks
+    "reader": "ingestion.parsing.forkserver",  # and the reading processes that it forks
     "postgres": "postgres",
 }
 
@@ -221,7 +222,7 @@ class Memory:
 
 
 def slope(values: list[float]) -> float:
-    """The slope of the least-squares line, per value."""
+    """The slope of the least-squares line through the values, per value."""
     middle = (len(values) - 1) / 2
     mean = sum(values) / len(values)
     above = sum((place - middle) * (value - mean) for place, value in enumerate(values))

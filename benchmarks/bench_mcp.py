@@ -70,7 +70,7 @@ def message(version: str, method: str, params: dict) -> tuple[bytes, dict[str, s
 
 
 def asked(connection: http.client.HTTPConnection, body: bytes, headers: dict[str, str]) -> float:
-    """Milliseconds."""
+    """The milliseconds of one message."""
     started = time.perf_counter()
     connection.request("POST", "/mcp", body, headers)
     response = connection.getresponse()

@@ -32,7 +32,8 @@ SIZE = 1_000_000
 PEOPLE, GROUPS, DOCUMENTS, DAYS = 5_000, 50, 10_000, 30
 BATCH = 50_000
 TIMES = 20
-PLAIN = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}  # nothing is collected here
+# The benchmark does not run `collectstatic`.
+PLAIN = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 STORAGES = {**settings.STORAGES, "staticfiles": PLAIN}
 CONVERSATIONS = """
     INSERT INTO history_conversation

@@ -164,7 +164,8 @@ def measure(chromium, site, folder) -> None:  # type: ignore[no-untyped-def]
         print(f"{len(paints)} paints; gaps: median {median(gaps):.0f} ms (target 50), p95 {p95:.0f} (120)")
         print(f"layout shift {shift:.4f} (target 0.02); samples that show markup: {len(raw)} {raw[:2]}")
         print(f"sources and Send {late:.0f} ms after the last word (target 150)")
-        with contextlib.suppress(TimeoutError):  # on a slow machine the site waits for them no longer
+        # On a slow machine the site no longer waits for the follow-up questions.
+        with contextlib.suppress(TimeoutError):
             page.wait_for_selector(".next button", timeout=20_000)
         after = page.evaluate("performance.now()") - ready
         count = page.locator(".next button").count()

@@ -99,7 +99,7 @@ def answer_words(answer: str) -> set[str]:
 
 
 def holds(wanted: set[str], text: str) -> bool:
-    """Whether `text` has all the numbers, or at least two thirds of the words."""
+    """Whether `text` contains all the numbers of the answer, or at least two thirds of its words."""
     words = plain(text).split()
     found = wanted & ({*words} | {word[:6] for word in words})
     return len(found) == len(wanted) or (

@@ -62,7 +62,7 @@ def candidates(principal: Principal, question: str) -> list[tuple[int, float, fl
 
 
 def bounds(changes: list[float]) -> tuple[float, float]:
-    """The confidence interval of the mean, by resampling the questions."""
+    """The confidence interval of the mean, computed by resampling the questions."""
     chance = random.Random(1)
     means = sorted(sum(chance.choices(changes, k=len(changes))) / len(changes) for _ in range(SAMPLES))
     return means[SAMPLES // 40], means[-SAMPLES // 40]

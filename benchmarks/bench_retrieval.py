@@ -148,7 +148,7 @@ def baseline(collection: Collection) -> float:
 
 
 def stemmed(dictionary: str, words: Sequence[str]) -> list[str]:
-    """Stem each word with one of PostgreSQL's dictionaries."""
+    """Stem each word with the named dictionary of PostgreSQL."""
     with connection.cursor() as cursor:
         cursor.execute(STEM, [dictionary, list(words)])
         return [stem for (stem,) in cursor.fetchall()]

@@ -61,8 +61,8 @@ from ingestion.search.retrieval import (  # noqa: E402
     search,
 )
 
-RECALLED = 60  # questions to the vector leg for each person
-WORDED = 30  # questions to the search by words
+RECALLED = 60  # searches of the vector leg for each person
+WORDED = 30  # searches by words for each person
 TIMED = 120  # hybrid searches for each person
 WARMING = 20  # searches of each person before the measurement
 ADDED = 100  # passages of the added document
@@ -110,7 +110,7 @@ class Vectors:
     documents: "np.ndarray[Any, np.dtype[np.int64]]"
 
     def best(self, vector: Any, visible: Any) -> dict[int, float]:
-        """The best passages with their similarity, more than recall needs."""
+        """The best passages with their similarity; more of them than recall@10 needs."""
         scores = self.matrix[visible] @ vector
         order = np.argsort(-scores)[: 20 * COMPARED]
         best: dict[int, float] = {}
@@ -208,14 +208,14 @@ def all_vectors(space: EmbeddingSpace) -> Vectors:
         copy.set_types(["int8", "int8", "bytea"])
         for passage, document, vector in copy.rows():
             numbers.append((passage, document))
-            halves += vector[4:]  # after the header with the number of dimensions
+            halves += vector[4:]  # after the header, which contains the number of dimensions
     matrix = np.frombuffer(halves, dtype=">f2").reshape(len(numbers), space.dimensions).astype(np.float32)
     passages, documents = np.asarray(numbers).T
     return Vectors(matrix, passages, documents)
 
 
 def whole_questions(count: int) -> list[str]:
-    """The claims that come with the collection that the corpus is made of."""
+    """The claims of the collection from which the corpus is made."""
     collection = corpus.read_collection(datasets(), "scifact", "english")
     return list(collection.questions.values())[:count]
 
@@ -381,7 +381,7 @@ def milliseconds(work: Callable[[], Any]) -> float:
 
 
 def foreign_rows(people: Sequence[Person], queries: int) -> str:
-    """The number of passages found in many searches that the searcher may not read."""
+    """The number of passages that searches found although the person may not read them."""
     chance = random.Random(6)
     questions = four_words(500, seed=5)
     found = foreign = 0

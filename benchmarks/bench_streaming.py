@@ -24,12 +24,12 @@ from streaming.upstream import INTERVAL, TOKENS  # noqa: E402
 from streaming.world import World, world  # noqa: E402
 
 ANSWERS = 60  # answers in the comparison
-SHORT_ANSWERS = 200  # answers of two tokens, begun over 20 seconds: they show the fixed cost
+SHORT_ANSWERS = 200  # answers of two tokens, started within 20 seconds, which show the fixed cost
 LEASES = "chat_lease"
 STREAMS = 400
 SOCKETS = 500
 BURST = 75  # answers begun a second, for four seconds
-SIGN_INS = 12  # at once
+SIGN_INS = 12  # concurrent sign-ins
 PARTS = ("idle", "cost", "streams", "burst", "sockets", "signins", "soak")
 
 
@@ -111,12 +111,12 @@ def tell_cost(site: World, relay: int, port: int, tokens: int) -> None:
 def tell_streams(
     site: World, upstream: int, tokens: int, streams: int, ramp: float, target: int = 250
 ) -> None:
-    """The ideal is measured by the same client directly at the model."""
+    """The same client measures the ideal with direct requests to the model."""
     plain = site.questions(streams) | {"port": upstream, "path": "/v1/chat/completions"}
     plain["bodies"] = [{**body, "stream": True} for body in plain["bodies"]]
     ideal = load(**plain, spread=ramp, abort=0)
     outcomes = load(**site.questions(streams), spread=ramp, abort=0)
-    # Refusals with Retry-After are by design; any other response that is not an answer is a fault.
+    # Refusals with Retry-After are expected; any other response without an answer is a fault.
     refused = [outcome for outcome in outcomes if outcome.status in (429, 503)]
     silent = [outcome for outcome in refused if not outcome.retry_after]
     failed = [

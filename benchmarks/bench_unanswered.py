@@ -53,7 +53,8 @@ every = UnansweredQuestion.objects.select_related("message")
 print("listed:" + json.dumps({each.message.content: each.reasons for each in every}))
 """
 TOLD = "told"  # as in chat.unanswered.question_judging, which needs the settings
-Question = dict[str, Any]  # as in the file; and what was `said`, and the `reasons` of its listing
+# The members of the file, and `said` (the answer) and `reasons` (why the question is listed).
+Question = dict[str, Any]
 
 
 def main() -> None:
@@ -74,7 +75,7 @@ def main() -> None:
             for question in random.Random(SEED).sample(questions, len(questions)):
                 question["said"] = ask(site.url, key, question["question"])
             print(f"{len(questions)} questions in {time.perf_counter() - begun:.0f} s\n")
-            time.sleep(2)  # until the last answer is in the history
+            time.sleep(2)  # until the last answer is stored in the history
             listed = read_list(site.folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -97,7 +98,7 @@ def ask(address: str, key: str, text: str) -> str:
 
 
 def read_list(folder: Path) -> dict[str, list[str]]:
-    """The reasons of each question that is listed."""
+    """The reasons for which each listed question is listed."""
     said = manage(folder, "shell", "-v", "0", "-c", LIST)
     line = next(line for line in said.splitlines() if line.startswith("listed:"))
     found: dict[str, list[str]] = json.loads(line.removeprefix("listed:"))
@@ -113,7 +114,7 @@ def manage(folder: Path, *command: str) -> str:
 
 
 def table(questions: Iterable[Question]) -> Iterator[str]:
-    """Shares with their confidence intervals, for each kind and for all."""
+    """Shares with their confidence intervals, for each kind of question and for all questions."""
     every = list(questions)
     yield "| | listed |\n|---|---|"
     for kind in dict.fromkeys(each["kind"] for each in every):

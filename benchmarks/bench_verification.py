@@ -115,7 +115,7 @@ def statements(name: str, places: dict[str, str]) -> Iterator[tuple[str, str, st
 
 
 def parts(path: Path) -> list[tuple[str, str]]:
-    """The pages of a PDF, the sections of Markdown."""
+    """The pages of a PDF, or the sections of Markdown."""
     if path.suffix == ".pdf":
         document = pypdfium2.PdfDocument(path)
         pages = (page.get_textpage().get_text_range().replace("\r\n", "\n") for page in document)
@@ -134,7 +134,7 @@ def sections(path: Path) -> list[tuple[str, str]]:
             _anchor, page, heading, text = each["section"]
             place = str(page) if page else heading.rpartition(" › ")[2]
             found[place] = f"{found[place]}\n\n{text}" if place in found else text
-    # Sheets are cited by their number, too.
+    # Sheets can also be cited by their number.
     return [*((str(number), text) for number, text in enumerate(found.values(), start=1)), *found.items()]
 
 
@@ -189,7 +189,7 @@ def cost() -> None:
 
 
 def timed(call) -> float:  # type: ignore[no-untyped-def]
-    """The median of some rounds, in seconds of CPU."""
+    """The median CPU time of several rounds, in seconds."""
     call()
     spent = []
     for _ in range(ROUNDS):

@@ -25,7 +25,7 @@ django.setup()
 from chat.verification.same_question import asks_the_same  # noqa: E402 (needs the settings)
 
 OWN = Path(__file__).parent / "verified_answers"
-CERTAINTY = 1.96  # standard deviations, for 95 %
+CERTAINTY = 1.96  # number of standard deviations for an interval of 95 %
 CROSSED = 300  # questions that are all compared with each other
 Pair = tuple[str, str, str]  # kind, question, question
 

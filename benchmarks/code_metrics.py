@@ -69,11 +69,11 @@ class Helper(NamedTuple):
 
 
 def helpers_used_once(modules: list[Path]) -> list[Helper]:
-    """Private functions whose name occurs exactly once beside its definition, and if they could be inlined.
+    """Private functions that are used exactly once, and whether they could be inlined.
 
-    Not inlined are functions with a decorator (context managers, caches), functions that are passed on
-    instead of called (callbacks, rows of a table), functions of several statements in a lambda or a
-    comprehension, and generators that no `for` or `yield from` consumes.
+    Functions cannot be inlined if they have a decorator (context managers, caches), are passed on instead of
+    called (callbacks, rows of a table), consist of several statements and are called in a lambda or a
+    comprehension, or are generators that no `for` or `yield from` consumes.
     """
     helpers = []
     for path in modules:

@@ -1,6 +1,6 @@
 """Support for benchmarks of retrieval: the collections, and a separate database for them."""
 
-from site_ready import MODEL_FOLDER, ROOT  # first: the models below need Django to be ready
+from site_ready import MODEL_FOLDER, ROOT  # imported first, because the models below need a configured Django
 
 # isort: split
 import argparse
@@ -49,7 +49,7 @@ def read_collection(folder: Path, name: str, language: str) -> Collection:
 
 
 def part_of(collection: Collection, folder: Path, size: int) -> Collection:
-    """That many of the collection's texts, and the questions that these answer."""
+    """A part of a collection: that many of its texts, and the questions that these answer."""
     part = subset(read_questions(folder / collection.name), size)
     return _collection(part, collection.name, collection.language)
 

@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def fit(matrix: Any, truth: Any) -> tuple[Any, float]:
-    """Newton's method with a ridge on standardised signs; the weights are of the signs as they are."""
+    """Fit by Newton's method with a ridge on standardised signs; return weights of the unscaled signs."""
     mean, deviation = matrix.mean(axis=0), matrix.std(axis=0) + 1e-6
     inputs = np.c_[(matrix - mean) / deviation, np.ones(len(matrix))]
     ridge = np.diag([RIDGE] * matrix.shape[1] + [0.0])

@@ -50,7 +50,7 @@ PAST = "UPDATE procrastinate_events SET at = at - interval '31 minutes' WHERE ty
 
 
 async def counted(exchange: Exchange) -> None:
-    """An answer with the model's count of tokens."""
+    """The answer of the fake model, with its number of tokens."""
     await exchange.head()
     await exchange.text("Thirty ", "days ", "in ", "each ", "year.", pause=0.02)
     await exchange.send(chunk(reason="stop"))
@@ -111,7 +111,7 @@ class Prometheus:
             return json.load(answer)["data"]
 
     def numbers(self, query: str, start: float, end: float) -> list[float]:
-        """All values of a query in this time, of all its series."""
+        """All values of a query in this period, for all its series."""
         found = self.asked("query_range", query=query, start=start, end=end, step=SCRAPE_SECONDS)
         values = [float(value) for line in found["result"] for _, value in line["values"]]
         return [value for value in values if not math.isnan(value)]

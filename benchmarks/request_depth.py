@@ -47,7 +47,7 @@ class RequestDepth(TransactionTestCase):
 
         with use_model(ScriptedModel(words=["word "] * 20)):
             await self._answered(client)
-        threads._threads.cache_clear()  # threads that exist already are not profiled
+        threads._threads.cache_clear()  # new threads are needed, because existing ones are not profiled
         threading.setprofile(profile)
         sys.setprofile(profile)
         try:

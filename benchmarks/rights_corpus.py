@@ -39,15 +39,15 @@ from ingestion.indexing.passages import (
 from ingestion.models import Document, EmbeddingSpace, Passage
 from ingestion.search.tokens import search_text
 
-# Shares of the documents that one person each may read.
+# For each person, the share of the documents that this person may read.
 SHARES = (0.0001, 0.001, 0.01, 0.1, 0.2, 0.3, 0.5, 1.0)
 PASSAGES_EACH = 10
 OWNERS = 100
-BATCH = 500  # documents
+BATCH = 500  # documents that are written at once
 INDEX_MEMORY = "6GB"  # memory limit for building the index of vectors
 PROCESSES = os.cpu_count() or 2
 FILLED, COMPLETE = "filled", "complete"  # marks a finished step by creating a user of this name
-MIN_SENTENCES = 4  # of a text
+MIN_SENTENCES = 4  # least number of sentences of a text that is used
 MAX_SENTENCES = 40
 SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 PARAGRAPH = re.compile(r"\n\s*\n|\n(?=[-*#] )")
@@ -64,12 +64,12 @@ def reader_name(share: float) -> str:
 
 
 def is_built() -> bool:
-    """Whether the database holds the whole corpus with its indexes."""
+    """Whether the database contains the whole corpus with its indexes."""
     return User.objects.filter(username=COMPLETE).exists()
 
 
 def is_filled() -> bool:
-    """Whether it holds all rows, so that `build` can continue."""
+    """Whether the database contains all rows, so that only the indexes are missing."""
     return User.objects.filter(username=FILLED).exists()
 
 
@@ -127,7 +127,7 @@ def _in_processes(work: Callable[[int], object], starts: Iterable[int]) -> None:
 
 
 def _access_lists(chance: random.Random, documents: int) -> list[tuple[User, int]]:
-    """Owner and access list of each document; who sees a share sees exactly that many, drawn at random."""
+    """Owner and access list of each document; each person may read exactly their share, drawn at random."""
     owners = [User.objects.create(username=f"owner-{number}") for number in range(OWNERS)]
     groups: list[set[int]] = [set() for _ in range(documents)]
     for share in SHARES:
@@ -147,7 +147,7 @@ def _access_lists(chance: random.Random, documents: int) -> list[tuple[User, int
 
 
 def _sources(datasets: Path, texts: Path | None) -> list[Source]:
-    """The texts with their sentences; a sentence counts in the first text that has it."""
+    """The texts with their sentences; a repeated sentence is kept only in the first text."""
     abstracts = read_collection(datasets, "scifact", "english").texts.values()
     sources = [
         (title, [part for part in SENTENCE.split(text) if part_fits(part)] or [text[:400]])
@@ -171,12 +171,12 @@ def _sources(datasets: Path, texts: Path | None) -> list[Source]:
 
 
 def part_fits(sentence: str) -> bool:
-    """Whether it is neither a heading nor a paragraph."""
+    """Whether the part is a sentence, and not a heading or a whole paragraph."""
     return 40 < len(sentence) < 400
 
 
 def _texts(sources: list[Source], characters: int, first: int) -> list[Text]:
-    """The rows of a batch, which do not depend on the process that makes them."""
+    """The rows of a batch; they are the same in whichever process they are made."""
     chance = random.Random(first)
     texts = []
     for number in range(first, first + BATCH):

@@ -27,10 +27,10 @@ class Usage:
     _times: dict[int, float] = field(default_factory=dict)
 
     def look(self) -> None:
-        """Take a sample."""
+        """Sample the CPU time and memory of the processes."""
         shared = private = 0.0
         for process in server_processes():
-            with contextlib.suppress(psutil.Error, OSError, KeyError):  # the process has just ended
+            with contextlib.suppress(psutil.Error, OSError, KeyError):  # the process may end meanwhile
                 times = process.cpu_times()
                 self._times[process.pid] = times.user + times.system
                 status = dict(

@@ -8,7 +8,7 @@ from pathlib import Path
 import django
 
 ROOT = Path(__file__).resolve().parent.parent
-MODEL_FOLDER = os.environ.get("EMBEDDING_MODEL_DIR", "")  # the tests' settings leave it out
+MODEL_FOLDER = os.environ.get("EMBEDDING_MODEL_DIR", "")  # the tests' settings remove this variable
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("CHATSITE_TEST_DATABASE", "benchmark_chatsite")
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")

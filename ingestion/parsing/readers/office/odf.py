@@ -13,7 +13,7 @@ from ingestion.parsing.readers.tables import CELL_CHARACTERS, MOST_COLUMNS, add_
 from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
 from ingestion.parsing.titles import first_title
 
-from .labels import LABEL_CHARACTERS, formatted
+from .list_labels import LABEL_CHARACTERS, formatted
 
 URN = "{{urn:oasis:names:tc:opendocument:xmlns:{}:1.0}}".format
 TEXT, TABLE, OFFICE, DRAW, STYLE, SHOW, FO, MANIFEST = (

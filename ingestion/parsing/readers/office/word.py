@@ -15,7 +15,7 @@ from ingestion.parsing.readers.tables import CELL_CHARACTERS, MOST_SPAN
 from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
 
 from .drawings import drawing_text
-from .labels import LABEL_CHARACTERS, formatted
+from .list_labels import LABEL_CHARACTERS, formatted
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 UNMARKED = "none"

@@ -76,7 +76,7 @@ class Client:
         self.url, self.token = url, ""
 
     def call(self, path, body=None):
-        """The answer's text."""
+        """The text of the answer to a request."""
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.token}"}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, headers)
@@ -123,7 +123,7 @@ def open_webui(programs, site, key):
 
 
 def ask_api(client, model):
-    """Two questions of one conversation, streamed; whether both answers cite."""
+    """Ask two questions in one conversation, streamed; return whether both answers have citations."""
     messages, cited = [{"role": "system", "content": "Be brief."}], []
     for question in QUESTIONS:
         messages.append({"role": "user", "content": question})

@@ -29,7 +29,7 @@ PYTHON = [
     "llama-index-llms-openai-like",
     "llama-index-embeddings-openai",
     "litellm",
-    "mcp",  # which litellm's responses need
+    "mcp",  # needed by litellm's Responses
 ]
 JAVASCRIPT = [
     "openai",

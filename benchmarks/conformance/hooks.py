@@ -11,20 +11,23 @@ import schemathesis
 from schemathesis import GenerationMode
 
 LINES = ("application/json-lines", "application/jsonl")
-MAX_IMAGES = 8  # of one question
-IMAGES = ("image_url", "input_image")  # types of parts
+MAX_IMAGES = 8  # most images in one question
+IMAGES = ("image_url", "input_image")  # types of a message's parts that are images
 QUESTION = {"role": "user", "content": "How many days of leave may I carry over?"}
-DIMENSIONS = 256  # of the built-in embedding model
+DIMENSIONS = 256  # dimensions of the built-in embedding model
 KEY = "Idempotency-Key"
 KEY_LENGTH = 200
-_numbers = itertools.count(time.time_ns())  # several runs may ask one site
-KNOWN = json.loads(os.environ.get("CONFORMANCE_IDS") or "{}")  # of things that exist, by parameter
+_numbers = itertools.count(time.time_ns())  # starts with the time, because several runs may use one site
+# Ids of existing objects, by the name of the parameter.
+KNOWN = json.loads(os.environ.get("CONFORMANCE_IDS") or "{}")
 FILE = "# Leave\n\nFive days may be carried over.\n"
-SOURCE = "https://wiki.example/leave"  # no generated host is one
-COLLEAGUE = "hr"  # of the demo
+SOURCE = "https://wiki.example/leave"  # a valid address, because no generated one is valid
+COLLEAGUE = "hr"  # a user of the demo
 IS_ID = re.compile("[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}")
 LATER = "2031-01-01T00:00:00Z"
-_validators = {}  # of lines, by path, method and media type: making one takes longer than most requests
+# Validators of lines by path, method and media type; kept because creating one takes longer than most
+# requests.
+_validators = {}
 
 
 @schemathesis.hook
@@ -64,7 +67,7 @@ def before_call(context, case, kwargs):
         if request.get("project_id"):
             request["project_id"] = None  # generated ids do not exist
         if "wrong_sources" in request:
-            request["wrong_sources"] = []  # only what the answer cites
+            request["wrong_sources"] = []  # only sources that the answer cites are accepted
         _end_with_question(request)
         _drop_images(request)
         if case.operation.path.startswith("/chat-history/"):
@@ -74,7 +77,7 @@ def before_call(context, case, kwargs):
 
 
 def _refuse_labels(case):
-    """In a form everything is text, and one text is a list, so labels of another type are not refused."""
+    """Skip labels of a wrong type in forms: there every value is text, and one text counts as a list."""
     form = case.body if case.media_type == "multipart/form-data" else None
     if isinstance(form, dict) and not isinstance(form.get("labels", []), list):
         form["labels"] = ["x" * 51]
@@ -84,11 +87,11 @@ def _put_what_can_be_read(case):
     """A text file, and existing readers, because generated names do not exist."""
     form = case.media_type == "multipart/form-data"
     if case.method == "PUT" and not form:
-        case.body, case.media_type = FILE, "text/markdown"  # otherwise it may be sent as a form
+        case.body, case.media_type = FILE, "text/markdown"  # otherwise the body could be sent as a form
     elif case.method == "PUT":
         case.body = (case.body if isinstance(case.body, dict) else {}) | {"file": FILE}
     if case.method == "PUT" and IS_ID.fullmatch(case.path_parameters["document_id"]):
-        # A link from a list fills in the id of a document instead of a name of the caller's own.
+        # A link from a list inserts the id of a document instead of a name that the caller chose.
         case.path_parameters["document_id"] = f"leave-{next(_numbers)}"
     wish = case.query if case.method == "PUT" and not form else case.body
     if not isinstance(wish, dict):
@@ -129,7 +132,7 @@ def _end_with_question(request):
 
 
 def _drop_images(request):
-    """A question has so many images in all its messages together."""
+    """Remove images above the limit for all messages of a question together."""
     left = MAX_IMAGES
     for member in ("messages", "input"):
         items = request.get(member)

@@ -33,7 +33,7 @@ QUESTIONS = 4
 STATEFUL_SECONDS = 300
 # Thousands of questions come from one address in a few minutes.
 UNLIMITED = {
-    "CHATSITE_JOURNAL_FLUSH_SECONDS": "0.02",  # each answer waits for a flush
+    "CHATSITE_JOURNAL_FLUSH_SECONDS": "0.02",  # a short interval, because each answer waits for a flush
     "CHATSITE_USER_QUESTIONS_PER_MINUTE": MANY,
     "CHATSITE_USER_EMBEDDINGS_PER_MINUTE": MANY,
     "CHATSITE_USER_CONCURRENT_ANSWERS": MANY,
@@ -65,14 +65,14 @@ def conformance_site(caller):
 
 
 def key_headers(site):
-    """A key for everything that a key can be for."""
+    """The header of a key with all scopes."""
     scopes = ("chat", "search", "documents:read", "documents:write", "admin:documents", "webhooks")
     key = api_key(site, *scopes)
     return {"Authorization": f"Bearer {key.split()[0]}"}
 
 
 def guest_headers(site):
-    """A guest's cookie, sent as a page of the same origin does."""
+    """The headers of a guest's request: the cookie, sent as by a page of the same origin."""
     body = json.dumps({"messages": [{"role": "user", "content": "Hello?"}]}).encode()
     request = urllib.request.Request(f"{site.url}/chat", body, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=20) as response:
@@ -92,7 +92,7 @@ def existing_ids(site, headers):
             return response.headers.get("Chat-Run"), json.load(response)
 
     def put(name):
-        """A document under this name of the caller's own."""
+        """Upload a document under this name."""
         request = urllib.request.Request(
             f"{site.url}/api/documents/{name}?name={name}.md",
             b"Leave is carried over.",
@@ -136,10 +136,11 @@ def schemathesis_command(site, headers, caller, examples, phases, paths, folder)
     command += ["run", f"{site.url}/api/schema/"]
     command += ["--max-examples", str(examples), "--phases", phases, "--include-path-regex", paths]
     if phases == "stateful":
-        # Hypothesis ends a suite when the site, which remembers, answers a repeated sequence in another way.
+        # Hypothesis ends a suite if a repeated sequence of requests gets other responses, as it does on a
+        # site that stores data.
         command += ["--max-time", str(STATEFUL_SECONDS)]
     if caller == "guest":
-        # The site welcomes a request without credentials: it is a new guest's.
+        # The site accepts requests without credentials: each is from a new guest.
         command += ["--exclude-checks", "ignored_auth"]
     if folder:
         report = Path(folder).resolve() / f"{caller}-{time.time_ns()}.ndjson"

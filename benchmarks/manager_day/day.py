@@ -129,7 +129,7 @@ class Day:
         return self.page.get_by_role("button", name=name).first
 
     def listed(self, name: str) -> Locator:
-        """Open a list by its link on the first page; a heading may have the same name."""
+        """Open a list by its link on the first page, where a heading may have the same name."""
         return self.page.locator("#content .module tbody th a").filter(has_text=re.compile(f"^{name}$")).first
 
     def pick(self, field: Locator, text: str) -> None:
@@ -141,7 +141,7 @@ class Day:
 
     @contextlib.contextmanager
     def as_person(self, name: str, address: str = "/accounts/sign-in/") -> Iterator[None]:
-        """Another person, in a separate browser."""
+        """Sign in as another person, in a separate browser window."""
         mine = self.page
         assert mine.context.browser
         context = mine.context.browser.new_context(
@@ -346,7 +346,7 @@ STEPS = {
 
 
 def spend_day(address: str, password: str, folder: Path, only: list[str], meter: Meter | None = None) -> Day:
-    """All steps, or those with the letters of `only`."""
+    """Do all steps, or those whose letters are in `only`."""
     folder.mkdir(parents=True, exist_ok=True)
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:

@@ -55,7 +55,7 @@ def wait_until_judged(folder: Path) -> None:
 
 
 class Meter:
-    """Seconds of processor time that a site has used: (its web process, its PostgreSQL)."""
+    """The CPU seconds used by a site: those of its web process, and those of its PostgreSQL."""
 
     def __init__(self, site: Site) -> None:
         self.web = site.children("chatsite.server.serving.web_process")

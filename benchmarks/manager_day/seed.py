@@ -39,7 +39,7 @@ from ingestion.models import Document, Passage
 SHARE = float(os.environ.get("CHATSITE_SEED_SHARE", "1"))
 PEOPLE, QUESTIONS, DAYS = round(5_000 * SHARE), round(100_000 * SHARE), 60
 ARCHIVED = 300  # notices in one folder, which are retired in one step
-COMMIT_EVERY = 200  # documents
+COMMIT_EVERY = 200  # documents in one transaction
 BATCH = 20_000  # conversations of one statement
 
 DEPARTMENTS = [
@@ -104,7 +104,7 @@ CHARGING = "traction-battery-infrastructure.md", "Traction battery infrastructur
     " the staff badge and cost 32 cents a kilowatt-hour, which are deducted from the pay of the next month.",
     "A battery vehicle may occupy a wallbox for at most four hours. Then it is moved to an ordinary place.",
 )  # fmt: skip
-# What is asked in vain, the most frequent first; each in four wordings.
+# Questions without an answer in the documents, the most frequent first, each in four wordings.
 VAIN = [
     "charge my electric car",
     "lease a bicycle",
@@ -250,7 +250,8 @@ def main() -> None:
         make_documents(groups, begun)
         make_questions()
         print(f"{QUESTIONS:,} questions after {time.perf_counter() - begun:.0f} s", flush=True)
-        CountedUntil.objects.all().delete()  # the worker has counted up to now, and these ended before
+        # The worker has counted up to the present, but the inserted answers ended earlier.
+        CountedUntil.objects.all().delete()
         counted = count_ended_runs(seconds=3_600)
         cursor.execute("ANALYZE")
         print(f"{counted:,} questions counted after {time.perf_counter() - begun:.0f} s", flush=True)

@@ -20,7 +20,7 @@ from streaming.upstream import marker
 
 NUMBER = re.compile(r"\((\d+)\)")
 END = b"0\r\n\r\n"
-PATIENCE = 300.0  # seconds
+PATIENCE = 300.0  # seconds until a question is given up
 
 
 @dataclass

@@ -32,7 +32,7 @@ class Look(NamedTuple):
 
 
 def soaked(world: World, minutes: float) -> Iterator[str]:
-    """A line for each round, and the trend in the second half; the first half warms up."""
+    """A line for each round, and the trend in the second half; the first half is for warming up."""
     begun = time.monotonic()
     looks: list[Look] = []
     while time.monotonic() < begun + minutes * 60 or len(looks) < MIN_ROUNDS:

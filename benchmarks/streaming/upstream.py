@@ -59,7 +59,7 @@ LAST = _event({}, "stop") + _chunked(b"data: [DONE]\n\n") + b"0\r\n\r\n"
 
 
 def _whole() -> bytes:
-    """The reply to another request than for the answer, for instance for a title."""
+    """The reply to a request for something other than an answer, for instance a title."""
     message = {"role": "assistant", "content": "A question of the benchmark"}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     body = {
@@ -78,7 +78,7 @@ WHOLE = _whole()
 
 
 class Server(asyncio.Protocol):
-    """One connection, one request after the other."""
+    """The protocol of one connection, which handles one request after the other."""
 
     tokens = TOKENS
 

@@ -21,7 +21,7 @@ QUESTION = "How many days of annual leave do I have? ({number})"
 FREE = {"CHATSITE_USER_CONCURRENT_ANSWERS": "10000", "CHATSITE_USER_QUESTIONS_PER_MINUTE": "100000"}
 FREE |= {"CHATSITE_PROCESS_ANSWERS": "10000", "CHATSITE_USER_CONNECTIONS": "10000"}
 FREE |= {"CHATSITE_ADDRESS_CONCURRENT_REQUESTS": "0", "CHATSITE_CALLER_CONCURRENT_REQUESTS": "0"}
-FREE |= {"CHATSITE_LOOP_WATCHDOG_SECONDS": "0"}  # off, which is the default
+FREE |= {"CHATSITE_LOOP_WATCHDOG_SECONDS": "0"}  # switched off, as by default
 PEOPLE = """
     INSERT INTO accounts_user (username, password, first_name, last_name, email, is_superuser, is_staff,
         is_active, date_joined)
@@ -105,8 +105,10 @@ class World:
         }
 
     def not_whole(self, runs: dict[str, int], tokens: int) -> tuple[list[str], list[str]]:
-        """Of these runs, with the numbers of their questions: those stored as a beginning of the text that
-        was sent, and those stored with another text."""
+        """The runs stored with only a beginning of the sent text, and those with another text.
+
+        `runs` has the number of each run's question.
+        """
         stored = {run: (state, text) for run, state, text in self.rows(ANSWERS)}
         short: list[str] = []
         wrong: list[str] = []

@@ -15,7 +15,7 @@ from playwright.sync_api import expect
 K, P, B, H, M, DIALOG, SCROLL = 0.28, 1.1, 0.1, 0.4, 1.35, 3.0, 1.1
 MAX_TABS = 150
 ARROWS = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
-SECONDS = 60.0  # long enough for a busy machine; reached only if the act is impossible
+SECONDS = 60.0  # long enough for a busy machine; reached only if an action is impossible
 AT_END = "element => !('selectionEnd' in element) || element.selectionEnd === element.value.length"
 # Whether the element is in the group with a single Tab stop that has the focus.
 ARROW_LEADS_THERE = """element => element.tabIndex < 0
@@ -58,13 +58,13 @@ class Hand:
         return found.last if last else found.first
 
     def see(self, target):
-        """Wait until the page shows it."""
+        """Wait until the page shows the element."""
         started = time.monotonic()
         expect(target).to_be_visible(timeout=SECONDS * 1000)
         self.waiting += time.monotonic() - started
 
     def gone(self, target):
-        """Wait until the page shows it no more."""
+        """Wait until the page no longer shows the element."""
         self._timed(lambda: expect(target).to_have_count(0, timeout=SECONDS * 1000))
 
     def click(self, target):
@@ -113,7 +113,7 @@ class Hand:
         self._timed(lambda: self.page.keyboard.press(key))
 
     def reach(self, target):
-        """Move the focus to the target the shorter way, forwards or backwards; each key is a step.
+        """Move the focus to the target, forwards or backwards, with the fewest keys; each is a step.
 
         Within a group with a single Tab stop, arrow keys move the focus.
         """

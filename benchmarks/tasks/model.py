@@ -24,7 +24,7 @@ WORDS_PER_SECOND = 30
 DIMENSIONS = 384
 # Two versions of a document are cited in turn.
 EDITION = re.compile(r"^(\S*locker-202[56]\S*): |<source id=\\?\"(\d+)\\?\" name=\\?\"locker-202[56]", re.M)
-# The portal's first source, or Open WebUI's: there the one of the attached file, if there is one.
+# The first source in the portal's prompt, or in Open WebUI's (there that of the attached file, if any).
 SOURCE = re.compile(r"^Sources:\n(\S+): |<source id=\\?\"(\d+)\\?\" name=\\?\"locker", re.M)
 
 

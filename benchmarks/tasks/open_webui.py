@@ -98,7 +98,7 @@ def set_up(administrator, data):
             "knowledge": [base],
             "capabilities": {"citations": True, "file_upload": True, "file_context": True},
         },
-        params={"function_calling": "legacy"},  # search before each answer
+        params={"function_calling": "legacy"},  # makes Open WebUI search before each answer
         access_grants=[EVERYONE],
     )
     client = Client(administrator.url)

@@ -161,7 +161,7 @@ class Portal:
         hand.type(self.get("combobox", "People"), "empl")
         hand.see(self.page.get_by_role("option", name="employee"))
         hand.press("Enter")
-        if hand.keys_only:  # a second Enter sends the form
+        if hand.keys_only:  # the second Enter sends the form
             hand.press("Enter")
         else:
             hand.click(self.get("button", "Create and copy link"))

@@ -217,7 +217,9 @@ _KINDS = (
             r"(?:budget|allowance|stipend|per diem|bonus)\b"
             r"|\bhow (?:much|high|large|big) (?:is|are) [^?]{0,40}"
             r"\b(?:budget|stipend|allowance|bonus|salary|dues|fees?|contributions?|rents?|fines?|penalty"
-            r"|penalties|deposits?|tax(?:es)?)\b",
+            r"|penalties|deposits?|tax(?:es)?)\b"
+            r"|\bwie (?:hoch|teuer) (?:ist|sind|war|wird) [^?]{0,40}(?:beitr[aä]ge?|gebühr(?:en)?|preise?"
+            r"|miete|kaution|pauschale|gehalt|lohn|zuschuss|entgelte?|strafe|budget)\b",
             re.IGNORECASE,
         ),
         _HAS_MONEY,

@@ -57,6 +57,19 @@ _RULE = re.compile(
     r"|illegal|against|up to|at least|at most|offers?|covers?|pays?|reimburs\w{1,6})\b|n['’]t\b",
     re.IGNORECASE,
 )
+_ASKS_JOINING = re.compile(
+    r"\bhow (?:do|does|can|may) \w{1,20} (?:become|join)\b"
+    r"|\bwie (?:werde|wird|werden) (?:ich|man|wir|eine?r?)\b"
+    r"|\bwie (?:kann|können) (?:ich|man|wir)\b[^?]*\bwerden\b",
+    re.IGNORECASE,
+)
+_JOINING = re.compile(
+    r"\b(?:becom\w{1,3}|join\w{0,3}|appl(?:y|ies|ied|ication\w?)|admi(?:t|ssion)\w{0,4}|accepted|elect\w{0,4}"
+    r"|appoint\w{0,4}|enrol\w{0,5}|regist\w{1,7}|sign(?:s|ed|ing)? up|eligible|qualif\w{1,4}"
+    r"|kann jede\w{0,2}|beitr[ei]\w{1,7}|\w{0,12}aufnahme\w{0,8}|aufgenommen|\w{0,12}antr[aä]g\w{0,3}"
+    r"|erw[eio]rb\w{0,3}|gewählt|bewerb\w{0,5}|anmeld\w{0,5}|eintr[ei]\w{1,4}|berufen|ernannt)\b",
+    re.IGNORECASE,
+)
 _ASKS_END = re.compile(
     r"\b(?:when|what time|how late)\b[^?]*\b(?:ends?|finish(?:es)?|stops?|close[sd]?|clos(?:es|ing)|over)\b"
     r"|\bwann\b[^?]*\b(?:ende[nt]?|aufhör\w{0,3}|schließ\w{0,2}|zu|vorbei)\b\s*\??\s*\Z",
@@ -434,6 +447,11 @@ ANSWER_TYPES = (
         "what to do",
         lambda question: question.asks_what_to_do,
         lambda quoted: tells_to(quoted.texts[0]),
+    ),
+    AnswerType(
+        "joining",
+        lambda question: _ASKS_JOINING.search(question.original or question.own),
+        lambda quoted: bool(_JOINING.search(quoted.texts[0])),
     ),
     AnswerType("words together", lambda question: question.pairs, _has_words_together, is_worded=True),
     AnswerType("compound", lambda question: question.pairs, _names_compound),

@@ -36,6 +36,7 @@ class AmountTests(SimpleTestCase):
             ("How high are the monthly dues?", "They are £9 a month.", "There are 9 every month."),
             ("How much time do I have to answer?", "Three days", "There are 9 rooms."),
             ("how much is that for two", "Other pets cost £6.", "Two of them are in the hall."),
+            ("Wie hoch ist der Jahresbeitrag?", "Er beträgt 40 Euro.", "Er ist nach 3 Monaten zu zahlen."),
             ("was kostet ein Fahrrad", "Es kostet 4 Euro.", "Es sind 3."),
         ):
             with self.subTest(question=question):

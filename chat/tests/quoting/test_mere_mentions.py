@@ -47,6 +47,14 @@ class MereMentionTests(SimpleTestCase):
             "When are we paid during the holidays?", "Everybody is paid on Monday before the holidays."
         )
 
+    def test_how_to_become_something_is_not_answered_by_what_it_is(self):
+        question = "Wie werde ich Imker?"
+        self.assert_no_answer(question, "Imker können durch Beschluss aus dem Verein ausgeschlossen sein.")
+        self.assert_answers(question, "Imker wird, wer schriftlich einen Antrag stellt und Bienen hat.")
+        question = "How do I become a beekeeper?"
+        self.assert_no_answer(question, "Please keep away from beekeepers who work.")
+        self.assert_answers(question, "Please apply to the office to become a beekeeper.")
+
     def test_two_words_far_from_each_other_do_not_name_one_thing(self):
         question = "What is the sick pay?"
         self.assert_no_answer(question, "The firm may be paying dues, reporting sick staff and the like.")

@@ -6,8 +6,9 @@ from django.utils.timezone import localtime
 from django.utils.translation import override
 from markdown_it import MarkdownIt
 
+from chatsite.tests.code.test_linear_time import assert_linear
 from history import recording
-from history.conversation_export import as_markdown
+from history.conversation_export import _harmless, as_markdown
 from history.tally import UNSURE
 from history.tests.chat_history_case import LABEL, ChatHistoryCase
 from ingestion.models import Document
@@ -128,9 +129,14 @@ class HarmlessTests(TestCase):
             "[a]\n\n[a]: javascript:alert(1)",
             "[a][]\n\n[a]:\n data&#58;text/html,x",
             "[a\\](javascript:alert(1))",
+            f"[a]({'x' * 200}:alert(1))",
         ):
             conversation = recording.open_conversation(principal, title="Links")
             recording.append(conversation, "user", link)
             recording.append(conversation, "assistant", f"{link}\n\n[b](https://fine.example/a:b)")
             exported = as_markdown(principal, conversation)
             self.assertEqual(links(exported), ["https://fine.example/a:b"], link)
+
+    def test_beginnings_of_links_are_looked_at_in_linear_time(self):
+        for unit in ("[a](", "[a]: ", "]:", "]("):
+            assert_linear(_harmless, ("", unit, ""), sizes=(2_000, 50_000, 200_000), name=unit)

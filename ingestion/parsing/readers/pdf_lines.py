@@ -42,6 +42,7 @@ Shape = tuple[str, int, int | None]  # of a line: its text with # for short numb
 # next one (in columns). Such a hyphen is this character until `_without_hyphenation` resolves it.
 BREAK = "\U000f00ad"
 BROKEN_LINE = re.compile(r"[\x02\ufffe\xad](?=\s*\Z)|(?<=\w)[\x02\ufffe](?=\w)")
+BROKEN_INSIDE = re.compile(r"(?<=\w)[\x02\ufffe](?=\w)")
 BROKEN_WORD = re.compile(rf"\b(\w++){BREAK}(?=(\w++))")
 BULLETS = "•◦▪‣●○■❑❖➢➔✓"
 MARKER = re.compile(rf"(?:[{BULLETS}]|\(?\d{{1,2}}[.)]|[a-z][.)])\Z")  # of a list item
@@ -312,18 +313,36 @@ def _words(
     box = tuple(ctypes.c_double() for _ in range(4))
     edge = tuple(ctypes.c_double() for _ in range(4))
     line = 0
-    for match in WORD.finditer(text):
-        while line + 1 < len(lines) and lines[line + 1][0] <= match.start():
+    for start, end in _word_places(textpage, text):
+        while line + 1 < len(lines) and lines[line + 1][0] <= start:
             line += 1
-        first, last = _character(textpage, match.start()), _character(textpage, match.end() - 1)
+        first, last = _character(textpage, start), _character(textpage, end - 1)
         has_start = pdfium.FPDFText_GetCharBox(textpage.raw, first, *box)
         if has_start and pdfium.FPDFText_GetCharBox(textpage.raw, last, *edge):
             # The first letter of an Arabic or Hebrew word is the rightmost one.
             left, right = min(box[0].value, edge[0].value), max(box[1].value, edge[1].value)
             bottom, top = min(box[2].value, edge[2].value), max(box[3].value, edge[3].value)
-            word = _whole(BROKEN_LINE.sub(BREAK, match.group()))
+            word = _whole(BROKEN_LINE.sub(BREAK, text[start:end]))
             word = (BROKEN_WORD.sub(r"\1", word) if is_hyphenated else word).replace(BREAK, "-")
             yield Word(word, left, right, bottom, top, line, lines[line][1].bold, first, last)
+
+
+def _word_places(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, int]]:
+    """The start and the end of each word.
+
+    PDFium joins a word that a line end has broken with what follows in the text. If that is to the right of
+    the break, it is in the next column.
+    """
+    for match in WORD.finditer(text):
+        start = match.start()
+        for broken in BROKEN_INSIDE.finditer(match.group()):
+            place = match.start() + broken.start()
+            before = _left(textpage, _character(textpage, place - 1))
+            after = _left(textpage, _character(textpage, place + 1))
+            if before is not None and after is not None and before < after:
+                yield start, place + 1
+                start = place + 1
+        yield start, match.end()
 
 
 def _rules(page: pypdfium2.PdfPage) -> list[Rule]:

@@ -110,6 +110,19 @@ class PdfTests(SimpleTestCase):
             [("", "Port: Ellery is the largest port; Note: closed on Sundays and in winter; Open: yes")],
         )
 
+    def test_a_word_that_a_line_end_breaks_is_not_joined_with_the_next_column(self):
+        placed = [
+            (50, 780, "Rule"),
+            (300, 780, "Level"),
+            (50, 760, "Check the Content-"),
+            (300, 750, "second"),
+        ]
+        placed += [(50, 746, "Security header"), (50, 726, "Log"), (300, 726, "first")]
+        page = "".join(f"BT /F1 11 Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET\n" for x, y, text in placed)
+        page += "".join(f"50 {height} m 500 {height} l S\n" for height in (795, 774, 740, 720))
+        text = self.sections(page)[0][1]
+        self.assertEqual(text.split("\n")[0], "Rule: Check the Content- Security header; Level: second")
+
     def test_a_number_that_ends_a_sentence_begins_no_list(self):
         broken = f"{SENTENCE}, or at frame"
         page = lines(("F1", 11, broken), ("F1", 11, "40. The master informs everybody."))

@@ -4,8 +4,8 @@
 
 FOLDER keeps the filled site for the next run (`seeded`), the site of this run, which the day changes
 (`site`), a screenshot of each page (`pages`), and the tables (`day.md`). Filling takes some minutes at full
-size. Beside the time of each page in the browser there is the processor time that the web process and
-PostgreSQL used meanwhile (PostgreSQL also works for the worker): these hardly grow on a busy machine.
+size. The tables have the time of each page in the browser, and the CPU time of the web process and of
+PostgreSQL meanwhile (which also works for the worker). These CPU times hardly grow on a busy machine.
 """
 
 import argparse

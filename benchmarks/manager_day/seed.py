@@ -170,7 +170,7 @@ CONVERSATIONS = """
             left((%(texts)s::text[])[number * 2 - %(first)s * 2 + 1], 60) AS title
         ) AS made
 """
-# Two questions a conversation, of which every fifth second one follows within two minutes.
+# Two questions a conversation. In every fifth conversation, the second one follows within two minutes.
 MESSAGES = """
     INSERT INTO history_message
         (id, conversation_id, position, role, content, state, finish_reason, error_code, request_id,

@@ -160,7 +160,7 @@ class ChatModel(Protocol):
 
     name: str
     writes_json: bool  # whether it can write answers that follow a JSON schema
-    needs_sources: bool  # whether it only writes about documents, and so nothing without sources
+    needs_sources: bool  # whether it may only answer from sources
     works_in_team: bool  # whether it can act as several agents that add to each other's messages
     notices: tuple[str, ...]  # its fixed introductory sentences, which state nothing about the documents
 
@@ -191,7 +191,10 @@ class ChatModel(Protocol):
     async def next_speaker(
         self, question: str, team: Sequence[tuple[str, str]], contributions: Sequence[Contribution]
     ) -> str:
-        """The name of one of `team`, which holds (name, description), or anything else to end."""
+        """The name of the next agent; any text that is not a name in `team` ends the answer.
+
+        `team` has the (name, description) of each agent.
+        """
         ...
 
     async def has_more(self, prompt: Prompt) -> bool:

@@ -30,8 +30,8 @@ SQL = Path(__file__).parent / "sql"
 PERIODS = (7, 30, 90)  # lengths in days
 MIN_PEOPLE = 3  # figures of a group are only shown if at least this many people asked
 MAX_GROUPS = 100  # number of groups that are shown
-LISTED = 8  # documents in each list of the page
-IN_FILE = 10_000  # documents in each list of a CSV file
+LISTED = 8  # most documents in each list of the page
+IN_FILE = 10_000  # most documents in each list of a CSV file
 NUMBERS = ("questions", *OUTCOMES, "prompt_tokens", "completion_tokens")
 
 

@@ -60,7 +60,7 @@ class Erased:
     documents_to: int | None  # who got the documents that others can read; None if they were deleted
 
     def person(self) -> User | None:
-        """The account, if the database has it again."""
+        """The account, if a restored backup contains it."""
         found = User.objects.filter(pk=self.number).first()
         return found if found and found.date_joined.isoformat() == self.joined else None
 
@@ -218,7 +218,7 @@ def _delete_documents(documents: list[Document]) -> None:
 
 
 def erase_returned() -> list[str]:
-    """Erase people again who returned with an older backup; returns descriptions of what was done."""
+    """Erase again the people whom an older backup restored; return descriptions of what was done."""
     said = []
     for erased, person in _returned():
         active = User.objects.filter(is_active=True)

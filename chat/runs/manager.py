@@ -145,7 +145,7 @@ class RunManager:
                 continue
 
     def _forget(self, active: ActiveRun) -> None:
-        """Drop a run whose task is done. If its end was not stored, its lease expires and ends it."""
+        """Drop a run whose task is done. If its end was not stored, it ends when its lease expires."""
         del self.active[active.run.run_id]
         active.ticket.leave(begun=False)
         finish.executing.discard(active.run.run_id)

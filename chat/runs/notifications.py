@@ -33,7 +33,7 @@ Kind = Literal["news", "stop"]
 T = TypeVar("T")
 
 CHANNEL = "chatsite_runs"  # name of PostgreSQL's channel, and of the channel layer's group
-MAX_IDS = 200  # ids in one message, of which PostgreSQL accepts 8,000 bytes
+MAX_IDS = 200  # most ids in one message; PostgreSQL accepts messages of up to 8,000 bytes
 MAX_PENDING = 2_000  # messages waiting to be sent; the oldest are dropped
 CHECK_SECONDS = 5.0  # pause between checks that the connection is alive
 IDLE_SECONDS = 10.0  # time without messages after which the sender's connection is closed
@@ -249,7 +249,7 @@ class Wakeup:
         self.came = asyncio.Event()
 
     async def wait(self) -> None:
-        """Wait for the next notification, or for a pause, because a notification may be lost."""
+        """Wait for the next notification, at most for a pause, because a notification may be lost."""
         try:
             async with asyncio.timeout(MAX_PAUSE if self._hub.listening else PAUSE):
                 await self.came.wait()

@@ -142,7 +142,10 @@ class Group:
 
     @property
     def is_shown(self) -> bool:
-        """Whether enough people asked, or one agreed. Does not need the texts."""
+        """Whether enough people asked the question, or one of them agreed to show it.
+
+        Does not need the texts.
+        """
         return self.people >= MIN_PEOPLE or any(each.shared and not each.closed for each in self.asked)
 
 
@@ -215,7 +218,7 @@ def judged_at() -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class ShownDocument:
-    """A document that answers to a group's questions cited, and how many did so.
+    """A document cited by answers to a group's questions, and the number of these answers.
 
     `sure` says whether it may be named even without counting answers of unsure searches.
     """

@@ -34,7 +34,7 @@ def grantable_groups(actor: Actor) -> QuerySet[Group]:
 
 
 def administered_by(actor: Actor) -> QuerySet[User]:
-    """The people without any right that `actor` lacks."""
+    """The people that have only rights that `actor` has too; `actor` may change their accounts."""
     if actor.is_superuser:
         return User.objects.all()
     memberships = User.groups.through.objects.filter(user_id=OuterRef("pk"))

@@ -22,7 +22,10 @@ KNOWN_SECONDS = 4.0
 
 
 class Bulkheads:
-    """The connections in use by each view. A view can have any name; the empty name has no limit."""
+    """The connections in use by each view.
+
+    Views are identified by any string; the empty string has no limit.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

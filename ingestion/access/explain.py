@@ -22,7 +22,7 @@ from .models import AccessEntry
 
 NAMES_SHOWN = 10
 DOCUMENTS_SHOWN = 20
-MAX_BRACKETS = 5  # pairs of brackets in a title or path that are tried
+MAX_BRACKETS = 5  # most pairs of brackets in a title or path that are checked
 NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 Kind = Literal["owner", "person", "group", "guests", "everyone"]

@@ -73,7 +73,7 @@ class ProgressSerializer(serializers.Serializer[Document]):
 
 
 class PartsSerializer(serializers.Serializer[Any]):
-    """Counts of the files in an archive or a message; a list of documents with `part_of` has them."""
+    """Counts of the files in an archive or a message; `?part_of=` lists these files."""
 
     total = serializers.IntegerField()
     ready = serializers.IntegerField()

@@ -319,7 +319,7 @@ def defer(change_id: int) -> None:
 
 
 def queue_lost() -> int:
-    """Queue running changes again that have no job."""
+    """Queue a new job for each running change that has none."""
     running = BulkChange.objects.filter(state=State.RUNNING).values_list("pk", flat=True)
     return side_jobs.requeue(TASK, "change_id", running, defer)
 

@@ -73,7 +73,7 @@ def marked(text: str, words: list[str]) -> list[Piece]:
 
 
 def numbered(text: str, words: list[str], before: int = 0) -> list[tuple[str, bool, int]]:
-    """The pieces of :func:`marked`, each with the number of the last hit up to its end.
+    """The pieces of :func:`marked`, each with the number of hits up to its end.
 
     Matches with only spaces between them count as one hit: “annual leave”, for example.
     """

@@ -12,7 +12,7 @@ from .irregular import BASES
 from .tokens import plain_words
 from .translations import language_of
 
-MAX_WORDS = 64  # words of a question that are looked at
+MAX_WORDS = 64  # most words of a question that are checked
 MAX_VARIED = 16  # words and phrases of a question that get variants
 
 _PARTICLES = frozenset({"in", "out", "on", "off", "up", "down", "over", "back", "away"})

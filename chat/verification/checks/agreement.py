@@ -400,7 +400,7 @@ def joins_rows(claim: Claim, chosen: Sequence[Unit]) -> bool:
 
 
 def is_swapped(claim: Claim, chosen: Sequence[Unit], missing: Sequence[str], share: float) -> bool:
-    """Whether an otherwise literal German claim has another noun in the place of one of the source's."""
+    """Whether a German claim repeats the source almost literally, but with one noun replaced."""
     if not claim.german or len(missing) != 1 or share < NEARLY_LITERAL:
         return False
     values = [token.value for token in claim.tokens]

@@ -18,7 +18,7 @@ from chatsite.accounts.models import WebhookDelivery, WebhookEndpoint
 Event = WebhookEndpoint.Event
 Data = dict[str, Any]
 TEST = "webhook.test"
-MAX_BY_HAND = 20  # tests and replays of one endpoint within BY_HAND_PERIOD; also how many may wait
+MAX_BY_HAND = 20  # most tests and replays of one endpoint within BY_HAND_PERIOD, and most that may wait
 BY_HAND_PERIOD = timedelta(minutes=1)
 
 # Functions by the first part of the event's name; they return current data for a person, or None if that

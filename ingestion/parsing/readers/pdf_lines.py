@@ -478,7 +478,7 @@ def _joined(path: Sequence[Line]) -> str:
 
 
 def _with_bookmarks(lines: list[Line], bookmarks: Sequence[tuple[int, str]]) -> list[Line]:
-    """Set the levels of lines that bookmarks name; other bookmarks become lines before the others."""
+    """Join and level the lines that bookmarks name; other bookmarks become lines at the beginning."""
     if not bookmarks:
         return lines
     keys = ["" if line.whole else _key(line.text) for line in lines]

@@ -27,7 +27,7 @@ MAX_CACHED_TEXTS = 500  # some six kilobytes each; cached because different ques
 # texts are about the subject of the question, so its words would otherwise seem common.
 OTHERS = 500
 SYNONYM = 0.8  # similarity of an everyday word to the word that documents use for it
-LENGTH = 0.1  # by how much similarities in a text of twice the length are higher by chance
+LENGTH = 0.1  # how much higher a similarity is by chance in a text of twice the length
 
 Numbers = NDArray[np.float32]
 

@@ -97,8 +97,8 @@ export function composerState(form) {
       running = value;
       goes.hidden = true;
       comes.hidden = false;
-      // The focused button disappears. Focus the box, or on a touch screen, where that would open the keyboard, the
-      // other button.
+      // The focused button disappears. Focus the box; on a touch screen, where this would open the keyboard, focus
+      // the other button instead.
       if (held) (touch.matches ? comes : box).focus({ preventScroll: true });
       if (!value) show();
       hinted();

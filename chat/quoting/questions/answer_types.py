@@ -71,8 +71,9 @@ _JOINING = re.compile(
     re.IGNORECASE,
 )
 _ASKS_END = re.compile(
-    r"\b(?:when|what time|how late)\b[^?]*\b(?:ends?|finish(?:es)?|stops?|close[sd]?|clos(?:es|ing)|over)\b"
-    r"|\bwann\b[^?]*\b(?:ende[nt]?|aufhör\w{0,3}|schließ\w{0,2}|zu|vorbei)\b\s*\??\s*\Z",
+    r"\b(?:when|what time|how late)\b[^?]{0,200}"
+    r"\b(?:ends?|finish(?:es)?|stops?|close[sd]?|clos(?:es|ing)|over)\b"
+    r"|\bwann\b[^?]{0,200}\b(?:ende[nt]?|aufhör\w{0,3}|schließ\w{0,2}|zu|vorbei)\b\s*\??\s*\Z",
     re.IGNORECASE,
 )
 _END = re.compile(

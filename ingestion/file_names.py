@@ -10,8 +10,8 @@ from ingestion.parsing.sections import clean
 NAME_CHARACTERS = 200
 CATEGORY_CHARACTERS = 100
 FOLDER_CHARACTERS = 500
-# Digits that look like ASCII digits and that the site sends to one published client: a file with such a name
-# could be mistaken for one with ASCII digits.
+# Look-alikes of ASCII digits, which the site sends to one published client. In names of files they are
+# replaced: a name with look-alikes could be mistaken for the same name with ASCII digits.
 ASCII_DIGITS = {0x1D7E2 + number: str(number) for number in range(10)}
 
 # Invisible characters: nobody could tell apart two names that differ only by these.

@@ -99,7 +99,8 @@ class EventParser:
     def _dispatch_if_whole(self, events: list[ServerEvent]) -> None:
         """End an event whose only data line is complete JSON: no further line can belong to it.
 
-        Events with several data lines are not checked, so that none is parsed once for each of its lines.
+        Only the first data line is tried: otherwise an event with many lines would be parsed again at each of
+        them.
         """
         if len(self._data) == 1:
             try:

@@ -79,7 +79,7 @@ DESCRIPTIONS = StoredMessages(
         ),
     )
 )
-# Steps whose description is a text of the site.
+# Titles of the steps whose descriptions are translated; those of other steps are shown as they are.
 OF_THE_SITE = frozenset({"Vector fields", "Page images", "Semantic ranker"})
 FILTERS = StoredMessages(
     (

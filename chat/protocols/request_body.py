@@ -123,7 +123,7 @@ VECTOR_FIELD_SETS = {
     "imageEmbeddingOnly": "pages",
     "textAndImageEmbeddings": "both",
 }
-# Both request page images: the name of 2024 and that of 2026.
+# The option that requests page images has had two names, one from 2024 and one from 2026.
 PAGE_SWITCHES = ("use_gpt4v", "use_multimodal_answering")
 CATEGORY_CHARACTERS = 100
 TEMPLATE_CHARACTERS = 10_000

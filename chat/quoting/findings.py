@@ -268,7 +268,7 @@ class Findings:
 def _about_the_name(
     found: list[Sentence], passages: Sequence[SourceView], others: Collection[str]
 ) -> tuple[list[Sentence], Sequence[SourceView]]:
-    """The sentences without rows about other names, and the passages.
+    """The sentences except rows about other names, and all passages.
 
     Passages with only such rows get the score 0. Both are unchanged if there are no other sentences.
     """

@@ -43,7 +43,7 @@ SYNONYM = 0.6  # factor for a synonym of a word
 LISTS = 0.1  # bonus for a lead-in with its list if several things are asked for
 LITERAL = 0.1  # bonus for a path or a name with symbols, written as in the question
 WEAK = 0.25  # factor for a word that only names an action on the subject
-COUNTED = 0.3  # bonus for a number of the things that “how many” asks for
+COUNTED = 0.3  # bonus for a sentence that says how many there are, if “how many” is asked
 NEXT_KIND = 0.6  # factor for KIND if the next sentence has the kind of thing asked for
 NEARLY = 0.7  # minimum score of further sentences of a passage, as a share of its best one
 

@@ -1,9 +1,9 @@
 """What a reader of a share may see: only text based on sources that the reader may read.
 
-If the reader may open all sources of an answer, it is shown completely. Otherwise only those statements are
-shown that a passage open to the reader supports. The same applies to later answers, which may repeat such an
-answer. An answer that the site made of quotations, and each of its parts, is only based on the passages that
-it cites. A verified answer for certain groups is only shown to their members.
+If the reader may open all sources of an answer, it is shown completely. Otherwise, only statements that are
+supported by a passage the reader may open are shown. The same applies to later answers, which may repeat such
+an answer. An answer that the site made of quotations, and each of its parts, is only based on the passages
+that it cites. A verified answer for certain groups is only shown to their members.
 """
 
 import ast
@@ -268,7 +268,7 @@ def shared_messages(principal: Principal, share: Share, is_open: OpenTo | None =
     questions = [row.content for row in messages if row.role == Message.Role.USER]
     open_sources = _readable(principal, messages, is_open)
     with reading_everything():
-        # The remaining sources, used only for comparison and never shown.
+        # The other sources, which the reader may not open, are used only for comparison and never shown.
         known = [source.pk for sources in open_sources.values() for source in sources]
         # The default order would join the messages, and PostgreSQL may then compare every pair of rows.
         others = Source.objects.filter(message__in=[row.pk for row in messages]).order_by()

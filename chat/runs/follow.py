@@ -148,9 +148,9 @@ async def watch(
 ) -> AsyncGenerator[Part, None]:
     """Like :func:`follow`, but yields lists of events; an empty one after a second without events.
 
-    Texts are not merged across event number `boundary`. Without `replay_purged`, only the end of a run with a
-    purged journal is yielded, with its original number. This end is yielded even if its number is not above
-    `after`. Events do not name sources that the reader may not open now, except with `names_gone`, for
+    Texts are not merged across event number `boundary`. Without `replay_purged`, a run whose journal was
+    purged yields only its last event, with that event's original number, even if this is not above `after`.
+    Events do not name sources that the reader may not open now, except with `names_gone`, for
     callers that remove these names themselves.
     """
     active = run_manager().active.get(run_id)

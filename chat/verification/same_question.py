@@ -204,7 +204,10 @@ def _is_turned(one: Question, other: Question, places: Sequence[int]) -> bool:
 
 
 def _has_in_front(one: Question, other: Question, words: int, place: int) -> bool:
-    """Whether `one` begins with this many words of `other`, with the same preposition."""
+    """Whether `one` begins with a preposition and `words` content words.
+
+    The preposition must be the one before the content word at `place` in `other`.
+    """
     preposition = one.prepositions[0]
     return bool(preposition) and preposition == other.prepositions[place] and one.is_fronted(words)
 

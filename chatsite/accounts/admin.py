@@ -205,7 +205,8 @@ admin.site.unregister(Group)
 class GroupAdmin(OwnFilters, AuditedChanges, DjangoGroupAdmin):
     """Groups.
 
-    Staff change their own groups, and give them only permissions that they have themselves.
+    Staff who are not superusers may change or delete only groups to which they belong, and may give these
+    only permissions that they have themselves.
     """
 
     audited_as = AuditEntry.Action.GROUP_CHANGED

@@ -48,7 +48,8 @@ WAIT_SECONDS = 3.0  # wait for a thread or a connection, if no budget limits the
 LOCKED = "The database is kept waiting by a lock."
 BUSY = "All database threads are at work."
 ALL = "*"  # name of the lane that all views share; no view has this name
-# the minimum left for a request that waited long for a slot of its address: the database may be fine
+# The least budget of a request that has waited long for a slot of its address: that wait says nothing about
+# the database.
 MIN_BUDGET_SECONDS = 0.5
 MIN_SECONDS = 0.2  # time for a statement when the budget is used up; most take less
 UNDONE = frozenset({"40001", "40P01"})  # SQLSTATE of a serialization failure, of a deadlock

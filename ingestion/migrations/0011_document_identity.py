@@ -32,7 +32,7 @@ REFERENCES = """
         AND key.conrelid::regclass::text NOT LIKE 'ingestion\\_%'
 """
 OWN_ROWS = ("ingestion_vector", "ingestion_preparedvector", "ingestion_passagewords", "ingestion_passage")
-# The newest of each owner, folder and name gets the identity. Older ones with other readers stay documents of
+# Of the documents with the same owner, folder and name, the newest gets the identity. Older ones with other readers stay documents of
 # their own, to be deleted by hand: nobody is to lose or gain a document by an upgrade.
 IDENTIFY = """
     UPDATE ingestion_document AS document

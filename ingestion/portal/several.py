@@ -30,7 +30,7 @@ from .forms import AudienceForm
 
 MOST = 100  # documents in one form
 MAX_NAMED = 3  # documents that a refusal names
-MAX_FAILED = 1_000  # failed documents that are removed at once
+MAX_FAILED = 1_000  # failed documents removed by one request
 
 
 class PlaceForm(forms.Form):

@@ -266,7 +266,11 @@ def _search_once(wanted: _Wanted) -> tuple[SearchResult, bool]:
 
 
 def _with_compounds(house: Expansion, wanted: _Wanted) -> Expansion:
-    """`house` with the compounds in the documents that end with words of a German question."""
+    """`house` and the compounds for the words of a German question.
+
+    These are the compounds in the searched documents whose last part is such a word: “mitgliedsbeitrag” for
+    “beitrag”.
+    """
     ends = {german_stem(word): word for word in wanted.counted if len(word) >= MIN_END}
     bounds = {"first": MIN_FIRST, "most": MAX_COMPOUNDS, "ends": list(ends)}
     found = rows("compounds", {**wanted.narrowed, "today": timezone.localdate(), **bounds}) if ends else []

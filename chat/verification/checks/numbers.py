@@ -255,7 +255,7 @@ def _rate(found: Sequence[Token], place: int) -> str:
 def _is_derived(number: Token, own: Sequence[Token], chosen: Sequence[Unit]) -> bool:
     """Whether a number is the difference of two numbers: “three more, 30 in all”.
 
-    Both must be in the source, and one in the claim. A percentage may also be the excess over 100 per cent.
+    Both must be in the source, and one in the claim. “20 % more” also follows from “120”.
     """
     value = amount(number)
     there = [

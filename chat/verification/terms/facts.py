@@ -121,9 +121,7 @@ def _multiplied(found: list[Token], text: str) -> list[Token]:
 
 
 def _with_bounds(found: list[Token], text: str) -> list[Token]:
-    """Correct words such as “more” that limit a number.
-
-    A negation or a following “before” changes their meaning.
+    """Adjust words that limit a number, such as “more”, where their context changes their meaning.
 
     In “nobody may take more than two weeks”, “more” becomes “most”, and the negation is removed. In “no later
     than one hour before”, “most” becomes “least”, because the text means at least an hour before.

@@ -330,8 +330,8 @@ def _words(
 def _word_places(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, int]]:
     """The start and the end of each word.
 
-    PDFium joins a word that a line end has broken with what follows in the text. If that is to the right of
-    the break, it is in the next column.
+    If a word is broken at the end of a line, PDFium appends whatever text follows. If this text is to the
+    right of the break, it belongs to the next column, and the word is split there.
     """
     for match in WORD.finditer(text):
         start = match.start()

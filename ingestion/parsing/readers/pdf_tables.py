@@ -330,9 +330,10 @@ class _Run:
 
     @staticmethod
     def _rows(band: list[Word], free: list[Span]) -> list[list[Word]]:
-        """The rows between two drawn lines: each line of text, if a column has a number in most of them.
+        """The rows between two drawn rules.
 
-        Many tables have lines only around all rows. Otherwise a cell may have several lines of text.
+        If one column has a number in most lines of text, each of these lines is a row. Otherwise they are one
+        row, because a cell may have several lines. Many tables have rules only around all rows.
         """
         lines = _visual_lines(band)
         if len(lines) < ROWS:

@@ -15,7 +15,7 @@ PLACES = {
     "slide": gettext_noop("slide %(place)s"),
     "sheet": gettext_noop("sheet %(place)s"),
 }
-PLACE = re.compile(rf"({'|'.join(PLACES)})=(.{1, 500})\Z")
+PLACE = re.compile(rf"({'|'.join(PLACES)})=(.{{1,500}})\Z")
 
 
 class Found(Protocol):

@@ -60,7 +60,7 @@ _RULE = re.compile(
 _ASKS_JOINING = re.compile(
     r"\bhow (?:do|does|can|may) \w{1,20} (?:become|join)\b"
     r"|\bwie (?:werde|wird|werden) (?:ich|man|wir|eine?r?)\b"
-    r"|\bwie (?:kann|können) (?:ich|man|wir)\b[^?]*\bwerden\b",
+    r"|\bwie (?:kann|können) (?:ich|man|wir)\b[^?]{0,200}\bwerden\b",
     re.IGNORECASE,
 )
 _JOINING = re.compile(

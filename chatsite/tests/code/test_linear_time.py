@@ -37,7 +37,7 @@ from chat.portal.rendering.markdown import (
     split,
 )
 from chat.quoting import quoting_model
-from chat.quoting.questions import amounts, entities
+from chat.quoting.questions import amounts, answer_types, applicability, entities, instructions
 from chat.requests import EarlierMessage
 from chat.tests.sources import source
 from chat.verification import asked_question, verify_anew
@@ -289,6 +289,13 @@ class ScanTests(SimpleTestCase):
             self.assert_scans(
                 path=pattern.fullmatch, long_path=lambda text, p=pattern: p.fullmatch("/chat/" + text)
             )
+
+    def test_the_beginning_of_a_question_repeated_takes_no_longer_than_its_length(self):
+        for pattern in patterns_in(amounts, answer_types, applicability, entities, instructions):
+            for unit in ("wie kann ich ", "was muss ich ", "wann ", "how can i ", "what do i ", "when is "):
+                pump = ("", unit, "")
+                sizes = sizes_for(pattern.search, pump)
+                assert_linear(pattern.search, pump, sizes=sizes, name=pattern.pattern[:50])
 
     def assert_scans(self, budget=SCAN_BUDGET, **calls):
         for name, call in calls.items():

@@ -21,7 +21,10 @@ MAY_SEE_UNANSWERED = "chat.view_unanswered"
 
 
 def announce_end(owner_id: int, closings: Mapping[UUID, Closing]) -> None:
-    """Announce the end of a run with these answers. Call in the transaction that stores the answers."""
+    """Announce that a run has ended with these answers.
+
+    Call in the transaction that stores the answers.
+    """
     if not closings:
         return
     last_id, last = list(closings.items())[-1]

@@ -69,7 +69,10 @@ def allowance_of(principal: Principal) -> Allowance | None:
 
 
 def used_today(principal: Principal) -> int:
-    """The number of messages that the caller has sent today. Locks the count until the transaction ends."""
+    """The number of messages that the caller has sent today.
+
+    Locks the count until the transaction ends.
+    """
     turn = rows("take_turn", {"owner": principal.user_id, "today": today()}, SQL)
     return int(turn[0]["messages"])
 
@@ -140,7 +143,7 @@ class ConnectionLimiter:
         """Reserve a slot for a person. Raises Refused if all are taken.
 
         A retry (`again`) joins the run of an earlier request and takes no normal slot, because it may arrive
-        before the loss of the former connection is detected. Retries are limited to RETRIES times as many.
+        before the loss of the former connection is detected. For retries, the limit is RETRIES times as high.
         `on_shutdown` is called when the process is about to end.
         """
         limit = settings.USER_CONNECTIONS * (RETRIES if again else 1)
@@ -210,8 +213,8 @@ _turns: PerEventLoop[WeakValueDictionary[int, asyncio.Semaphore]] = PerEventLoop
 def message_turns(user_id: int) -> asyncio.Semaphore:
     """The semaphore for handling messages of one person's pages; the caller must keep a reference.
 
-    Without it, sixty pages together could occupy all database threads with the messages that are allowed at
-    once.
+    Without the semaphore, sixty pages could together occupy all database threads with the messages that each
+    of them may send without a delay.
     """
     turns = _turns()
     return turns.get(user_id) or turns.setdefault(user_id, asyncio.Semaphore(MESSAGES_AT_WORK))

@@ -253,7 +253,7 @@ class Usage(models.Model):
 
 class VerifiedAnswerQuerySet(models.QuerySet["VerifiedAnswer"]):
     def managed_by(self, user_id: int) -> "VerifiedAnswerQuerySet":
-        """Answers all of whose sources the person may read, and own answers even with a deleted source."""
+        """Answers whose sources the person may all read, and the person's own ones with deleted sources."""
         closed = VerifiedCitation.objects.exclude(
             document__access_list__in=AccessEntry.lists_of(user_id)
         ).filter(answer=models.OuterRef("pk"))
@@ -332,7 +332,7 @@ class VerifiedAnswer(models.Model):
 
     @property
     def signature(self) -> str:
-        """The name of who verified the answer, as readers see it."""
+        """The name of the person or team that verified the answer, as readers see it."""
         return self.team or (self.owner.display_name() if self.owner else "")
 
 

@@ -40,7 +40,8 @@ class Options:
     scope: str = ""  # the searched part of the documents; empty means the conversation's scope
     minimum_score: float = 0.0  # of a passage, 0 to 1
     to_person: bool = False  # only documents that the caller owns or that name them
-    to_groups: bool = False  # only documents shared with one of their groups; if both: either
+    # Only documents shared with one of their groups; with `to_person`, one of the two suffices.
+    to_groups: bool = False
     vector_fields: VectorFields = "text"  # what the vectors represent
     ranker: bool = False  # rerank a longer list of candidates
     minimum_ranker_score: float = 0.0  # 0 to 4

@@ -108,7 +108,7 @@ def first_match(asked: str, patterns: list[str]) -> str:
 
 
 def answer_to(wordings: Sequence[str], answers: Iterable[VerifiedAnswer]) -> VerifiedAnswer | None:
-    """The first of these answers that one of the questions gets."""
+    """The first of these answers that one of `wordings` would get."""
     for answer in answers:
         patterns = [question.text for question in answer.questions.all()]
         if any(first_match(wording, patterns) for wording in wordings):

@@ -1,4 +1,4 @@
-"""Documents in the admin, with last citations, duplicates, and last days."""
+"""Documents in the admin: when they were last cited, duplicates, and documents that expire."""
 
 from datetime import timedelta
 from typing import Any, cast
@@ -87,7 +87,7 @@ class UsedDocumentAdmin(DocumentAdmin):
         return super().get_queryset(request).annotate(last_use=Subquery(uses.values("day")[:1]))
 
     def save_model(self, request: HttpRequest, obj: Document, form: Any, change: bool) -> None:
-        """After a change of readers, say who still gets verified answers that cite the document."""
+        """If the readers have changed, say who still gets the verified answers that cite the document."""
         former = obj.access_list_id
         answers = VerifiedAnswer.objects.filter(active=True, citations__document=obj.pk).distinct()
         mine = VerifiedAnswer.objects.managed_by(request.user.pk or 0)

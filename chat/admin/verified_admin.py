@@ -247,7 +247,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         kwargs: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
         if isinstance(inline, CitationInline):
             kwargs["reader"] = reader_of(request)
-            if obj.pk is None:  # also on submission, so that a row with only this counts as empty
+            if obj.pk is None:  # also on submission, so that a row with only this document counts as empty
                 kwargs["initial"] = [{"document": number} for number in _sources_in(request)]
         if isinstance(inline, QuestionInline) and obj.pk is None and request.method == "GET":
             kwargs["initial"] = [{"text": text} for text in asked_in(request)]
@@ -393,7 +393,10 @@ def asked_in(request: HttpRequest) -> list[str]:
 
 
 def _reach(answer: Any) -> Reach | None:
-    """The people who may get the answer; None for everyone. On the list page, they are already counted."""
+    """The people who may get the answer; None for everyone.
+
+    On the list page, they are already counted.
+    """
     return answer.reach if hasattr(answer, "reach") else reach_of([answer]).get(answer.pk)
 
 

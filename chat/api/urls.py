@@ -19,7 +19,7 @@ RUN = r"^chat/runs/(?P<run_id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"
 
 
 def _chat_ui(path: str, view: type[views.RunView], name: str) -> list[URLPattern]:
-    """A URL, for which `Accept` decides whether to stream, and the same URL with suffixes that decide."""
+    """A URL whose `Accept` header decides whether to stream, and its two variants with a suffix instead."""
     return [
         re_path(rf"^api/{path}/?\Z", view.as_view(), name=name),
         re_path(rf"^api/{path}//?stream/?\Z", view.as_view(), {"suffix": "stream"}, name=f"{name}-stream"),
@@ -28,7 +28,7 @@ def _chat_ui(path: str, view: type[views.RunView], name: str) -> list[URLPattern
 
 
 def _rag_chat_2026(path: str, name: str, *, alone: bool = False) -> list[URLPattern]:
-    """The same URLs with a prefix, which front ends have used since April 2026."""
+    """URLs with the prefix `2026`, for the version of RAG chat that front ends have used since April 2026."""
     view = views.RagChat2026View.as_view()
     more = {"alone": True} if alone else {}
     return [

@@ -54,7 +54,7 @@ from .writing import written
 
 FOLLOWUPS = 3
 TRIED = 8  # follow-up questions that are tried; each needs a search unless its outcome is cached
-STANDING = 1  # suggested questions about a document as a whole, if none is closer to the question
+STANDING = 1  # follow-up questions about a document as a whole; only if no other one is found
 LOOK_SECONDS = 1.0
 WAIT_SECONDS = 300.0  # longest wait for documents to be read; after that, those read so far are searched
 STORING_SECONDS = 1.0  # how long a stop waits for sources that are being stored

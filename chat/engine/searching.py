@@ -191,10 +191,10 @@ def found_for(
 ) -> SearchResult:
     """Search for a question.
 
-    If it is compound, for each of its parts, and interleave the results. If one part finds nothing, the whole
-    question is searched for as well. Passages of short sections and tables are completed. If the scope is a
-    short document, its remaining passages follow. A search of everything leaves out files that are attached
-    to questions, except files in the scopes `attached`.
+    Each part of a compound question is searched for, and the results are interleaved. If one part finds
+    nothing, the whole question is searched for as well. Passages of short sections and tables are completed.
+    If the scope is a short document, its remaining passages follow. A search of everything leaves out files
+    that are attached to questions, except files in the scopes `attached`.
     """
     if options.get("scope", "") in ("", ALL) and (apart := kept_apart(principal, attached)):
         options["without"] = apart
@@ -263,7 +263,7 @@ async def keep_context(
 
     Leaves out sources that were deleted or withdrawn from the caller since the search.
     """
-    # Whether there is a prompt: a search preceded it.
+    # There is a prompt only after a search.
     is_prompted = found.verified is None and bool(found.thoughts)
     thoughts = steps.of_message(run, model, found.thoughts, is_prompted=is_prompted)
     tries = () if found.kept else range(1 if found.kept is None else 2, TRIES + 1)

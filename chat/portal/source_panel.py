@@ -459,7 +459,7 @@ def panel_of_answer(
         if source is None:
             return None
     elif 1 <= number <= len(order):
-        # None if the reader may not open the source, which the panel says.
+        # None if the reader may not open the source; the panel then says so.
         source = answer.source_of(order[number - 1])
     else:
         return None

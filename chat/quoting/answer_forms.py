@@ -28,7 +28,7 @@ QUOTATIONS = 2
 # Minimum score of a quotation, as a share of the best sentence's score:
 FILE_SCORE = 0.8  # as another quotation from a file that the question names
 SECOND_OF_ALL = 0.94  # as a second quotation, if the first one has everything that was asked for
-OF_FIRST = 0.8  # share of the first passage's search score that one with a single named word needs
+OF_FIRST = 0.8  # share of the first passage's search score that a passage with a single named word needs
 BEHIND = 2  # number of passages that are shown after one that may answer
 OF_OTHER_FILE = 0.5  # as a quotation from a selected file
 
@@ -241,7 +241,7 @@ def _closest_passages(findings: Findings) -> Quoted:
 
 
 def _is_stray(findings: Findings, other: Quotation, first: Quotation) -> bool:
-    """Whether a passage of another document has a single named word, and the first passage more."""
+    """Whether a passage of another document has a single named word, and the first passage has more."""
     named = findings.question.named
     return (
         not findings.prompt.narrowed

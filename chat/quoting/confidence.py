@@ -79,13 +79,14 @@ def is_close(quoted: QuotedText, fit: float) -> bool:
     is_exact = question.language != "german" or fit < FOUND
     if is_exact and any(words and not quoted.known(words) for words in needed):
         return False
-    # “Before I get kicked out” only names “kicked”.
+    # Of “before I get kicked out”, only “kicked” must be in the passage.
     named = question.named - BETWEEN or question.named
     # The quotation may have a word of the question that the translation has lost.
     if question.is_translated or fit >= FOUND or quoted.known(named) >= MIN_CLOSE * len(named):
         return True
-    # A long question names much besides its subject, but hardly any other passage has its “laser cutter”, or
-    # “lockout” if it asks about “locked out”.
+    # A long question has many words besides its subject. A passage is also close if it has two adjacent words
+    # of the question (“laser cutter”), or a synonym of a phrase (“lockout” for “locked out”): hardly any
+    # unrelated passage has these.
     return any(1 in distances for distances in quoted.pair_distances) or any(
         len(phrase) > 1 and any(other <= quoted.stems for other in others)
         for phrase, others in quoted.phrases
@@ -112,7 +113,7 @@ def is_likely(quoted: QuotedText, score: float, lead: float) -> bool:
     if (known == 1 and score >= MIN_SCORE) or known + score >= LIKELY:
         return True
     headed = quoted.known(named, held_stems(quoted.texts[-1])) / max(1, len(named))
-    # One of two words is no subject: what zebras eat is not in a passage on meals.
+    # One word of two does not identify the subject: a passage on meals does not say what zebras eat.
     return (
         len(named) > 2 and known >= MIN_LED and headed >= MIN_HEADED and score >= LEADING and lead >= MIN_LEAD
     )

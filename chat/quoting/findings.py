@@ -24,7 +24,8 @@ LOOKED_AT = 12  # number of sentences that are considered; several may be in the
 AGREES = 0.95  # a passage with at least this share of the best search score counts as preferred
 # A sentence of a preferred passage comes first if it has this share of the best sentence's score.
 PREFERRED = 0.85
-NEARLY_BEST = 0.9  # the same for a sentence that answers, if the best one does not
+# The same for a sentence with everything asked for, if the best one has another type of answer.
+NEARLY_BEST = 0.9
 RATHER_CERTAIN = 0.7  # confidence that such a sentence needs
 CERTAIN = 0.9  # confidence that a quotation needs for NEARLY_AGREES to apply
 # Used instead of AGREES if the quotation has everything that was asked for, including the amount.
@@ -63,7 +64,10 @@ class Findings:
 
     @property
     def sources(self) -> Sequence[SourceView]:
-        """The passages. The score of a passage is 0 if it was only found for a row about another name."""
+        """The passages.
+
+        The score of a passage is 0 if it was only found for a row about another name.
+        """
         return self._judged[1]
 
     @cached_property

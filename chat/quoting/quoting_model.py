@@ -55,10 +55,7 @@ class QuotingModel:
         """Accepts any model name."""
 
     def text_for(self, sources: int) -> str | None:
-        """An answer without quotations, by the number of sources; None to quote these.
-
-        Subclasses override it.
-        """
+        """A fixed answer instead of quotations; None to quote the sources."""
         return None
 
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
@@ -85,7 +82,7 @@ class QuotingModel:
         return search_query(question, earlier)
 
     async def followups(self, prompt: Prompt, answer: str) -> list[str]:
-        """Questions that passages answer, except passages that the answer cites."""
+        """Questions that are answered by passages other than those that the answer quotes."""
         # Passages of a page share a label, so an answer that cites the page need not quote all of them.
         ranks = marks_by_rank(verify(answer, prompt.sources))
         cited = {(each.sourcefile, chapter_of(each)) for each in prompt.sources if each.rank in ranks}

@@ -78,7 +78,8 @@ class _Reader:
         closed_sources = self.closed_sources.get(message.pk, ())
         if _is_of_unknown_origin(message, self.answers, self.answered_words):
             self.doubtful = self.unknown = True
-        # Sources that the answer was given or that it cites may be deleted or not readable for the reader.
+        # Sources that the answer was given or that it cites may have been deleted, or may not be readable for
+        # the reader.
         used = {*message.citations, *message.labels}
         readable = {source.label for source in open_sources}
         known = readable | {source.label for source in closed_sources}
@@ -166,9 +167,10 @@ class _Reader:
         return SharedMessage(whole, sources, statements=statements_of(message))
 
     def _quoted(self, message: Message, sources: Sequence[Source]) -> SharedMessage:
-        """An answer made of quotations. Each quotation is shown or withheld together with its lead-in.
+        """An answer made of quotations.
 
-        Sources that it does not cite are not part of its text.
+        Each quotation is shown or withheld together with its lead-in. Sources that it does not cite are not
+        part of its text.
         """
         cites_closed = not {source.label for source in sources}.issuperset(message.citations)
         doubtful = self.doubtful or cites_closed or len(sources) < len(message.labels)
@@ -195,7 +197,8 @@ class _Reader:
                 pieces.append(piece or LEFT_OUT)
         total = sum(part.statements for part in parts)
         shown = self._partly(message, sources, "\n\n".join(pieces), kept, total)
-        # Such parts are based only on what they cite, not on the sources of earlier answers.
+        # Parts of an answer made of quotations are based only on what they cite, not on the sources of
+        # earlier answers.
         labels = {label for part in closed for label in part.labels}
         cited = [each for each in self.closed_sources.get(message.pk, ()) if each.label in labels]
         shown.closed_documents = frozenset(each.document_id for each in cited) or shown.closed_documents

@@ -124,7 +124,10 @@ def needs_second_look() -> bool:
 
 
 def expire_all() -> int:
-    """Close every unfinished run. Only call this at a start, when no other process can be running."""
+    """Close every unfinished run.
+
+    Only call this at start-up, when no other process can be running.
+    """
     Lease.objects.update(until=Now())
     return _close_all(list(Lease.objects.values_list("pk", flat=True)))
 
@@ -173,7 +176,10 @@ def fold(every: Sequence[Event]) -> RunResult:
 
 
 def _closing(message: RunMessage, result: RunResult, end: Finished | Failed) -> Closing:
-    """The outcome of one message. A message with its whole text is complete, even if later ones failed."""
+    """The outcome of one message.
+
+    A message with its whole text is complete, even if later ones failed.
+    """
     last = not result.messages or message is result.messages[-1]
     usage = result.usage if last else None
     verification: list[Json] | None = None

@@ -323,7 +323,10 @@ def _conversation(principal: Principal, run_id: UUID) -> UUID:
 
 
 def last_event(principal: Principal, run_id: UUID) -> int | None:
-    """The number of the event that ended a run; None before the end, 0 if unknown. Raises Refused."""
+    """The number of the event that ended a run; None before the end, 0 if unknown.
+
+    Raises Refused.
+    """
     run = _run(principal, run_id)
     return run.last_event if run.finished_at else None
 
@@ -428,7 +431,7 @@ class _Withheld:
         return self._active.was_just_accepted_for(self._principal)
 
     def _verification(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
-        """The statements, with positions in this reader's text; None if the reader lacks its beginning."""
+        """The statements, with positions in this reader's text; empty if the reader lacks a part of it."""
         if statements and statements[-1].end > self._length:
             return ()
         place = after_edits(self._edits)

@@ -49,7 +49,7 @@ def messages(kind: Kind, run_ids: Sequence[UUID]) -> list[str]:
 
 
 def merged(batch: Iterable[str]) -> list[str]:
-    """Merge messages of the same kind: one message costs every process as much time as a run's events."""
+    """Merge messages of the same kind, because each one takes as long to handle as a run's events."""
     by_kind: dict[str, dict[str, None]] = {}
     for message in batch:
         kind, *words = message.split()

@@ -18,7 +18,10 @@ GERMAN = gettext_lazy("The German version. If you leave it empty, everyone sees 
 
 
 class SiteTexts(models.Model):
-    """One version of the texts; the newest is in use. Rows never change, so that versions can be compared."""
+    """One version of the texts; the newest is in use.
+
+    Rows never change, so that versions can be compared.
+    """
 
     class Kind(models.TextChoices):
         INFO = "info", gettext_lazy("Information")
@@ -143,13 +146,16 @@ class SiteTexts(models.Model):
 
     @classmethod
     def lock_newest(cls) -> "SiteTexts | None":
-        """The version in use. Nobody else can add another one until the transaction ends."""
+        """The version in use.
+
+        Locked, so that nobody else can add a version until the transaction ends.
+        """
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
         return cls.objects.first()
 
     def translated(self, field: str) -> str:
-        """The text in the language of the page, or in its only language."""
+        """The text in the language of the page, or in the only language that it was written in."""
         german = getattr(self, f"{field}_de") if (get_language() or "").startswith("de") else ""
         text: str = german or getattr(self, field)
         return text

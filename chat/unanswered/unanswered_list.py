@@ -49,7 +49,7 @@ class Asked:
     message: UUID
     person: int | None  # None for guests and programs, because one person can be several of these
     at: datetime
-    reasons: frozenset[str]  # members of REASONS, and TOLD
+    reasons: frozenset[str]  # members of REASONS, possibly with TOLD
     shared: bool  # whether the person who asked agreed that content managers may read it
     closed: bool  # whether it may reveal content that the manager may not read
     digest: str
@@ -220,7 +220,7 @@ def judged_at() -> datetime | None:
 class ShownDocument:
     """A document cited by answers to a group's questions, and the number of these answers.
 
-    `sure` says whether it may be named even without counting answers of unsure searches.
+    `sure` says whether the document may be named even if answers of unsure searches are not counted.
     """
 
     id: int
@@ -230,9 +230,9 @@ class ShownDocument:
 
 
 def documents_shown(principal: Principal, groups: Sequence[Group]) -> list[list[ShownDocument]]:
-    """The documents shown most often to the people who asked, for each group; without hidden ones.
+    """For each group, the documents shown most often to the people who asked, except hidden ones.
 
-    `principal` must be allowed to know the document. In addition, the person who asked must have agreed to
+    A document is hidden if `principal` may not read it. In addition, the person who asked must have agreed to
     show the question, or the document must have been shown to at least three people.
     """
     open_ones = [[each for each in group.asked[:MAX_LOOKED_UP] if not each.closed] for group in groups]
@@ -262,8 +262,8 @@ def documents_shown(principal: Principal, groups: Sequence[Group]) -> list[list[
 def feedback_on(groups: Sequence[Group]) -> list[list[UUID]]:
     """The newest bad answers of each group that content managers may read.
 
-    The person who asked must have agreed. Other feedback is not linked to a question, because the wording
-    could reveal its author.
+    The person who asked must have agreed. Without this consent, feedback is not linked to a question, whose
+    wording could reveal who gave it.
     """
     asked = {each.message for group in groups for each in group.asked if each.shared and not each.closed}
     answers = dict(UnansweredQuestion.objects.filter(message__in=asked).values_list("message_id", "answers"))

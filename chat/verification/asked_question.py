@@ -132,7 +132,7 @@ _TELLING = frozenset(
     weniger andere noch schon auch außer statt als ab
     """.split()  # noqa: SIM905 (a list of words reads as one)
 )
-# Nouns that verification ignores in answers, which use them to refer to sources.
+# Nouns with which texts refer to their sources. Verification ignores these nouns in answers.
 _OF_SOURCES = re.compile(
     r"\b(page|document|source|section|seite|abschnitt|dokument|quelle)(?:e?s|e?n)?\b", re.IGNORECASE
 )

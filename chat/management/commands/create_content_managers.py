@@ -73,7 +73,10 @@ class Command(BaseCommand):
 
 
 def content_permissions() -> list[Permission]:
-    """The permissions of RIGHTS. The names of Django's four end with the model's name; others do not."""
+    """The permissions of RIGHTS.
+
+    The codenames of Django's four default permissions end with the model's name; others do not.
+    """
     return [
         Permission.objects.get(
             content_type__app_label=app, codename=f"{act}_{model}" if act in EVERYTHING else act

@@ -49,7 +49,10 @@ ROLES = {
 
 @functools.cache
 def parser() -> MarkdownIt:
-    """The parser for `Renderer`. Its environment contains `chips`, `position`, `first` and `open`."""
+    """The parser for `Renderer`.
+
+    Its environment contains `chips`, `position`, `first` and `open`.
+    """
     found = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=Renderer)
     found.enable(["table", "strikethrough"])
     # Disabled: definitions, because a block could change another block's brackets; indented code, because it
@@ -179,7 +182,10 @@ def _end_of_formula(state: StateInline, first: int, closing: str) -> int:
 
 @functools.lru_cache(LATEST_FORMULAS)
 def mathml(tex: str, *, display: bool = False) -> str:
-    """A formula as MathML. Callers must sanitize the result, because the converter escapes nothing."""
+    """A formula as MathML.
+
+    Callers must sanitize the result, because the converter escapes nothing.
+    """
     if len(tex) > LONGEST_FORMULA:
         return f"<code>{html.escape(tex)}</code>"
     try:
@@ -345,13 +351,13 @@ def _joined(children: Sequence[Token]) -> list[Token]:
 
 
 def _between(children: Sequence[Token], index: int) -> bool:
-    """White space between two chips."""
+    """Whether the token at `index` is white space between two chips."""
     follows = index + 1 < len(children) and children[index + 1].type == "cite"
     return children[index].type == "text" and not children[index].content.strip() and follows
 
 
 def _take_word(result: list[Token]) -> str:
-    """Cut the last word and the space after it off the text before a chip; returns them as HTML."""
+    """Remove the last word before a chip, with the space after it, from the text; return it as HTML."""
     while result and result[-1].type == "text" and not result[-1].content:
         result.pop()
     if not result or result[-1].type != "text":

@@ -121,7 +121,7 @@ def _unclosed_formula(text: str) -> int | None:
 
 
 def close_pairs(state: StateInline) -> None:
-    """Second inline rule, after pairs are matched: close what is open at the end of the last text."""
+    """Second inline rule, after pairs are matched: close the open pairs of the block's last text."""
     if not state.env.get("open") or state.src != state.env.get("last"):
         return
     reach = -1

@@ -11,7 +11,8 @@ from .question import Question, measures
 SHARED = 2 / 3  # a suggestion is a repetition if an earlier question has this share of its named words
 MIN_SHARED = 2  # named words in common; a single word may be the subject of many questions
 MAX_KEPT = 5_000  # cached questions
-_KNOWING = frozenset(map(stem, ("know", "wissen")))  # headings become “What should I know about …?”
+# From headings, the site makes questions such as “What should I know about …?”.
+_KNOWING = frozenset(map(stem, ("know", "wissen")))
 
 
 def repeats(question: str, earlier: Iterable[str]) -> bool:

@@ -63,7 +63,7 @@ def rows_alike(
 ) -> SelectedRows:
     """The row, with rows of its table that have the same name; empty if there are none.
 
-    An example are the rows for “a child ticket” on each route. The other rows must have all words of the
+    For example, “a child ticket” may have a row for each route. The other rows must have all words of the
     question that this row has. The name is a cell whose words all occur in the question, or else the first
     cell. `other_rows`, about another name than the one asked for, are left out.
     """

@@ -1,8 +1,8 @@
 """Selects rows of tables by numbers: “rooms on floor 2 with more than 15 seats”.
 
-A number belongs to the column whose name is next to it. Of questions about all rows, only those for the least
-or greatest value are answered (`row_extremes`). Counts (“how many rooms are there”) and conditions without a
-column are only recognised, so that a part of the table is not presented as the answer.
+A number belongs to the column whose name is next to it. Among questions about all rows, only those that ask
+for the least or greatest value are answered (`row_extremes`). Counts (“how many rooms are there”) and
+conditions without a column are only recognised, so that a part of the table is not presented as the answer.
 """
 
 import operator
@@ -229,7 +229,7 @@ def _named(words: Sequence[str], columns: Mapping[str, Collection[str]]) -> froz
 def _counts_rows(
     question: str, columns: Mapping[str, Collection[str]], rows: Collection[Mapping[str, str]]
 ) -> bool:
-    """Whether the question asks how many things there are, which a column without numbers names."""
+    """Whether the question asks how many things there are of a kind that names a column without numbers."""
     match = _HOW_MANY.search(question)
     named = _named([match[1]], columns) if match else frozenset()
     cells = [row[name] for name in named for row in rows if name in row]

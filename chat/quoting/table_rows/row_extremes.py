@@ -47,7 +47,8 @@ _ASKS_ANOTHER = re.compile(
     r"|can|may|must|should|do|does|did|is|are|will|wer|wen|wem|warum|wo|darf|kann|muss|soll|ist|sind)\b",
     re.IGNORECASE,
 )
-_HAS = stems("carry carries hold holds fit fits offer offers carried trägt fasst hat haben")  # the most cars
+# As in “carries the most cars”.
+_HAS = stems("carry carries hold holds fit fits offer offers carried trägt fasst hat haben")
 # “The second oldest”, “the three oldest”, “one of the oldest” ask for other rows.
 _NOT_FIRST = re.compile(
     r"\b(?:second|third|last|two|three|four|five|ten|one of|zweit\w{0,20}|dritt\w{0,20}|zwei|drei|vier|fünf"

@@ -80,7 +80,8 @@ class Alignment:
     def borrows(self, units: Sequence[Unit]) -> bool:
         """Whether a noun that the sentence lacks was borrowed from another sentence of `units`.
 
-        In that sentence, its neighbours are missing; or this sentence has another noun in its place.
+        It was if the noun's neighbours are missing in that sentence, or if the aligned sentence has another
+        noun in its place.
         """
         for place in self.nouns:
             value = self.own[place].value

@@ -1,4 +1,4 @@
-"""Signs that a statement confuses two things of its source, or claims more than it.
+"""Signs that a statement confuses two things of its source, or claims more than the source does.
 
 “Primary caregivers get six weeks” may be wrong even if the source has all of these words and numbers: another
 clause, sentence or list item may give the six weeks to somebody else.

@@ -11,7 +11,7 @@ from chat.verification.terms.quantities import is_of_a_name, is_one_of, orders, 
 from chat.verification.terms.words import Kind, Token
 
 NEAR = 4  # greatest distance, in tokens, between related tokens
-CLEARLY_MORE = 2  # additional words of the claim from which a sentence with another number is clearly better
+CLEARLY_MORE = 2  # a sentence with another number is better if it has this many more of the claim's words
 LEAST_HEADER = 4  # words in a header with two columns of numbers
 FIRST_HALF, SECOND_HALF = 0.55, 0.67  # where the first column's words end in a header, and the second's begin
 MAX_TOKENS = 2_000  # more than any unit has

@@ -58,6 +58,7 @@ def read(path: Path, limits: Limits) -> Contents:
             outline.paragraph(token.content)
         elif token.type == "html_block":
             outline.paragraph(TAG.sub(" ", token.content))
+    outline.find_lone_titles()
     return outline.titled(title)
 
 

@@ -15,6 +15,7 @@ from ingestion.parsing.sections import (
 )
 from ingestion.parsing.titles import first_title
 
+from .lone_titles import UPPER, lone_titles
 from .tables import table_text
 
 
@@ -57,8 +58,11 @@ class Outline:
         self._size = 0
         self._open = False  # whether the last heading has no text yet
 
-    def heading(self, level: int, text: str, label: str = "") -> None:
-        """Begin a section. The label, such as `2.1. `, is no part of the anchor."""
+    def heading(self, level: int, text: str, label: str = "", *, may_be_title: bool = True) -> None:
+        """Begin a section. The label, such as `2.1. `, is no part of the anchor.
+
+        The first heading becomes the document's title if it has none, unless `may_be_title` is false.
+        """
         named = one_line(text, HEADING_CHARACTERS)
         whole = one_line(label + text, len(label + text))
         if not named:
@@ -67,7 +71,8 @@ class Outline:
         if not self._path or level <= self._path[-1][0]:
             self._flush_heading()
         self.close(ended=False)
-        self.first_heading = self.first_heading or text
+        if may_be_title:
+            self.first_heading = self.first_heading or text
         while self._path and self._path[-1][0] >= level:
             self._path.pop()
         self._path.append((level, text))
@@ -87,6 +92,23 @@ class Outline:
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         self.paragraph(table_text(rows))
+
+    def find_lone_titles(self) -> None:
+        """Make headings of short lines that stand alone, in a text without other headings than a title.
+
+        To be called at the end of the text.
+        """
+        if self.contents.sections or len(self._path) > 1 or not (titles := lone_titles(self._blocks)):
+            return
+        blocks, self._blocks, self._size = self._blocks, [], 0
+        above = self._path[-1][0] if self._path else 0
+        has_title = [level for level, _ in titles.values()].count(UPPER) == 1
+        for index, block in enumerate(blocks):
+            if index in titles:
+                level, text = titles[index]
+                self.heading(above + level, text, may_be_title=has_title and level == UPPER)
+            else:
+                self.paragraph(block)
 
     def _flush_heading(self) -> None:
         """Turn a heading without text into text."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from ingestion.parsing.encodings import decode, encoding_of_file
 from ingestion.parsing.sections import HEADING_CHARACTERS, Contents, Limits, Unreadable, one_line
 
+from .lone_titles import lone_titles
 from .outline import PLACE_CHARACTERS
 from .tables import CELL_CHARACTERS, add_rows
 
@@ -26,7 +27,9 @@ def read_text(path: Path, limits: Limits) -> Contents:
     contents.check(len(text))
     is_short = len(text) <= PLACE_CHARACTERS
     lines = text.splitlines(keepends=True)
-    headings: list[tuple[str, str]] = []  # headings, with the character that underlines each
+    titles = _lone_titles(lines)
+    levels: dict[str, int] = {}  # of underlined headings, by their character, in order of appearance
+    headings: list[tuple[int, str]] = []  # headings with their levels
     part: list[str] = []
     first, size = 1, 0
 
@@ -35,24 +38,26 @@ def read_text(path: Path, limits: Limits) -> Contents:
         contents.add("" if is_short else f"line={first}", None, heading, "".join(part))
 
     is_bare = False  # whether the last heading has no text below it, so that it is kept as text
-    skipped = 0  # number of the line that underlines a heading, and is skipped
+    skipped = 0  # number of the last line of a heading, which is skipped
     for number, line in enumerate(lines, 1):
         underline = _underline(line, lines[number]) if number < len(lines) else ""
+        level, title = titles.get(number, (None, line.strip()))
+        if underline:
+            level = levels.setdefault(underline, len(levels))
         ends = not line.strip() or size > 2 * PLACE_CHARACTERS
-        if part and (underline or (ends and size > PLACE_CHARACTERS)):
+        if part and (level is not None or (ends and size > PLACE_CHARACTERS)):
             add()
             part, first, size = [], number, 0
             is_bare = False
-        if underline:
-            title = line.strip()
-            level = next((at for at, (mark, _) in enumerate(headings) if mark == underline), len(headings))
-            if is_bare and level < len(headings):
+        if level is not None:
+            above = [each for each in headings if each[0] < level]
+            if is_bare and len(above) < len(headings):
                 part = [headings[-1][1]]
                 add()
                 part = []
             is_bare = True
-            headings[level:] = [(underline, title)]
-            skipped = number + 1
+            headings = [*above, (level, title)]
+            skipped = number + bool(underline)
             if len(" › ".join(each for _, each in headings)) > HEADING_CHARACTERS:
                 part, size = [line], len(line)  # the heading was shortened above, so keep its full text
         elif number != skipped and (part or line.strip()):
@@ -62,6 +67,20 @@ def read_text(path: Path, limits: Limits) -> Contents:
         part = [headings[-1][1]]
     add()
     return contents
+
+
+def _lone_titles(lines: list[str]) -> dict[int, tuple[int, str]]:
+    """{number of a line: (level, heading)}; empty if the text underlines its headings."""
+    if any(_underline(line, following) for line, following in itertools.pairwise(lines)):
+        return {}
+    blocks: list[str] = []
+    starts: list[int] = []
+    for is_blank, group in itertools.groupby(enumerate(lines, 1), key=lambda each: not each[1].strip()):
+        if not is_blank:
+            numbered = list(group)
+            starts.append(numbered[0][0])
+            blocks.append("".join(line for _, line in numbered).strip())
+    return {starts[index]: title for index, title in lone_titles(blocks).items()}
 
 
 def _underline(line: str, following: str) -> str:

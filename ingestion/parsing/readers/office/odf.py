@@ -51,6 +51,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
         if body is None:
             raise Unreadable(DAMAGED)
         _Text(outline, root, optional_xml_part(archive, "styles.xml")).blocks(body)
+        outline.find_lone_titles()
         return outline.titled(_title(archive))
 
 

@@ -51,6 +51,7 @@ class _State:
 def read(path: Path, limits: Limits) -> Contents:
     """Read a rich text file by heading. Raises Unreadable."""
     reader = _Reader(path.read_bytes(), limits)
+    reader.outline.find_lone_titles()
     return reader.outline.titled(reader.title)
 
 

@@ -205,6 +205,7 @@ def read(path: Path, limits: Limits) -> Contents:
         reader = _Reader(archive, main, limits)
         reader.blocks(_body(archive, main))
         title = optional_xml_part(archive, "docProps/core.xml").findtext(f"{DC}title") or ""
+    reader.outline.find_lone_titles()
     return reader.outline.titled(title)
 
 

@@ -1,0 +1,75 @@
+"""Finds the headings of a text without markup: short lines that stand alone above a paragraph or a list."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+TITLE_CHARACTERS = 80
+TITLE_WORDS = 10
+PROSE_CHARACTERS = 60  # a block of at least this length is a paragraph, even without punctuation at its end
+FEWEST = 3  # fewer titles are not trusted
+MOST_SHARE = 0.5  # a text with more titles among its blocks is a form or a list of names
+LEAST_SHARE = 0.7  # share of the lines with the form of a title that must have a paragraph below them
+UPPER, LOWER = 1, 2  # levels of titles in capitals, and of others
+_ITEM = re.compile(r"[-*•–▪]\s|\(?\w{1,3}[.)]\s")
+_MARKED = re.compile(r"(={2,6}) (\S[^\n]{0,100})")  # AsciiDoc and MediaWiki
+_DATE_OR_VALUE = re.compile(r"\b\d{4}\b|\d[\d.,]*\s*(?:%|€|\$)|[$€£]\s*\d|@|\w://|[|;\t\n]|: ")
+
+
+def lone_titles(blocks: Sequence[str]) -> Mapping[int, tuple[int, str]]:
+    """{index of a block: (level, heading)} for a text's blocks, which are separated by blank lines.
+
+    Empty if the blocks that look like titles are probably something else, such as the lines of a form.
+    """
+    marked = {
+        index: (len(found[1]) - 1, found[2].rstrip("= "))
+        for index, block in enumerate(blocks)
+        if block.startswith("=") and (found := _MARKED.fullmatch(block.strip()))
+    }
+    if len(marked) >= FEWEST:
+        return marked
+    shaped = [_has_form(block) for block in blocks]
+    titles: dict[int, tuple[int, str]] = {}
+    for index, block in enumerate(blocks[:-1]):
+        if not shaped[index]:
+            continue
+        level = UPPER if block.isupper() else LOWER
+        below = blocks[index + 1]
+        if shaped[index + 1]:
+            is_title = level == UPPER and not below.isupper() and _is_above_text(blocks, index + 1)
+        else:
+            is_title = _is_above_text(blocks, index)
+        if is_title:
+            titles[index] = (level, block.strip())
+    often = Counter(text for _, text in titles.values()).most_common(1)
+    is_plausible = (
+        len(titles) >= FEWEST
+        and len(titles) <= MOST_SHARE * len(blocks)
+        and len(titles) >= LEAST_SHARE * sum(shaped)
+        and often[0][1] <= max(1, len(titles) / 4)
+    )
+    return titles if is_plausible else {}
+
+
+def _has_form(block: str) -> bool:
+    line = block.strip()
+    return (
+        0 < len(line) <= TITLE_CHARACTERS
+        and len(line.split()) <= TITLE_WORDS
+        and (line[0].isupper() or (line[0].isdigit() and line[-1].isalpha()))
+        and (line[-1].isalnum() or line[-1] in ")?\"'”’")
+        and sum(map(str.isalpha, line)) > len(line) / 2
+        and not _DATE_OR_VALUE.search(line)
+        and not (_ITEM.match(line) and line[0] in "-*•–▪")
+    )
+
+
+def _is_above_text(blocks: Sequence[str], index: int) -> bool:
+    """Whether a paragraph or a list follows the block."""
+    if index + 1 == len(blocks):
+        return False
+    below = blocks[index + 1].strip()
+    is_numbered = bool(_ITEM.match(blocks[index].strip()))
+    if _ITEM.match(below):
+        return not is_numbered  # two items of one list
+    return len(below) >= PROSE_CHARACTERS or below[-1:] in (".", "!", "?", ":")

@@ -7,6 +7,7 @@ sandboxed.
 
 import logging
 import re
+import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -17,6 +18,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import RequestAborted
 from django.core.files import File
 from django.core.handlers.asgi import ASGIRequest
+from django.db import DatabaseError, InterfaceError
 from django.http import Http404, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.template.loader import render_to_string
 from django.utils.cache import patch_vary_headers
@@ -31,8 +33,9 @@ from rest_framework.views import APIView
 
 from chatsite.accounts.api.authentication import KEY_HEADERS
 from chatsite.accounts.api_keys import Scope
-from chatsite.accounts.principal import Principal
-from chatsite.db.threads import release_connection
+from chatsite.accounts.principal import Principal, still_valid
+from chatsite.db.retry import retry_until_available
+from chatsite.db.threads import reading_as, release_connection
 from chatsite.dependency_internals import close_with, django_request
 from chatsite.normal_form import normal_form
 from ingestion.file_names import ASCII_DIGITS
@@ -81,6 +84,7 @@ SUCCESSOR = (
     "An answer cited another document by this name. You can read one that now has the name, at its address."
 )
 CHUNK_BYTES = 256 * 1024
+CHECK_SECONDS = 1.0  # time after which a transfer that still runs checks its caller's rights again
 # Possessive, to avoid backtracking over all divisions of adjacent runs of white space.
 RANGE = re.compile(r"\s*+bytes\s*+=\s*+(\d{0,18})\s*+-\s*+(\d{0,18})\s*+", re.ASCII)
 # Show these formats as plain text: a browser would download CSV, and Markdown may contain HTML.
@@ -259,7 +263,7 @@ def file_response(request: Request, document: Document) -> HttpResponseBase:
     body: Iterator[bytes] | AsyncIterator[bytes] = _pieces(file, length)
     # With ASGI, Django would buffer the whole file if it got a plain iterator.
     if isinstance(django_request(request), ASGIRequest):
-        body = _pieces_async(file, length)
+        body = _pieces_async(file, length, _principal(request), document.pk)
     response = StreamingHttpResponse(body, content_type=_media_type(document))
     close_with(response, file.close)
     response.headers["Content-Length"] = str(length)
@@ -328,11 +332,35 @@ def _pieces(file: "File[bytes]", length: int) -> Iterator[bytes]:
         yield piece
 
 
-async def _pieces_async(file: "File[bytes]", length: int) -> AsyncIterator[bytes]:
+async def _pieces_async(
+    file: "File[bytes]", length: int, principal: Principal, document_id: int
+) -> AsyncIterator[bytes]:
+    """The next `length` bytes, while the caller may read the document.
+
+    A slow client takes minutes. Raises RequestAborted, which cuts the connection, if the right ends meanwhile
+    or cannot be checked.
+    """
     read = sync_to_async(_piece, thread_sensitive=False)
+    checked = time.monotonic()
     while length > 0 and (piece := await read(file, length)):
+        if time.monotonic() - checked > CHECK_SECONDS:
+            try:
+                readable = await retry_until_available(_may_read, principal, document_id)
+            except (DatabaseError, InterfaceError):
+                raise RequestAborted from None
+            if not readable:
+                raise RequestAborted
+            checked = time.monotonic()
         length -= len(piece)
         yield piece
+
+
+def _may_read(principal: Principal, document_id: int) -> bool:
+    """Whether the caller's credential is still valid, and the document still readable for the caller."""
+    if not still_valid(principal):
+        return False
+    with reading_as(principal.user_id):
+        return Document.objects.visible_to(principal).filter(pk=document_id).exists()
 
 
 def _piece(file: "File[bytes]", length: int) -> bytes:

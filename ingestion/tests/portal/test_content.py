@@ -11,7 +11,8 @@ from asgiref.sync import sync_to_async
 from django.core.exceptions import RequestAborted
 from django.core.files import File
 from django.core.files.base import ContentFile
-from django.test import AsyncClient, TestCase, override_settings
+from django.test import AsyncClient, TestCase, TransactionTestCase, override_settings
+from django.utils import timezone
 from PIL import Image
 
 from chatsite.accounts.models import ApiKey, User
@@ -24,6 +25,7 @@ from ingestion.access.lists import (
 from ingestion.models import Document
 from ingestion.parsing import process
 from ingestion.parsing.formats import WORD
+from ingestion.portal import content
 from ingestion.storage import files
 from ingestion.storage.ranged import RangedReader
 from ingestion.tests import building
@@ -315,3 +317,33 @@ class ContentTests(MediaMixin, TestCase):
         data = building.pdf(["One."]).replace(b"[0 0 595 842]", b"[0 0 14400 100]")
         document = self.mine("a.pdf", data)
         self.assertEqual(Image.open(BytesIO(self.client.get(self.image(document)).content)).size[0], 2000)
+
+
+class LongTransferTests(MediaMixin, TransactionTestCase):
+    async def test_a_transfer_ends_when_a_right_is_withdrawn_meanwhile(self):
+        owner = await User.objects.acreate(username="owner")
+        document = await sync_to_async(self.add)("a.txt", b"x" * 1_000_000, owner=owner, read=False)
+        await Document.objects.aupdate(version=1)
+        reader = await User.objects.acreate(username="reader")
+        _, secret = await sync_to_async(ApiKey.objects.issue)(reader, "")
+        everyone = Audience(everyone=True)
+        for name, withdraw in {
+            "the document's readers": lambda: set_audience(document, Audience()),
+            "the key": lambda: ApiKey.objects.update(revoked_at=timezone.now()),
+            "the account": lambda: User.objects.filter(pk=reader.pk).update(is_active=False),
+            "the document": lambda: Document.objects.filter(pk=document.pk).delete(),
+        }.items():
+            with mock.patch.object(content, "CHECK_SECONDS", -1):
+                await sync_to_async(set_audience)(document, everyone)
+                await ApiKey.objects.aupdate(revoked_at=None)
+                await User.objects.aupdate(is_active=True)
+                response = await AsyncClient().get(
+                    f"/content/{document.public_id}/a.txt", headers={"authorization": f"Bearer {secret}"}
+                )
+                received = 0
+                with self.assertRaises(RequestAborted):
+                    async for piece in response:
+                        if not received:
+                            await sync_to_async(withdraw)()
+                        received += len(piece)
+                self.assertEqual(received, 256 * 1024, name)

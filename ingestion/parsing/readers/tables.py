@@ -5,7 +5,7 @@ Cells in HTML may span rows or columns.
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ingestion.parsing.sections import Contents, anchor, one_line
 
@@ -193,8 +193,17 @@ def header_of(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
     return header if header and _column_names(header) else []
 
 
-def add_rows(contents: Contents, heading: str, rows: Iterable[tuple[int, Sequence[str]]], place: str) -> None:
-    """Add a table in one section, or in several of PLACE_ROWS each, cited by cell range."""
+def add_rows(
+    contents: Contents,
+    heading: str,
+    rows: Iterable[tuple[int, Sequence[str]]],
+    place: str,
+    notes: Mapping[int, Sequence[str]] | None = None,
+) -> None:
+    """Add a table in one section, or in several of PLACE_ROWS each, cited by cell range.
+
+    `notes` are further lines, such as comments, that follow the row of their number.
+    """
     widest = 0
 
     def measured() -> Iterator[tuple[int, Sequence[str]]]:
@@ -205,7 +214,7 @@ def add_rows(contents: Contents, heading: str, rows: Iterable[tuple[int, Sequenc
 
     parts: list[tuple[list[int], list[str]]] = []  # the numbers of the rows, and their lines
     size = 0
-    for number, line in numbered_lines(measured()):
+    for number, line in _with_notes(numbered_lines(measured()), notes or {}):
         if not parts or (number != parts[-1][0][-1] and len(parts[-1][0]) >= PLACE_ROWS):
             parts.append(([], []))
         numbers, lines = parts[-1]
@@ -220,6 +229,18 @@ def add_rows(contents: Contents, heading: str, rows: Iterable[tuple[int, Sequenc
             cells = f"A{numbers[0]}:{column_letters(widest)}{numbers[-1]}"
             where = f"{where}!{cells}" if where else f"cells={cells}"
         contents.add(where, None, heading, "\n".join(lines))
+
+
+def _with_notes(
+    lines: Iterable[tuple[int, str]], notes: Mapping[int, Sequence[str]]
+) -> Iterator[tuple[int, str]]:
+    waiting = sorted(notes, reverse=True)
+    for number, line in lines:
+        while waiting and waiting[-1] < number:
+            row = waiting.pop()
+            yield from ((row, note) for note in notes[row])
+        yield number, line
+    yield from ((row, note) for row in reversed(waiting) for note in notes[row])
 
 
 def column_letters(number: int) -> str:

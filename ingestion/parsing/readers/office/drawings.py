@@ -1,4 +1,4 @@
-"""Texts of diagrams (SmartArt) and data of charts in Word and PowerPoint files."""
+"""Texts of shapes and diagrams (SmartArt), and data of charts, in Office files."""
 
 import zipfile
 from collections.abc import Iterator
@@ -11,12 +11,16 @@ from ingestion.parsing.sections import clean, one_line
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 D = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
+R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 MAX_POINTS = 1_000  # categories of a chart
 MAX_SERIES = 50
 
 
-def drawing_text(archive: zipfile.ZipFile, kind: str, part: str) -> str:
-    """The text of a part of this relationship type; empty if it is neither a diagram nor a chart."""
+def drawing_text(archive: zipfile.ZipFile, kind: str, part: str, *, with_values: bool = True) -> str:
+    """The text of a part of this relationship type; empty if it is neither a diagram nor a chart.
+
+    Without values, the text of a chart is its title.
+    """
     if not kind.endswith(("/diagramData", "/chart")):
         return ""
     try:
@@ -24,7 +28,7 @@ def drawing_text(archive: zipfile.ZipFile, kind: str, part: str) -> str:
     except (KeyError, ElementTree.ParseError):
         return ""  # the text can be read without it
     if kind.endswith("/chart"):
-        return _chart(root)
+        return _chart(root) if with_values else "\n".join(_title(root))
     texts = [" ".join(paragraphs(point)) for point in root.iterfind(f"{D}ptLst/{D}pt/{D}t")]
     return "\n".join(f"- {text}" for text in texts if text)
 
@@ -43,7 +47,6 @@ def paragraphs(element: ElementTree.Element) -> Iterator[str]:
 
 def _chart(root: ElementTree.Element) -> str:
     """The title of a chart, and its values as a table with a row for each category."""
-    title = root.find(f"{C}chart/{C}title")
     names = [""]
     categories: dict[int, str] = {}
     columns: list[dict[int, str]] = []
@@ -60,7 +63,12 @@ def _chart(root: ElementTree.Element) -> str:
     points = sorted(set(categories).union(*columns))[:MAX_POINTS]
     rows = [[categories.get(point, ""), *(column.get(point, "") for column in columns)] for point in points]
     lines = [line for row in rows for line in row_lines(names, row)]
-    return "\n".join([*(paragraphs(title) if title is not None else ()), *lines])
+    return "\n".join([*_title(root), *lines])
+
+
+def _title(chart: ElementTree.Element) -> Iterator[str]:
+    title = chart.find(f"{C}chart/{C}title")
+    return paragraphs(title) if title is not None else iter(())
 
 
 def _values(element: ElementTree.Element | None) -> dict[int, str]:

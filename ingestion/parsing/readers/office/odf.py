@@ -9,11 +9,18 @@ from xml.etree import ElementTree
 from ingestion.parsing.formats import DAMAGED, PASSWORD
 from ingestion.parsing.packages import open_package, optional_xml_part
 from ingestion.parsing.readers.outline import Outline, is_title
-from ingestion.parsing.readers.tables import CELL_CHARACTERS, MOST_COLUMNS, add_rows, table_text
+from ingestion.parsing.readers.tables import (
+    CELL_CHARACTERS,
+    MOST_COLUMNS,
+    add_rows,
+    column_letters,
+    table_text,
+)
 from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
 from ingestion.parsing.titles import first_title
 
 from .list_labels import LABEL_CHARACTERS, formatted
+from .sheets import COMMENT
 
 URN = "{{urn:oasis:names:tc:opendocument:xmlns:{}:1.0}}".format
 TEXT, TABLE, OFFICE, DRAW, STYLE, SHOW, FO, MANIFEST = (
@@ -37,6 +44,8 @@ COUNTED = ("numbering", "list_20_number")  # beginnings of the names of counted 
 KINDS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 MOST_DIGITS = 9  # of a number in an attribute
 XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
+SHAPES = ("frame", "g", "custom-shape", "rect", "ellipse", "caption", "line", "path", "polygon")
+ATTACHED = frozenset({f"{OFFICE}annotation", *(f"{DRAW}{name}" for name in SHAPES)})
 MAX_REPEATED = 1_000  # how often one element may repeat a row
 MAX_DEPTH = 100
 BOLD_LEVEL = 9  # level of a heading that is only a bold paragraph, or has the style on which headings rest
@@ -69,7 +78,8 @@ def read_sheets(path: Path, limits: Limits) -> Contents:
         for sheet in root.iterfind(f"{OFFICE}body/{OFFICE}spreadsheet/{TABLE}table"):
             if sheet.get(f"{TABLE}style-name") not in hidden:
                 name = sheet.get(f"{TABLE}name", "")
-                add_rows(contents, name, _numbered_rows(sheet), f"sheet={name}")
+                rows = _numbered_rows(sheet, is_sheet=True)
+                add_rows(contents, name, rows, f"sheet={name}", _sheet_notes(sheet))
         return contents
 
 
@@ -285,7 +295,7 @@ def _words(element: ElementTree.Element, depth: int = 0) -> str:
     return "".join(words)
 
 
-def _lines(element: ElementTree.Element, depth: int = 0) -> Iterator[str]:
+def _lines(element: Iterable[ElementTree.Element], depth: int = 0) -> Iterator[str]:
     """The paragraphs in an element, each with the text boxes in it, and its footnotes after it."""
     for child in element if depth < MAX_DEPTH else ():
         if child.tag in (f"{TEXT}p", f"{TEXT}h"):
@@ -301,8 +311,33 @@ def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
     return (cells for _, cells in _numbered_rows(table))
 
 
-def _numbered_rows(table: ElementTree.Element) -> Iterator[tuple[int, list[str]]]:
-    """The number (from 1) and cells of each row; a cell that spans several rows is repeated in each."""
+def _sheet_notes(sheet: ElementTree.Element) -> dict[int, list[str]]:
+    """The comments and the texts of shapes of a sheet, by their rows."""
+    notes = {0: [line for shapes in sheet.iterfind(f"{TABLE}shapes") for line in _lines(shapes)]}
+    number = 1
+    for row in _table_rows(sheet) if any(child.tag in ATTACHED for child in sheet.iter()) else ():
+        column = 1
+        for cell in row:
+            for child in cell:
+                lines = (
+                    [one_line(" ".join(_lines([child])), CELL_CHARACTERS)] if child.tag in ATTACHED else []
+                )
+                if child.tag == f"{OFFICE}annotation":
+                    text = one_line(" ".join(_lines(child)), CELL_CHARACTERS)
+                    lines = (
+                        [COMMENT.format(cell=f"{column_letters(column)}{number}", text=text)] if text else []
+                    )
+                notes.setdefault(number, []).extend(filter(None, lines))
+            column += _count(cell, "number-columns-repeated")
+        number += _count(row, "number-rows-repeated")
+    return notes
+
+
+def _numbered_rows(table: ElementTree.Element, *, is_sheet: bool = False) -> Iterator[tuple[int, list[str]]]:
+    """The number (from 1) and cells of each row; a cell that spans several rows is repeated in each.
+
+    Shapes attached to a cell of a sheet are not part of its text.
+    """
     above: dict[int, tuple[int, str]] = {}
     number = 1
     for row in _table_rows(table):
@@ -316,7 +351,8 @@ def _numbered_rows(table: ElementTree.Element) -> Iterator[tuple[int, list[str]]
         for cell in row:
             if cell.tag not in (f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
                 continue
-            text = " ".join(_lines(cell))
+            inside = (child for child in cell if not (is_sheet and child.tag in ATTACHED))
+            text = " ".join(_lines(inside))
             if cell.tag == f"{TABLE}covered-table-cell" and len(cells) in above:
                 text = above[len(cells)][1]
             if (rows := _count(cell, "number-rows-spanned")) > 1 and text:

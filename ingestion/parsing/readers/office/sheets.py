@@ -1,16 +1,24 @@
-"""Cell values of spreadsheets as displayed; dates are always written year-month-day."""
+"""Cell values of spreadsheets as displayed, with comments and the texts of shapes.
+
+Dates are always written year-month-day.
+"""
 
 import re
+import zipfile
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import openpyxl
 
 from chatsite.dependency_internals import sheet_source
-from ingestion.parsing.readers.tables import add_rows
-from ingestion.parsing.sections import Contents, Limits
+from ingestion.parsing.packages import open_package, relations, xml_part
+from ingestion.parsing.readers.tables import CELL_CHARACTERS, add_rows
+from ingestion.parsing.sections import Contents, Limits, one_line
+
+from .drawings import R, drawing_text, paragraphs
 
 QUOTED = re.compile(r'"([^"]*)"|\\(.)')
 CURRENCY = re.compile(r"\[\$([^\[\]-]*)(?:-[^\[\]]*)?\]")
@@ -75,23 +83,83 @@ MERGED_AT_MOST = 2_000  # number of cells that span several rows; each is repeat
 MERGED_ROWS = 1_000
 CHUNK_BYTES = 1_000_000
 Merged = dict[int, list[tuple[int, int]]]  # by column: first and last row, from 1
+S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+THREADED = "{http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments}"
+XDR = "{http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing}"
+FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+ROW_DIGITS = 7
+COMMENT = "Comment on {cell}: {text}"
 
 
 def read(path: Path, limits: Limits) -> Contents:
     """Read an Excel file by sheet, with cached values of formulas; every row names its columns.
 
+    A comment, the text of a shape or the title of a chart follows the row to which it is attached.
+
     Hidden sheets are skipped. Any exception of openpyxl means that the file is damaged, which the child
     process reports.
     """
-    with path.open("rb") as file:  # openpyxl checks the extension of a path
+    with path.open("rb") as file, open_package(path) as archive:  # openpyxl checks the extension of a path
         book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
         contents = Contents(limits, book.properties.title or "")
         for sheet in book.worksheets:
             if sheet.sheet_state == "visible":
                 # a file may declare any size, which openpyxl would fill with empty cells
                 sheet.reset_dimensions()
-                add_rows(contents, sheet.title, _rows(sheet), f"sheet={sheet.title}")
+                with sheet_source(sheet) as part:
+                    notes = _notes(archive, part.name)
+                add_rows(contents, sheet.title, _rows(sheet), f"sheet={sheet.title}", notes)
     return contents
+
+
+def _notes(archive: zipfile.ZipFile, sheet: str) -> dict[int, list[str]]:
+    """The comments and the texts of shapes of a sheet, by their rows."""
+    notes: dict[int, list[str]] = {}
+    try:
+        related = relations(archive, sheet).values()
+        # A part with threads repeats its comments as plain ones, for old programs.
+        threaded = any(kind.endswith("/threadedComment") for kind, _ in related)
+        for kind, part in related:
+            if kind.endswith("/drawing"):
+                _add_shapes(notes, archive, part)
+            elif kind.endswith("/threadedComment" if threaded else "/comments"):
+                for comment in xml_part(archive, part).iter():
+                    if comment.tag in (f"{S}comment", f"{THREADED}threadedComment"):
+                        _add_comment(notes, comment)
+    except (KeyError, ElementTree.ParseError):
+        pass  # the sheet can be read without them
+    return notes
+
+
+def _add_comment(notes: dict[int, list[str]], comment: ElementTree.Element) -> None:
+    cell = one_line(comment.get("ref", ""), ROW_DIGITS * 2)
+    row = cell.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    words = (part.text or "" for part in comment.iter() if part.tag in (f"{S}t", f"{THREADED}text"))
+    text = one_line("".join(words), CELL_CHARACTERS)
+    if text and row.isdecimal() and len(row) <= ROW_DIGITS:
+        notes.setdefault(int(row), []).append(COMMENT.format(cell=cell, text=text))
+
+
+def _add_shapes(notes: dict[int, list[str]], archive: zipfile.ZipFile, part: str) -> None:
+    related = relations(archive, part)
+    drawing = xml_part(archive, part)
+    repeated = {shape for other in drawing.iter(FALLBACK) for shape in other.iter()}
+    for place in drawing.iter():
+        if place.tag not in (f"{XDR}oneCellAnchor", f"{XDR}twoCellAnchor", f"{XDR}absoluteAnchor"):
+            continue
+        given = place.findtext(f"{XDR}from/{XDR}row", "")
+        row = int(given) if given.isdecimal() and len(given) <= ROW_DIGITS else 0
+        for shape in place.iter():
+            if shape in repeated:
+                continue
+            lines = []
+            if shape.tag == f"{XDR}txBody":
+                lines = list(paragraphs(shape))
+            for name in ("id", "dm"):  # of a chart and of a diagram
+                kind, target = related.get(shape.get(f"{R}{name}", ""), ("", ""))
+                lines += drawing_text(archive, kind, target, with_values=False).split("\n")
+            if lines := [line for line in lines if line]:
+                notes.setdefault(row, []).extend(lines)
 
 
 def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:

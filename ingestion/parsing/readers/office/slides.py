@@ -9,11 +9,10 @@ from ingestion.parsing.readers.tables import CELL_CHARACTERS, table_text
 from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
 from ingestion.parsing.titles import first_title
 
-from .drawings import drawing_text, paragraphs
+from .drawings import R, drawing_text, paragraphs
 
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
-R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 DC = "{http://purl.org/dc/elements/1.1/}"
 MAIN = "ppt/presentation.xml"
 TITLES = frozenset({"title", "ctrTitle"})

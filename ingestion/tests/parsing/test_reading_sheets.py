@@ -1,0 +1,137 @@
+"""Comments, shapes and several tables on the sheets of spreadsheets."""
+
+import io
+import zipfile
+
+import openpyxl
+from django.test import SimpleTestCase
+from openpyxl.comments import Comment
+
+from ingestion.tests import building
+from ingestion.tests.parsing.test_reading_formats import reading
+from ingestion.tests.parsing.test_reading_other_formats import odf
+
+FARES = [("Port", "Fare"), ("Ellery", 45), ("Gannet", 38)]
+NAMESPACES = (
+    f'xmlns:r="{building.OFFICE}" xmlns:a="{building.DRAWING}" '
+    'xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart" '
+    'xmlns:xdr="http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing"'
+)
+CHART = (
+    f"<c:chartSpace {NAMESPACES}><c:chart><c:title><a:p><a:r><a:t>Fares by port</a:t></a:r></a:p></c:title>"
+    "<c:plotArea><c:ser><c:val><c:pt idx='0'><c:v>45</c:v></c:pt></c:val></c:ser></c:plotArea>"
+    "</c:chart></c:chartSpace>"
+)
+THREADS = (
+    '<ThreadedComments xmlns="http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments">'
+    '<threadedComment ref="B2"><text>Too low?</text></threadedComment>'
+    '<threadedComment ref="B2"><text>No.</text></threadedComment></ThreadedComments>'
+)
+OLD_COMMENTS = (
+    f'<comments xmlns="{building.SHEET}"><commentList><comment ref="B2"><text><t>[Threaded comment]</t>'
+    "</text></comment></commentList></comments>"
+)
+
+
+def written(book):
+    data = io.BytesIO()
+    book.save(data)
+    return data.getvalue()
+
+
+def drawn(row, inside):
+    place = f"<xdr:from><xdr:col>3</xdr:col><xdr:row>{row}</xdr:row></xdr:from>"
+    return f"<xdr:twoCellAnchor>{place}{inside}</xdr:twoCellAnchor>"
+
+
+def text_box(*lines):
+    text = "".join(f"<a:p><a:r><a:t>{line}</a:t></a:r></a:p>" for line in lines)
+    return f"<xdr:sp><xdr:txBody>{text}</xdr:txBody></xdr:sp>"
+
+
+def with_parts(rows, **related):
+    """A workbook with one sheet and these parts, by the type of their relationship."""
+    with zipfile.ZipFile(io.BytesIO(building.xlsx({"Fares": rows}))) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    for kind, text in related.items():
+        parts[f"xl/{kind}.xml"] = text
+    listed = "".join(
+        f'<Relationship Id="{kind}" Type="{building.OFFICE}/{kind}" Target="../{kind}.xml"/>'
+        for kind in related
+    )
+    parts["xl/worksheets/_rels/sheet1.xml.rels"] = building.RELATIONS.format(listed)
+    chart = f'<Relationship Id="k" Type="{building.OFFICE}/chart" Target="chart.xml"/>'
+    parts["xl/_rels/drawing.xml.rels"] = building.RELATIONS.format(chart)
+    parts["xl/chart.xml"] = CHART
+    return building.package(parts)
+
+
+class SheetNotesTests(SimpleTestCase):
+    def lines(self, name, data):
+        sections = reading(name, data).sections
+        return [line for section in sections for line in section.text.split("\n")]
+
+    def test_comments_follow_the_rows_of_their_cells(self):
+        book = openpyxl.Workbook()
+        for row in FARES:
+            book.active.append(row)
+        book.active["B2"].comment = Comment("Agreed\nin March", "Ann")
+        book.active["B9"].comment = Comment("Nothing here yet", "Ann")
+        self.assertEqual(
+            self.lines("a.xlsx", written(book)),
+            [
+                "Port: Ellery; Fare: 45",
+                "Comment on B2: Agreed in March",
+                "Port: Gannet; Fare: 38",
+                "Comment on B9: Nothing here yet",
+            ],
+        )
+
+    def test_threads_of_comments_are_read_once(self):
+        data = with_parts(FARES, comments=OLD_COMMENTS, threadedComment=THREADS)
+        self.assertEqual(self.lines("a.xlsx", data)[1:3], ["Comment on B2: Too low?", "Comment on B2: No."])
+
+    def test_text_boxes_and_titles_of_charts_are_read_where_they_are(self):
+        chart = drawn(9, '<xdr:graphicFrame><c:chart r:id="k"/></xdr:graphicFrame>')
+        other = drawn(2, text_box("Under 14s: half", "Bicycles: free"))
+        drawing = f"<xdr:wsDr {NAMESPACES}>{chart}{drawn(0, text_box('Fares of 2026'))}{other}</xdr:wsDr>"
+        self.assertEqual(
+            self.lines("a.xlsx", with_parts(FARES, drawing=drawing)),
+            [
+                "Fares of 2026",
+                "Port: Ellery; Fare: 45",
+                "Under 14s: half",
+                "Bicycles: free",
+                "Port: Gannet; Fare: 38",
+                "Fares by port",
+            ],
+        )
+
+    def test_a_sheet_with_a_damaged_drawing_is_read_without_it(self):
+        self.assertEqual(self.lines("a.xlsx", with_parts(FARES, drawing="<a"))[0], "Port: Ellery; Fare: 45")
+
+    def test_comments_and_shapes_of_opendocument_are_no_part_of_a_cell(self):
+        box = "<draw:frame><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame>"
+        note = "<office:annotation><text:p>Agreed</text:p></office:annotation>"
+        rows = [
+            ("<text:p>Port</text:p>", "<text:p>Fare</text:p>"),
+            ("<text:p>Ellery</text:p>", f"{note}<text:p>45</text:p>"),
+            ("<text:p>Gannet</text:p>", f"<text:p>38</text:p>{box.format('Half for children')}"),
+        ]
+        cells = "".join(
+            f"<table:table-row>{''.join(f'<table:table-cell>{cell}</table:table-cell>' for cell in row)}"
+            "</table:table-row>"
+            for row in rows
+        )
+        shapes = f"<table:shapes>{box.format('Fares of 2026')}</table:shapes>"
+        data = odf("spreadsheet", f'<table:table table:name="Fares">{shapes}{cells}</table:table>')
+        self.assertEqual(
+            self.lines("a.ods", data),
+            [
+                "Fares of 2026",
+                "Port: Ellery; Fare: 45",
+                "Comment on B2: Agreed",
+                "Port: Gannet; Fare: 38",
+                "Half for children",
+            ],
+        )

@@ -1,4 +1,4 @@
-"""Follow-ups and everyday words, without a language model: is the right place among the first five?
+"""Whether follow-ups and everyday words find the right place, without a language model.
 
     python benchmarks/bench_conversations.py [folder of the collections]
 
@@ -26,7 +26,7 @@ from chatsite.accounts.principal import Principal
 from ingestion.search.retrieval import search
 
 QUESTIONS = Path(__file__).with_name("questions")
-FIRST = 5  # number of first passages among which the right one must be
+FIRST = 5  # the right passage must be among this many first ones
 CONVERSATIONS = ("conversations_first", "conversations_second")
 EVERYDAY = ("everyday_words", "everyday_words_second", "everyday_words_third")
 
@@ -86,7 +86,7 @@ def labels(
 
 
 def place_of(wanted: Sequence[str], found: Sequence[str]) -> int:
-    """The rank of the first wanted place; a file name stands for all places in the file."""
+    """The rank of the best of the wanted places; a file name means all places in the file."""
     for place, label in enumerate(found, 1):
         if label in wanted or label.partition("#")[0] in wanted:
             return place

@@ -1,11 +1,12 @@
-"""Programs that fill and search the site: identical and new documents, and searches meanwhile.
+"""How fast programs can fill and search the site: identical and new documents, and searches meanwhile.
 
     .venv-dev/bin/python benchmarks/bench_documents_api.py [DOCUMENTS]      500 new documents by default
 
 Starts a site with the demo's documents, one web process and one worker. Each number is compared with another
-one of the same run: a search over HTTP with the same search called in a process, searches while documents are
-read with searches on the idle site. Targets: 1,000 equal PUTs are read once, 5,000 small documents an hour
-while search takes at most 60 ms (p95), and HTTP adds at most 10 ms to a search (p95).
+one of the same run: a search over HTTP with the same search called in a process, and searches while documents
+are being read with searches on the idle site. Targets: of 1,000 equal PUTs, only one is read; 5,000 small
+documents are read in an hour, while a search takes at most 60 ms (p95); HTTP adds at most 10 ms to a search
+(p95).
 """
 
 import http.client
@@ -202,7 +203,7 @@ def small(number: int) -> str:
 
 
 def together(callers: int, times: int, act: Callable[[Caller, int], object], site: Site, key: str) -> None:
-    """Let so many callers call a function so many times in all."""
+    """Call a function `times` times in total, from `callers` concurrent callers."""
     numbers, faults = iter(range(times)), []
 
     def call() -> None:

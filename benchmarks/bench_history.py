@@ -1,12 +1,13 @@
 """The time and queries of /chat-history with a thousand stored messages, and with a million.
 
-    python benchmarks/bench_history.py [messages]      1,000,000 in the large database unless told
+    python benchmarks/bench_history.py [messages]      by default, 1,000,000 in the large database
 
-Two databases of one server, and three people. Each has a newest conversation of 500 messages and 100 or more
-of five, with a word only in the oldest one, and a word in 20 of them. The first is alone in a database, with
-a thousand messages. In the large database, the second also has a thousand, 99 others have as many each, and
-the third has all others. The three make every request in turns, so that other load affects all of them. Times
-are of the whole request, from the client's call to the read body; the ratios are to the first person's times.
+Two databases of one server, and three people. Each has 100 or more conversations of five messages, and a
+newest one of 500. One word is only in the oldest conversation, another one in 20 of them. The first is alone
+in a database, with a thousand messages. In the large database, the second person also has a thousand
+messages, 99 other people have a thousand each, and the third person has all the rest. The three people make
+every request in turns, so that other load affects all of them. Times are of the whole request, from the
+client's call to the read body; the ratios are to the first person's times.
 """
 
 import json
@@ -35,7 +36,7 @@ INDEX = next(index for index in Message._meta.indexes if index.name == "message_
 IN_ONE, IN_LARGEST, OF_ONE = 5, 500, 1_000
 OTHERS = 99
 REPEATED = 100
-BATCH = 20_000  # conversations of one statement
+BATCH = 20_000  # conversations in one statement
 FILLER = (
     "The committee read the report on safety and travel, and asked for figures by the end of the quarter. "
 )
@@ -92,7 +93,7 @@ def people() -> tuple[int, list[int]]:
 
 
 def fill(owners: list[int], size: int, also: str = "") -> User:
-    """Write `size` messages in all; return the owner of the conversation of 500."""
+    """Write `size` messages in total; return the owner of the conversation with 500."""
     words = f"{COMMON} {also}".split()
     with connection.cursor() as cursor:
         ordinary = conversations(cursor, owners, 1, (size - IN_LARGEST) // IN_ONE)

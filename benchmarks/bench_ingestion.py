@@ -61,7 +61,7 @@ class Bench:
         self.wait()
 
     def rate(self, documents: int) -> None:
-        """Passages per second, with what each kind of process spent on them."""
+        """Print passages per second, and the CPU time that each kind of process spent on them."""
         files = [(f"{number}.md", self.text(PASSAGES).encode()) for number in range(documents)]
         before, usage, memory = self.passages(), Usage(self.site), Memory(self.site)
         start = time.monotonic()
@@ -96,7 +96,7 @@ class Bench:
         print("  CPU seconds of each:", usage.since(rounds))
 
     def many(self, documents: int) -> None:
-        """The memory of workers and of processes that fork readers, over many documents, and its slope."""
+        """Print how the memory of workers, and of processes that fork readers, grows over many documents."""
         sizes: dict[str, list[float]] = {"worker": [], "reader": []}
         for first in range(0, documents, AT_ONCE):
             self.upload([(f"small-{first + each}.md", self.text(2).encode()) for each in range(AT_ONCE)])
@@ -162,7 +162,7 @@ KINDS = {
 
 
 class Usage:
-    """CPU time of the site's processes; those that come and go are counted with their parents."""
+    """CPU time of the site's processes; that of short-lived processes counts for their parents."""
 
     def __init__(self, site: Site) -> None:
         self.site = site

@@ -1,10 +1,11 @@
-"""How long the admin's first page takes over a month with a million messages, and how long counting takes.
+"""The time of the admin's first page for a month with a million messages, and the time of counting.
 
     .venv-dev/bin/python benchmarks/bench_overview.py [messages]      1,000,000 by default
 
-In a database of its own: 5,000 people in 50 groups, two for each, 10,000 documents, and half as many
-questions as messages, spread over 30 days, each with one answer and one source. Rows are made by SQL. A
-signed-in manager requests the page with Django's client: the whole request except the network.
+A separate database has 5,000 people, each in two of 50 groups, 10,000 documents, and half as many questions
+as messages, spread over 30 days, each with one answer and one source. Rows are made by SQL. A signed-in
+manager requests the page with Django's test client; the time is that of the whole request without the
+network.
 """
 
 import sys

@@ -2,10 +2,11 @@
 
     python benchmarks/bench_quoting.py [folder of the collections]
 
-The copy of XQuAD here has only the passage of each answer, so the benchmark counts, of 300 questions, those
-whose quotations come from the right passage. If xquad/en/answers.json has answers (id of the question: list
-of spellings), it also counts quotations that contain one. The sample documents have answers: counted are the
-questions whose quotations contain the answer's numbers or, if it has none, most of its words.
+This copy of XQuAD has only the passage of each answer, so the benchmark counts how many of 300 questions get
+quotations from the right passage. If xquad/en/answers.json has answers (id of the question: list of
+spellings), it also counts quotations that contain one. For the sample documents, answers are known: the
+benchmark counts the questions whose quotations contain the answer's numbers, or most of its words if it has
+no number.
 """
 
 import json

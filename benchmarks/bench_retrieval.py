@@ -1,11 +1,11 @@
-"""How well search finds, and how long it takes: nDCG@10 on public collections, beside stemmed BM25.
+"""The quality and time of search on public collections: nDCG@10, compared with stemmed BM25.
 
     python benchmarks/bench_retrieval.py [--only NAME …] [--sizes N …] [folder of the collections]
 
 Prints for each collection, and with `--sizes` for parts of it, nDCG@10 of each mode of search and of BM25,
-and how often the collection's own questions, and sixty about other things, find nothing or only unsure
-results. Each text is one passage here, as for BM25; `manage.py evaluate` splits texts as a site does, and
-refuses more. EMBEDDING_MODEL_DIR is used if it is set.
+and how often the collection's own questions, and sixty questions about other things, find nothing or only
+unsure results. Each text is one passage here, as for BM25; `manage.py evaluate` splits texts as a site does,
+and refuses more. EMBEDDING_MODEL_DIR is used if it is set.
 """
 
 import argparse
@@ -128,7 +128,7 @@ def judge(
 
 
 def baseline(collection: Collection) -> float:
-    """BM25 of a reference library with its own stop words, on the same words, stemmed by Snowball."""
+    """nDCG@10 of a reference library's BM25, with its own stop words and Snowball's stems."""
     stopwords = {"english": "en", "german": "de"}.get(collection.language, [])
     keys = list(collection.texts)
     texts = [search_text(f"{title} {text}") for title, text in collection.texts.values()]

@@ -1,16 +1,16 @@
-"""Search under rights in a large corpus: recall, time, and that it finds nothing that is not permitted.
+"""Recall and time of search under rights in a large corpus, and whether it finds unreadable passages.
 
     python benchmarks/bench_rights.py [--passages 200000] [--texts FOLDER] [--characters 330]
         [--queries 10000] [--times-only] [--rebuild] [datasets]
 
-Eight people may read from a ten-thousandth to all of the documents. Prints for each of them the elapsed and
-CPU milliseconds of a hybrid search for four words and for a whole question. Without --times-only, it also
-prints recall@10 of the vector leg against a comparison with every vector under the same rights, its time as a
-multiple of the same look-up without rights (in turns), and recall@10 of the words against a search that
-scores every passage with any of them. Then all of them make --queries searches, in every mode and with
-filters; an independent computation counts passages that they may not read. The last figures are the cost of
-adding a document at that size, and PostgreSQL's use of memory and disk. The corpus is made in the first run,
-and kept in the data directory.
+Eight people may read from a ten-thousandth to all of the documents. For each of them, prints the elapsed time
+and the CPU time in milliseconds of a hybrid search for four words and for a whole question. Without
+--times-only, it also prints recall@10 of the vector leg against a comparison with every vector under the same
+rights, its time as a multiple of the same look-up without rights (measured in turns), and recall@10 of the
+words against a search that scores every passage with any of them. Then all of them make --queries searches,
+in every mode and with filters; an independent computation counts passages that they may not read. The last
+figures are the cost of adding a document at that size, and PostgreSQL's use of memory and disk. The first run
+makes the corpus, which is kept in the data directory.
 """
 
 import argparse
@@ -92,7 +92,7 @@ LEG = "SELECT nearest.passage_id FROM nearest"
 
 @dataclass(frozen=True)
 class Person:
-    """A person, what they may read by a computation independent of search, and the plan they get."""
+    """A person, the documents that they may read (computed independently of search), and their plan."""
 
     share: float
     principal: Principal

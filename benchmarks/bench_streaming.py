@@ -3,8 +3,8 @@
     python benchmarks/bench_streaming.py [--only cost|streams|burst|sockets|signins|idle|soak …] [--minutes 2]
                                          [--tokens 300] [--ramp 20]
 
-Starts the real site (`manage.py up`) with a data directory of its own, a bare FastAPI relay beside it, and
-the client, each in a process of its own. Linux only.
+Starts the real site (`manage.py up`) with a separate data directory, and in separate processes a bare FastAPI
+relay and the client. Linux only.
 """
 
 import argparse
@@ -28,7 +28,7 @@ SHORT_ANSWERS = 200  # answers of two tokens, started within 20 seconds, which s
 LEASES = "chat_lease"
 STREAMS = 400
 SOCKETS = 500
-BURST = 75  # answers begun a second, for four seconds
+BURST = 75  # answers that begin each second, for four seconds
 SIGN_INS = 12  # concurrent sign-ins
 PARTS = ("idle", "cost", "streams", "burst", "sockets", "signins", "soak")
 
@@ -67,7 +67,7 @@ def tell_idle(site: World) -> None:
 
 
 def tell_cost(site: World, relay: int, port: int, tokens: int) -> None:
-    """Both are warmed up first.
+    """The site and the relay are warmed up first.
 
     The fixed cost is the web process's CPU time for an answer of two tokens: admission, search, start, title,
     end, and its share of the work for all answers. WAL is everything that PostgreSQL writes for whole
@@ -111,7 +111,7 @@ def tell_cost(site: World, relay: int, port: int, tokens: int) -> None:
 def tell_streams(
     site: World, upstream: int, tokens: int, streams: int, ramp: float, target: int = 250
 ) -> None:
-    """The same client measures the ideal with direct requests to the model."""
+    """The ideal is measured by the same client, with direct requests to the model."""
     plain = site.questions(streams) | {"port": upstream, "path": "/v1/chat/completions"}
     plain["bodies"] = [{**body, "stream": True} for body in plain["bodies"]]
     ideal = load(**plain, spread=ramp, abort=0)

@@ -3,15 +3,15 @@
     .venv-dev/bin/python -m benchmarks.bench_unanswered [--documents FOLDER SET] [--all]
 
 The questions of benchmarks/questions/unanswered.jsonl (200) and unanswered_second.jsonl (120) were judged by
-the text of the sample documents that the demo's `employee` may read. Each is asked once, in an order that is
-always the same and in a conversation of its own, and answered by quoting. A question counts as listed if the
-page counts it for the demo's administrator; its wording is shown only if three people used it or its asker
-agreed. --all prints the questions that are wrongly listed and wrongly not listed.
+hand, by the text of the sample documents that the demo's `employee` may read. Each is asked once, in a fixed
+order and in a separate conversation, and answered with quotations. A question counts as listed if the page
+counts it for the demo's administrator; its wording is shown only if three people used it or its asker agreed.
+--all prints the questions that are wrongly listed and wrongly not listed.
 
 unanswered_third.jsonl has 74 questions about ten pages of Mastodon's documentation, unanswered_fourth.jsonl
-60 about 13 pages of BookStack's, unanswered_fifth.jsonl 80 about 13 pages of 18F's handbook, which are not
-kept here. With --documents, only these are asked, after the files were added for everyone beside the sample
-documents. SET is third, fourth or fifth. FOLDER has
+60 about 13 pages of BookStack's, unanswered_fifth.jsonl 80 about 13 pages of 18F's handbook, which are not in
+this repository. With --documents, only these questions are asked, after the files have been added for
+everyone, beside the sample documents. SET is third, fourth or fifth. FOLDER has
 
 - contacts, discoverability, moderating, moving, network, posting, preferences, profile, quote-posts and
   signup.md of content/en/user in github.com/mastodon/documentation at commit 2903485d;
@@ -106,7 +106,7 @@ def read_list(folder: Path) -> dict[str, list[str]]:
 
 
 def manage(folder: Path, *command: str) -> str:
-    """What a management command of this site prints."""
+    """The output of a management command of this site."""
     environment = os.environ | {"CHATSITE_DATA_DIR": str(folder)}
     whole = [sys.executable, "manage.py", *command]
     done = subprocess.run(whole, cwd=BASE, env=environment, check=True, capture_output=True, text=True)

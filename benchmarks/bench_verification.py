@@ -1,12 +1,12 @@
-"""How many false and how many true statements verification marks, and its cost.
+"""How many false and true statements verification marks, and how long it takes.
 
     PYTHONPATH=. python benchmarks/bench_verification.py [--cost | --all]
 
 --cost measures an answer of 500 words with five sources; otherwise marked statements are counted by kind.
 
-Each line of the sets has a kind (true, number, unit, name, negated, stale, page, invented), the place that
-is cited, and a statement. The README beside them says which of them were used to adjust the rules;
---all prints the failures of the others.
+Each line of a set has a kind (true, number, unit, name, negated, stale, page, invented), the cited place, and
+a statement. The README beside the sets says which of them were used to adjust the rules; --all prints the
+failures of the other sets.
 """
 
 import difflib
@@ -106,7 +106,7 @@ def all_places() -> dict[str, str]:
 
 
 def statements(name: str, places: dict[str, str]) -> Iterator[tuple[str, str, str, tuple[Statement, ...]]]:
-    """The kind, place and text of each statement of a set, with what verification finds."""
+    """The kind, place and text of each statement of a set, with the result of its verification."""
     for line in (HERE / f"{name}.tsv").read_text(encoding="utf-8").splitlines():
         kind, place, statement = line.split("\t")
         document, _, heading = place.partition("/")

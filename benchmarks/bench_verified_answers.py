@@ -1,11 +1,11 @@
-"""How often a question gets another one's verified answer: rightly, wrongly, or wrongly not.
+"""How often a question gets the verified answer to another one, rightly or wrongly.
 
     PYTHONPATH=. python benchmarks/bench_verified_answers.py [folder] [--all]
 
-Our own pairs are in benchmarks/verified_answers. The folder may hold `semantic.tsv` and `negational.tsv` of
-BoolQ as the BECEL collection publishes them: questions with paraphrases, and with their denials. From these
-it also makes look-alikes: with each number replaced, and each paraphrase with the question of another row.
---all prints the pairs that were judged wrongly.
+Our own pairs are in benchmarks/verified_answers. The folder may contain `semantic.tsv` and `negational.tsv`
+of BoolQ from the BECEL collection: questions with paraphrases, and questions with their negations. From
+these, similar pairs with different answers are made: with each number replaced, and with each paraphrase
+beside the question of another row. --all prints the pairs that were judged wrongly.
 """
 
 import csv

@@ -126,7 +126,10 @@ def import_lines(path: Path) -> set[int]:
 
 
 def duplicate_runs(modules: list[Path]) -> int:
-    """Runs of equal lines that occur in two places; blank lines, comments and imports do not count."""
+    """The number of runs of equal lines that occur in two places.
+
+    Blank lines, comments and imports do not count.
+    """
     places: dict[tuple[str, ...], list[tuple[Path, int]]] = collections.defaultdict(list)
     for path in modules:
         imports = import_lines(path)

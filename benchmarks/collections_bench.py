@@ -49,7 +49,7 @@ def read_collection(folder: Path, name: str, language: str) -> Collection:
 
 
 def part_of(collection: Collection, folder: Path, size: int) -> Collection:
-    """A part of a collection: that many of its texts, and the questions that these answer."""
+    """A part of a collection: `size` of its texts, and the questions that these texts answer."""
     part = subset(read_questions(folder / collection.name), size)
     return _collection(part, collection.name, collection.language)
 

@@ -4,7 +4,7 @@
 
 Statements that a fact contradicts are left out, because they are called not found with any weights. Prints
 the result of cross-validation by document for some bounds, then the weights of a fit to all statements. The
-product uses the weights without BIAS, so its bound is BIAS.
+product uses the weights without the constant term BIAS, so its bound is BIAS instead of 0.
 """
 
 import sys

@@ -1,13 +1,13 @@
-"""The dashboard and the alerts of deploy/ in a real Prometheus that asks a running site.
+"""Test the dashboard and the alerts of deploy/ with a real Prometheus and a running site.
 
     python benchmarks/monitoring.py [--seconds 60]
 
-Needs `prometheus` (of Debian, for instance) and takes two minutes. People ask, look at pages, follow answers
-and upload meanwhile. Then each query of the dashboard is evaluated over these seconds, and queries without a
-number are printed. Then a fault makes each alert fire: paused workers, a frozen PostgreSQL, a failing model,
-a stopped site. The rules are those of deploy/alerts.yaml, except that `for` is 2 s, and that a waiting
-document is made to look 31 minutes older while the workers are paused. Ends with status 1 if a query is
-empty, or if an alert fires before its fault or not at all.
+Needs `prometheus` (for instance Debian's), and takes two minutes. First, simulated people ask, open pages,
+follow answers and upload for some seconds. Then each query of the dashboard is evaluated over these seconds,
+and queries without a number are printed. Then a fault makes each alert fire: paused workers, a frozen
+PostgreSQL, a failing model, a stopped site. The rules are those of deploy/alerts.yaml, except that `for` is 2
+s, and that a waiting document is made to look 31 minutes older while the workers are paused. Ends with status
+1 if a query is empty, or if an alert fires before its fault or not at all.
 """
 
 import argparse
@@ -59,7 +59,7 @@ async def counted(exchange: Exchange) -> None:
 
 
 class Upstream(Model):  # type: ignore[misc]
-    """A model's server that fails each answer while `fails` is set, otherwise one in thirty."""
+    """A model's server: while `fails` is set, every answer fails, otherwise one in thirty."""
 
     fails = False
     answers = 0
@@ -74,7 +74,7 @@ class Upstream(Model):  # type: ignore[misc]
 
 
 class Prometheus:
-    """A Prometheus server that reads one site."""
+    """A Prometheus server that scrapes one site."""
 
     def __init__(self, folder: Path, site: str) -> None:
         rules = yaml.safe_load((ROOT / "deploy" / "alerts.yaml").read_text())

@@ -1,6 +1,6 @@
 """The files whose functions one streamed answer runs, and the nesting of its asynchronous generators.
 
-The second answer of a process is measured, because the first also loads modules that are imported late.
+Measures the second answer of a process, because the first one also loads modules that are imported late.
 
 Run with the suite's database: python -m pytest -q -s benchmarks/request_depth.py
 """

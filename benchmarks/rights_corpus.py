@@ -1,6 +1,6 @@
-"""A large corpus for the benchmark of rights: made once, kept in the data directory, and used again.
+"""A large corpus for the benchmark of rights, made once and kept in the data directory.
 
-Documents of ten passages, recombined from the sentences of four real texts each, so that texts and vectors
+Each document has ten passages, recombined from the sentences of four real texts, so that texts and vectors
 differ and still have a subject. The texts are abstracts of SciFact, and Markdown and reStructuredText files
 of a folder. Eight people may read from a ten-thousandth to all of it.
 """
@@ -74,8 +74,10 @@ def is_filled() -> bool:
 
 
 def build(datasets: Path, texts: Path | None, documents: int, characters: int) -> None:
-    """Fill the database and index it, or continue with the indexes if that was interrupted. `characters` is
-    the least length of a passage."""
+    """Fill the database and index it; after an interruption, continue with the indexes.
+
+    `characters` is the least length of a passage.
+    """
     space = active_space()
     if not is_filled():
         _fill(space, _sources(datasets, texts), documents, characters)
@@ -176,7 +178,7 @@ def part_fits(sentence: str) -> bool:
 
 
 def _texts(sources: list[Source], characters: int, first: int) -> list[Text]:
-    """The rows of a batch; they are the same in whichever process they are made."""
+    """The rows of a batch; they do not depend on the process that makes them."""
     chance = random.Random(first)
     texts = []
     for number in range(first, first + BATCH):

@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL's use of CPU, memory and disk while something runs."""
+"""Measures the embedded PostgreSQL's use of CPU, memory and disk."""
 
 import contextlib
 import os

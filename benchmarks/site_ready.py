@@ -1,4 +1,4 @@
-"""Importing this sets up Django with the tests' embedded PostgreSQL and without a model."""
+"""Importing this module sets up Django with the tests' embedded PostgreSQL and without a model."""
 
 import os
 import sys

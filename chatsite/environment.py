@@ -40,7 +40,7 @@ asked: dict[str, Any] = {}  # all variables that the settings have read, with th
 
 
 def given(name: str) -> tuple[str, str]:
-    """The operator's settings with their origin: "environment", "file", or "default"."""
+    """The value of a variable, and its origin: "environment", "file", or "default" (no value)."""
     value = os.environ.get(name, "").strip()
     path = os.environ.get(name + FILE, "").strip() if name in SECRETS else ""
     if not path:

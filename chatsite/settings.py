@@ -112,9 +112,9 @@ SESSION = {
 }
 _database = environment.database_url("DATABASE_URL") or embedded_postgres.connection_parameters(DATA_DIR)
 _direct = environment.database_url("DATABASE_DIRECT_URL")
-# If DATABASE_DIRECT_URL is set for everything that needs a session, DATABASE_URL may lead to a pooler in
-# transaction mode. Only web processes use the pooler: commands and workers have few sessions, and keep locks
-# in them.
+# DATABASE_URL may lead to a pooler in transaction mode if DATABASE_DIRECT_URL is set, which everything that
+# needs a session then uses. Only web processes use the pooler: commands and workers have few sessions, and
+# keep locks in them.
 TRANSACTION_POOLING = _direct is not None and not default_reader()
 DATABASE_DIRECT = KEEP_ALIVE | (_direct or _database) | SESSION  # parameters of libpq
 DATABASES = {

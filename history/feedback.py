@@ -46,7 +46,8 @@ def rated(principal: Principal, message_id: UUID) -> Message:
 def give(principal: Principal, message_id: UUID, opinion: Opinion) -> Feedback:
     """Store feedback and replace earlier feedback.
 
-    Raises Message.DoesNotExist for an answer that is not the caller's or not finished, and Invalid.
+    Raises Message.DoesNotExist if the answer is not the caller's or is unfinished, and Invalid if the opinion
+    is not valid.
     """
     answer = rated(principal, message_id)
     if opinion.rating not in Feedback.Rating.values:

@@ -38,7 +38,7 @@ MIN_PREFIX = 3  # characters; shorter words match only whole words
 MARKUP = re.compile(r"^[ \t:|-]{3,}$|^[ \t]*(?:(?:>|#{1,6}|[*+-])[ \t]+)+|\*\*|\|", re.MULTILINE)
 EXCERPT_RADIUS = 90  # characters shown on either side of a hit
 FIRST_SCAN = 100  # the number of newest conversations that are scanned without the index
-SECOND_SCAN = 400  # as many are scanned next, if no more remain or the first scan found MIN_FOUND
+SECOND_SCAN = 400  # this many are scanned next, if no more remain or the first scan found MIN_FOUND
 MIN_FOUND = 4
 HITS = 3  # messages shown of one conversation
 

@@ -133,7 +133,7 @@ def _is_about(subject: str, content: str) -> bool:
 
 
 def subject_of(heading: str, title: str = "") -> str:
-    """The subject of a passage: the innermost heading that is one; empty if there is none.
+    """The subject of a passage: the innermost heading that names one; empty if there is none.
 
     It begins with a lower-case letter, as within a sentence.
     """

@@ -1,5 +1,6 @@
-// Every page and state of the portal and the admin by the rules of @siteimprove/alfa for WCAG 2.2 at the levels A and AA.
-// Run by benchmarks.accessibility.run: SITE, the passwords of the demo's accounts as JSON, and the looks; all without any.
+// Checks every page and state of the portal and the admin with the rules of @siteimprove/alfa for WCAG 2.2,
+// levels A and AA. benchmarks.accessibility.run runs it with the site's address, the demo accounts' passwords
+// as JSON, and the looks (without any, the usual ones).
 import { readFileSync } from 'node:fs';
 import { Audit, Outcome } from '@siteimprove/alfa-act';
 import { Playwright } from '@siteimprove/alfa-playwright';
@@ -41,7 +42,7 @@ const ADMIN = `
 const failed = new Map();
 const total = { pages: 0, passed: 0, failed: 0, covered: 0, unknown: 0 };
 
-// A page whose document has just been read loads itself again, also while one looks at it.
+// A page reloads itself when its document has been read, perhaps during a check.
 async function treeOf(page, dir, tries = 5) {
   try {
     await page.waitForLoadState('networkidle');
@@ -59,7 +60,8 @@ async function treeOf(page, dir, tries = 5) {
 const isTargetSize = ({ uri }) => uri.endsWith('/sia-r113');
 const nameOf = ({ target }) => String(target).replace(/\s+/g, ' ');
 
-// The targets that are too small also at the end of the page: elsewhere the question box may lie over a part of one.
+// The targets that are still too small when the page is scrolled to its end; elsewhere, the question box may
+// cover a part of a target.
 async function smallAtTheEnd(page, dir) {
   await page.evaluate(() => window.scrollTo(0, document.documentElement.scrollHeight));
   const outcomes = await Audit.of(await treeOf(page, dir), chosen.filter(isTargetSize)).evaluate();
@@ -102,7 +104,7 @@ async function ask(page, question) {
   await page.waitForSelector('.answer[data-state=complete] .source-row');
 }
 
-// Each look adds a file of its own, as the same one again would be no new version.
+// Each look uploads a different file, because an equal file would not become a new version.
 async function upload(page, file) {
   await page.goto('/documents/add/');
   await page.setInputFiles('#files', file);
@@ -277,7 +279,7 @@ for (const look of looks) {
   await states(page, look);
   await context.close();
 }
-// The admin's languages are written from left to right.
+// The admin is only available in languages that are written from left to right.
 for (const look of looks.filter(({ dir }) => dir === 'ltr')) {
   const { width, colorScheme } = look;
   const office = await browser.newContext({ viewport: { width, height: 844 }, colorScheme, baseURL: site });
@@ -289,7 +291,7 @@ for (const look of looks.filter(({ dir }) => dir === 'ltr')) {
   }
   await office.close();
 }
-// A page that is known to be bad: rules that find nothing in it would find nothing anywhere.
+// A page with known faults, to test that the rules find any.
 const bad = await browser.newPage();
 await bad.setContent('<html><body><img src="x"><input><p style="color:#999;background:#aaa">Grey</p></body></html>');
 const tree = await Playwright.toPage(await bad.evaluateHandle(() => window.document));

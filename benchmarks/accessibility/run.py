@@ -1,11 +1,11 @@
-"""The accessibility rules of @siteimprove/alfa over every page and state of a site.
+"""Check every page and state of a site with the accessibility rules of @siteimprove/alfa.
 
     .venv-dev/bin/python -m benchmarks.accessibility.run [FOLDER [LOOK ...]]
 
 Needs Node, npm and Chromium. FOLDER keeps the packages for later runs. A LOOK is a width, a theme and a
-direction, such as 390-dark-ltr; without one there are six of the twelve, which take about an hour on a busy
-machine. Prints the failures and a summary, which docs/accessibility.md records. The test suite itself uses
-axe.
+direction, such as 390-dark-ltr; without one, six of the twelve looks are checked, which takes about an hour
+on a busy machine. Prints the failures and a summary, which docs/accessibility.md records. The test suite
+itself uses axe.
 """
 
 import json

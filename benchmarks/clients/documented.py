@@ -1,9 +1,9 @@
-"""The code blocks of docs/protocols.md, run as they are against a site with a scripted model.
+"""Run the code blocks of docs/protocols.md unchanged, with a site that has a scripted model.
 
     .venv-dev/bin/python -m benchmarks.clients.documented [FOLDER]
 
-FOLDER keeps the clients for later runs, as for benchmarks.clients.run. Prints a table of the blocks with the
-first line of each block's output. Blocks of nginx and Docker are not run.
+The clients are kept in FOLDER for later runs, as for benchmarks.clients.run. Prints a table of the blocks
+with the first line of each block's output. Blocks of nginx and Docker are not run.
 """
 
 import os

@@ -1,5 +1,6 @@
-// Published JavaScript clients against a running site. One line of JSON for each use: what was tried, what came.
-// Run by run.py in the folder where the clients are installed; CLIENT_BASE_URL and CLIENT_KEY name the site.
+// Calls a running site with published JavaScript clients. Prints one line of JSON for each call: what was
+// tried, and the result. run.py runs this in the folder in which the clients are installed; CLIENT_BASE_URL
+// and CLIENT_KEY name the site.
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";

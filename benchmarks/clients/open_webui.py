@@ -1,8 +1,8 @@
-"""Open WebUI, installed into a folder of its own, connected to a site with a scripted model, in a browser.
+"""Connect Open WebUI to a site with a scripted model, and ask in its API and in a browser.
 
     .venv-dev/bin/python -m benchmarks.clients.open_webui [FOLDER [SCREENSHOT]]
 
-FOLDER keeps the client for the next time: it takes 7 GB. The connection is the one that docs/protocols.md
+The client (7 GB) is kept in FOLDER for the next run. The connection is the one that docs/protocols.md
 describes. Asks two questions through Open WebUI's own API and two in its page, and prints a table.
 """
 
@@ -35,7 +35,8 @@ SECONDS = 600  # the first start creates a database and loads much
 BLOCK = re.compile(
     r"^### Open WebUI$.*?^```sh\n(?P<install>[^\n]+)\n(?P<serve>.*?)^```$", re.MULTILINE | re.DOTALL
 )
-# Keep it from calling other addresses; none of these settings concerns the connection.
+# Settings that keep Open WebUI from calling other addresses; none of them concerns the connection to the
+# site.
 QUIET = {
     "OFFLINE_MODE": "true",
     "HF_HUB_OFFLINE": "1",
@@ -143,7 +144,7 @@ def ask_api(client, model):
 
 
 def ask_page(chromium, client, site, screenshot):
-    """Two questions in the page; whether words came one by one, and whether the sources are links."""
+    """Ask two questions in the page; return whether words came one by one, and whether sources are links."""
     page = chromium.new_page()
     page.set_default_timeout(SECONDS * 1000)
     faults = []

@@ -1,4 +1,4 @@
-"""Published Python clients against a running site. Prints each call and its result as a line of JSON.
+"""Calls a running site with published Python clients. Prints each call and its result as a line of JSON.
 
 Run by run.py with the clients' own interpreter; CLIENT_BASE_URL and CLIENT_KEY name the site.
 """
@@ -34,7 +34,7 @@ class Leave(BaseModel):
 
 
 def use(client, what):
-    """Register a check: it returns something true if it passed, else something false, or raises."""
+    """Register a check, which returns a true value if it passed, and otherwise a false one or raises."""
 
     def register(function):
         USES.append((client, what, function))

@@ -1,8 +1,8 @@
-"""Published OpenAI clients, installed into a folder of their own, against a site with a scripted model.
+"""Try published OpenAI clients, installed into a separate folder, with a site that has a scripted model.
 
     .venv-dev/bin/python -m benchmarks.clients.run [FOLDER]
 
-FOLDER keeps the clients for the next time. Prints a table; docs/protocols.md sums it up.
+The clients are kept in FOLDER for the next run. Prints a table, which docs/protocols.md summarises.
 """
 
 import json
@@ -44,9 +44,10 @@ READ = "SELECT true FROM ingestion_document WHERE name = 'employee-handbook.pdf'
 
 
 class CitingModel:
-    """The script of every answer: one sentence that cites the first source, as JSON if that is asked for.
+    """The script of every answer: one sentence that cites the first source, perhaps as JSON.
 
-    `pause` is the seconds between two words, `members` what the JSON has besides the text.
+    `pause` is the number of seconds between two words; `members` are the members of the JSON besides the
+    text.
     """
 
     def __init__(self, *, pause=0.0, members=()):

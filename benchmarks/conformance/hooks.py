@@ -35,14 +35,15 @@ def before_call(context, case, kwargs):
     """Change bodies that the schema allows so that they also follow the rules in the description's prose."""
     key = (case.headers or {}).get(KEY)
     if isinstance(key, str) and 0 < len(key) <= KEY_LENGTH:
-        # The same key is generated for many bodies, and a key with another body is refused with 422.
+        # Schemathesis generates the same key for many bodies, but the site refuses a key with another body
+        # (422).
         case.headers[KEY] = f"{key[: KEY_LENGTH - 20]}-{next(_numbers)}"
     if case.meta is None:
         return
     if case.meta.generation.mode is not GenerationMode.POSITIVE:
         _refuse_labels(case)
         return
-    # An id that was deleted would make later cases useless, so ids come from links, which name existing rows.
+    # A deleted id would make later cases useless, so ids are taken from links, which name existing rows.
     phase = case.meta.phase.name
     keeps = phase == "stateful" or (case.method == "DELETE" and phase == "fuzzing")
     for name in set() if keeps else (case.path_parameters or {}).keys() & KNOWN.keys():
@@ -84,7 +85,7 @@ def _refuse_labels(case):
 
 
 def _put_what_can_be_read(case):
-    """A text file, and existing readers, because generated names do not exist."""
+    """Use a text file, and existing readers, because generated names do not exist."""
     form = case.media_type == "multipart/form-data"
     if case.method == "PUT" and not form:
         case.body, case.media_type = FILE, "text/markdown"  # otherwise the body could be sent as a form
@@ -104,7 +105,7 @@ def _put_what_can_be_read(case):
 
 
 def _share_what_there_is(request):
-    """A conversation of the caller, shared with everyone, because generated names do not exist."""
+    """Share a conversation of the caller with everyone, because generated names do not exist."""
     request |= {"conversation_id": KNOWN["conversation_id"][0], "everyone": True, "groups": [], "people": []}
     request.pop("answer_id", None)
     if request.get("expires_at"):
@@ -112,7 +113,7 @@ def _share_what_there_is(request):
 
 
 def _save_each_message_once(request):
-    """A request names each message once."""
+    """Remove repeated messages: a request names each message once."""
     messages = request.get("messages")
     if isinstance(messages, list):
         named = {each.get("messageId") or each.get("id") or id(each): each for each in messages}
@@ -120,7 +121,7 @@ def _save_each_message_once(request):
 
 
 def _end_with_question(request):
-    """The last message is the user's; with `previous_response_id` every message is."""
+    """Make the user the author of the last message; with `previous_response_id`, of every message."""
     for member in ("messages", "input"):
         items = request.get(member)
         if not isinstance(items, list) or not items or not isinstance(items[-1], dict):
@@ -147,13 +148,13 @@ def _drop_images(request):
 
 @schemathesis.deserializer(*LINES)
 def first_line(context, response):
-    """The built-in check sees the first line; `every_line_conforms` sees all."""
+    """Show the built-in check only the first line of a stream; `every_line_conforms` checks all lines."""
     return json.loads(response.content.splitlines()[0])
 
 
 @schemathesis.check
 def every_line_conforms(ctx, response, case):
-    """Each line of a stream is JSON and has the described form."""
+    """Check that each line of a stream is JSON of the described form."""
     media_type = response.headers.get("content-type", [""])[0].partition(";")[0]
     if media_type not in LINES or response.status_code != 200:
         return

@@ -1,12 +1,12 @@
-"""Hold a running site to its description of the API, with schemathesis: all checks, all phases.
+"""Check a running site against its API description with schemathesis: all checks, all phases.
 
     .venv-dev/bin/python -m benchmarks.conformance.run [EXAMPLES [guest|key|all [PHASES [PATHS [FOLDER]]]]]
 
-EXAMPLES for each operation (50 without it). Runs as a guest, on a site that serves guests, and with a key,
-on a site that demands one. PHASES, such as `coverage,fuzzing`, are all four if none are named; PATHS is a
-regular expression of the paths to try, all of them by default. A whole run takes long; these divide it into
-pieces. FOLDER keeps a report of each piece, of which `benchmarks.conformance.table` makes a table. The
-answers come from a scripted model.
+EXAMPLES is the number of examples for each operation (by default 50). Runs as a guest, on a site that serves
+guests, and with a key, on a site that demands one. PHASES is a list such as `coverage,fuzzing`, by default
+all four; PATHS is a regular expression for the paths to try, by default all. A whole run takes long; these
+arguments divide it into pieces. A report of each piece is kept in FOLDER; `benchmarks.conformance.table`
+makes a table of these reports. The answers come from a scripted model.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ UNLIMITED = {
 
 @contextlib.contextmanager
 def conformance_site(caller):
-    """A site with the demo for this caller, the headers of the caller's requests, and ids of what exists."""
+    """A demo site for this caller, the headers of the caller's requests, and the ids of existing objects."""
     folder = temporary_folder()
     try:
         with FakeOpenAI() as model:
@@ -119,7 +119,7 @@ def existing_ids(site, headers):
         if "Authorization" in headers:  # guests share nothing
             share = {"conversation_id": conversation["id"], "everyone": True}
             found["share_id"].append(call("/api/shares", share)[1]["id"])
-    if "Authorization" in headers:  # nor do they add anything
+    if "Authorization" in headers:  # guests add nothing either
         found["document_id"] = [put(f"leave-{number}") for number in range(QUESTIONS)]
         found["project_id"] = [call("/api/projects", {"name": "Leave"})[1]["id"]]
         hook = call("/api/webhooks", {"url": "https://hooks.invalid/", "events": ["document.ready"]})[1]

@@ -1,9 +1,8 @@
-"""A table of what reports of schemathesis say: requests / responses of 2xx, by operation, caller and phase.
+"""Make a table from reports of schemathesis: requests and 2xx responses by operation, caller and phase.
 
     .venv-dev/bin/python -m benchmarks.conformance.table FOLDER
 
-FOLDER has the reports that `benchmarks.conformance.run` keeps.
-A later report counts in place of an earlier one.
+FOLDER has the reports of `benchmarks.conformance.run`. A later report replaces an earlier one.
 """
 
 import json
@@ -13,7 +12,7 @@ from pathlib import Path
 
 
 def scenarios(report):
-    """(phase, what was run) of each part of a report."""
+    """(phase, scenario) of each part of a report."""
     with report.open(encoding="utf-8") as lines:
         for line in lines:
             event = json.loads(line).get("ScenarioFinished")
@@ -39,7 +38,7 @@ def rows(report):
 
 
 def cell(counts):
-    """Requests, those that succeeded, and those that disagreed if there are any."""
+    """The numbers of requests, of successful ones, and of those that contradict the description."""
     if not counts:
         return ""
     text = f"{counts['requests']} / {counts['2xx']}"

@@ -1,12 +1,12 @@
-"""A day of a content manager in the admin, driven in Chromium by what the pages show, and timed.
+"""Measure a content manager's day in the admin, in Chromium, by clicking what the pages show.
 
     .venv-dev/bin/python benchmarks/manager_day/day.py ADDRESS PASSWORD FOLDER [--only STEP …]
 
-on a site that seed.py has filled (run.py also makes that site); PASSWORD is that of the demo's `admin`.
-FOLDER gets a screenshot of each page. The time of a page runs from the start of its navigation, including
-redirects, to the end of its load event. The manager is staff, but not a superuser; only erasing is done by
-`admin`, as docs/identity.md requires for people with other groups. The day changes the site and erases a
-person, so do not run it on a real site.
+ADDRESS is a site that seed.py has filled (run.py also makes such a site); PASSWORD is that of the demo's
+`admin`. FOLDER gets a screenshot of each page. The time of a page runs from the start of its navigation,
+including redirects, to the end of its load event. The manager is staff, but not a superuser; only erasing is
+done by `admin`, as docs/identity.md requires for people with other groups. The day changes the site and
+erases a person, so do not run it on a real site.
 """
 
 import argparse
@@ -129,7 +129,7 @@ class Day:
         return self.page.get_by_role("button", name=name).first
 
     def listed(self, name: str) -> Locator:
-        """Open a list by its link on the first page, where a heading may have the same name."""
+        """Open a list by its link on the first page (a heading there may have the same name)."""
         return self.page.locator("#content .module tbody th a").filter(has_text=re.compile(f"^{name}$")).first
 
     def pick(self, field: Locator, text: str) -> None:

@@ -1,11 +1,11 @@
-"""A day of a content manager: starts a site, fills it, and prints the time of each page.
+"""Measure a content manager's day: start a site, fill it, and print the time of each page.
 
     .venv-dev/bin/python -m benchmarks.manager_day.run FOLDER [--share 0.01] [--only STEP …]
 
-FOLDER keeps the filled site for the next run (`seeded`), the site of this run, which the day changes
+FOLDER gets the filled site, for the next run (`seeded`), the site of this run, which the day changes
 (`site`), a screenshot of each page (`pages`), and the tables (`day.md`). Filling takes some minutes at full
-size. The tables have the time of each page in the browser, and the CPU time of the web process and of
-PostgreSQL meanwhile (which also works for the worker). These CPU times hardly grow on a busy machine.
+size. The tables have the time of each page in the browser, and the CPU time that the web process and
+PostgreSQL (which also works for the worker) used meanwhile. These CPU times hardly grow on a busy machine.
 """
 
 import argparse
@@ -29,7 +29,7 @@ JUDGING_SECONDS = 300
 
 
 def filled(folder: Path, share: str) -> Path:
-    """The data directory of a filled site that was stopped, made once for each share."""
+    """The data directory of a stopped site that was filled; made once for each share."""
     seeded = folder / f"seeded-{share}"
     if not seeded.exists():
         made = folder / "seeding"

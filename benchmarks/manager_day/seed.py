@@ -3,12 +3,12 @@
     CHATSITE_DATA_DIR=/tmp/day-data PORT=8941 .venv/bin/python manage.py up        # and, beside it:
     CHATSITE_DATA_DIR=/tmp/day-data .venv/bin/python manage.py shell < benchmarks/manager_day/seed.py
 
-10,000 documents of two passages each in 202 folders, with the rights of groups; 5,000 people in 200 groups;
-100,000 questions of 60 days in 50,000 conversations: most answered, others asked in vain, marked bad, or
-asked again. Documents have files, passages and vectors as reading leaves them, and the figures are counted
-by the product. CHATSITE_SEED_SHARE=0.01 makes a hundredth of it. The database must have the demo accounts,
-whose password of `admin` the new accounts get: `carla` manages content and is no superuser, `paula` has
-asked 100 questions and owns documents that others read.
+Creates 10,000 documents of two passages each in 202 folders, with the rights of groups; 5,000 people in 200
+groups; and 100,000 questions from 60 days in 50,000 conversations. Most questions are answered; others are
+asked in vain, marked bad, or asked again. Documents have files, passages and vectors as after reading, and
+the product counts the figures. CHATSITE_SEED_SHARE=0.01 creates a hundredth of this. The database must have
+the demo accounts; the new accounts get the password of `admin`. `carla` manages content and is not a
+superuser; `paula` has asked 100 questions and owns documents that others read.
 """
 
 import hashlib
@@ -38,9 +38,9 @@ from ingestion.models import Document, Passage
 
 SHARE = float(os.environ.get("CHATSITE_SEED_SHARE", "1"))
 PEOPLE, QUESTIONS, DAYS = round(5_000 * SHARE), round(100_000 * SHARE), 60
-ARCHIVED = 300  # notices in one folder, which are retired in one step
+ARCHIVED = 300  # notices in one folder, which the manager retires in one step
 COMMIT_EVERY = 200  # documents in one transaction
-BATCH = 20_000  # conversations of one statement
+BATCH = 20_000  # conversations in one statement
 
 DEPARTMENTS = [
     "Harbour Operations",
@@ -411,7 +411,7 @@ def make_questions() -> None:
 
 
 def question(number: int, titles: list[str]) -> tuple[str, str, int]:
-    """The text of a question, how it ended, and the document that it is about. The same in each run."""
+    """The text of a question, its outcome, and the document that it is about; the same in each run."""
     chance = int.from_bytes(hashlib.blake2b(str(number).encode(), digest_size=8).digest())
     about = chance % 97 * (chance // 97 % 101) % len(titles)
     if chance % 100 < 88:

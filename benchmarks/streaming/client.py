@@ -1,9 +1,9 @@
-"""The load: many questions, each on its own connection, whose responses are searched but not parsed.
+"""Generates load: sends questions on separate connections, and searches responses without parsing them.
 
     python -m streaming.client < plan.json      prints the outcome of each as JSON
 
 A plan has `port`, `path`, `headers` (for each question), `bodies`, `spread` (seconds over which the questions
-start) and `abort` (one in so many is aborted half-way; 0: none).
+start) and `abort` (one question in this many is aborted half-way; 0 for none).
 """
 
 import asyncio
@@ -25,7 +25,10 @@ PATIENCE = 300.0  # seconds until a question is given up
 
 @dataclass
 class Outcome:
-    """The outcome of one question; times in seconds from its first byte, -1 if something never came."""
+    """The outcome of one question.
+
+    Times are seconds from its first byte, or -1 for an event that never came.
+    """
 
     number: int
     status: int = 0

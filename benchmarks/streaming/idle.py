@@ -13,8 +13,10 @@ WAITING = '{"type": "wait", "first": 1000000}'  # waits for a question asked els
 
 
 def memory(world: World) -> tuple[float, float]:
-    """Megabytes of the web process, and of all processes together: web, worker, its process for reading
-    files, and PostgreSQL."""
+    """Megabytes of the web process, and of all processes together.
+
+    These are the web process, the worker, its process for reading files, and PostgreSQL.
+    """
     time.sleep(SETTLE_SECONDS)
     workers = world.site.children("chatsite.server.worker")
     worker = [each.pid for one in workers for each in (one, *one.children(recursive=True))]
@@ -24,7 +26,7 @@ def memory(world: World) -> tuple[float, float]:
 
 
 async def sockets(world: World, number: int) -> float:
-    """Kilobytes of the web process for each of so many open pages."""
+    """Kilobytes of the web process for each open page, with `number` of them open."""
     session = world.site.sign_in("employee")
     conversation = world.conversation("employee")
     address = f"{world.site.url.replace('http', 'ws')}/ws/c/{conversation}/"

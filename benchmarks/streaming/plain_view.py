@@ -2,7 +2,7 @@
 
     python -m streaming.plain_view '{"dbname": …}'      prints its port
 
-Its cost shows the share of the machine and the framework in that of an answer.
+Its cost shows how much of an answer's cost is due to the machine and the framework.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The relay that the site is compared with: a bare FastAPI endpoint that forwards the client's typed chunks.
+"""The relay with which the site is compared: a bare FastAPI endpoint that forwards typed chunks.
 
 python -m streaming.relay http://127.0.0.1:1234/v1      prints its port
 """

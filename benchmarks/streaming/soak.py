@@ -15,8 +15,11 @@ SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'chat
 
 
 class Look(NamedTuple):
-    """Figures of the web process between two rounds of questions. Memory in MB: private, and including its
-    part of shared memory, which rises when another site on the machine ends."""
+    """Figures of the web process between two rounds of questions.
+
+    Memory is in MB: private memory, and memory with the process's part of shared memory, which rises when
+    another site on the machine ends.
+    """
 
     minutes: float
     own: float
@@ -32,7 +35,7 @@ class Look(NamedTuple):
 
 
 def soaked(world: World, minutes: float) -> Iterator[str]:
-    """A line for each round, and the trend in the second half; the first half is for warming up."""
+    """A line for each round, and the trend in the second half; the first half warms up the site."""
     begun = time.monotonic()
     looks: list[Look] = []
     while time.monotonic() < begun + minutes * 60 or len(looks) < MIN_ROUNDS:

@@ -1,4 +1,4 @@
-"""A fast fake model: an OpenAI-compatible server that writes prebuilt bytes, 20 tokens a second per stream.
+"""A fast fake model: an OpenAI-compatible server that sends prebuilt bytes, 20 tokens a second per stream.
 
     python -m streaming.upstream [tokens]      prints its port
 

@@ -56,7 +56,7 @@ BEGIN = """
 
 
 class World:
-    """A running site; `keys` has the keys of as many people."""
+    """A running site; `keys` has one key for each person."""
 
     def __init__(self, site: Site, people: int) -> None:
         self.site = site
@@ -88,10 +88,10 @@ class World:
         return int(every), int(heap_only)
 
     def questions(self, number: int, different: int = MANY, tokens: int = 0) -> dict[str, Any]:
-        """The questions of a plan: each by another person, as far as there are people.
+        """The questions of a plan: each by a different person, if there are enough people.
 
-        After so many `different` questions, they start again from the first. `tokens` is the length of the
-        answers, if it differs from the model's default.
+        After `different` questions, the texts are repeated. `tokens` is the length of the answers, if it
+        differs from the model's default.
         """
         numbers = [each % different for each in range(self._asked, self._asked + number)]
         self._asked += number
@@ -105,7 +105,7 @@ class World:
         }
 
     def not_whole(self, runs: dict[str, int], tokens: int) -> tuple[list[str], list[str]]:
-        """The runs stored with only a beginning of the sent text, and those with another text.
+        """The runs of which only a beginning of the sent text was stored, and those with another text.
 
         `runs` has the number of each run's question.
         """

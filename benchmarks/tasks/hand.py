@@ -1,9 +1,9 @@
 """A simulated user: operates a page, and adds up the times of the keystroke-level model.
 
 The times of Card, Moran and Newell (1980), in seconds: a key of an average typist K, pointing P, a press or
-release of the mouse's button B, moving a hand between mouse and keys H, thinking before an act M. A choice in
-the system's own dialog of files is one act of DIALOG, turning a wheel one of SCROLL: both are our estimates.
-The page's own time is measured and added.
+release of the mouse's button B, moving a hand between mouse and keys H, thinking before an act M. Choosing a
+file in the system's dialog takes DIALOG, turning a wheel SCROLL: both are our estimates. The page's own time
+is measured and added.
 """
 
 import itertools
@@ -17,7 +17,7 @@ MAX_TABS = 150
 ARROWS = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
 SECONDS = 60.0  # long enough for a busy machine; reached only if an action is impossible
 AT_END = "element => !('selectionEnd' in element) || element.selectionEnd === element.value.length"
-# Whether the element is in the group with a single Tab stop that has the focus.
+# Whether arrow keys lead to the element: it is in the focused group, which has a single Tab stop.
 ARROW_LEADS_THERE = """element => element.tabIndex < 0
     && Boolean(element.closest('[role=toolbar], .sources, .starts, .history')
         ?.contains(document.activeElement))"""
@@ -37,7 +37,7 @@ def name(words):
 
 
 class Hand:
-    """Counts `steps`, and `seconds` of acting and waiting; with `keys_only` it uses no mouse.
+    """Counts `steps`, and `seconds` of acting and waiting; uses no mouse with `keys_only`.
 
     With `shortcuts` it also uses the keys that the product's own help lists.
     """
@@ -113,7 +113,7 @@ class Hand:
         self._timed(lambda: self.page.keyboard.press(key))
 
     def reach(self, target):
-        """Move the focus to the target, forwards or backwards, with the fewest keys; each is a step.
+        """Move the focus to the target, forwards or backwards, with the fewest keys, each of which is a step.
 
         Within a group with a single Tab stop, arrow keys move the focus.
         """

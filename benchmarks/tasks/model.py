@@ -1,6 +1,7 @@
-"""The model of both products: an answer of 75 words at 30 a second, which cites the first source.
+"""The model of both products.
 
-Where two versions of a document are among the sources, it cites both.
+It answers with 75 words, at 30 words a second, and cites the first source. If two versions of a document are
+among the sources, it cites both.
 """
 
 import itertools
@@ -24,7 +25,8 @@ WORDS_PER_SECOND = 30
 DIMENSIONS = 384
 # Two versions of a document are cited in turn.
 EDITION = re.compile(r"^(\S*locker-202[56]\S*): |<source id=\\?\"(\d+)\\?\" name=\\?\"locker-202[56]", re.M)
-# The first source in the portal's prompt, or in Open WebUI's (there that of the attached file, if any).
+# The first source in the portal's prompt, or in Open WebUI's prompt (in the latter, that of the attached
+# file, if any).
 SOURCE = re.compile(r"^Sources:\n(\S+): |<source id=\\?\"(\d+)\\?\" name=\\?\"locker", re.M)
 
 

@@ -1,8 +1,8 @@
 """Open WebUI, set up in the best way for this comparison by an administrator.
 
 The sample documents that everyone may read are in a knowledge base, which a model of the workspace searches
-for each question; that model is everyone's default. The person of the tasks is an ordinary user, in the group
-HR, who may make knowledge bases and give groups access to them.
+for each question; this model is everyone's default. The person who performs the tasks is an ordinary user, in
+the group HR, who may make knowledge bases and give groups access to them.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ EVERYONE = {"principal_type": "user", "principal_id": "*", "permission": "read"}
 
 @contextlib.contextmanager
 def open_webui(programs, model):
-    """A client of the person of the tasks, at a new site."""
+    """A client at a new site, signed in as the person who performs the tasks."""
     port, data = free_port(), Path(tempfile.mkdtemp())
     environment = os.environ | QUIET | {
         "DATA_DIR": str(data),

@@ -1,11 +1,11 @@
-"""Everyday tasks in the portal and in Open WebUI: steps and seconds of each, in headless Chromium.
+"""Count the steps and seconds of everyday tasks in the portal and in Open WebUI, in headless Chromium.
 
     .venv-dev/bin/python -m benchmarks.tasks.run [PROGRAMS [SCREENSHOTS]]
 
-PROGRAMS is the `bin` folder of an environment in which `open-webui` is installed; without it the portal is
-measured alone. Both ask one scripted model. Every control of the portal is found by its role and its name in
-the accessibility tree, as a screen reader finds it; a task ends when what it is for is on the page. Prints a
-table.
+PROGRAMS is the `bin` folder of an environment in which `open-webui` is installed; without it, only the portal
+is measured. Both products use the same scripted model. Every control of the portal is found by its role and
+its name in the accessibility tree, as a screen reader finds it; a task ends when its result is on the page.
+Prints a table.
 """
 
 import contextlib
@@ -88,7 +88,7 @@ class Portal:
         self.page.goto(self.home)
 
     def send(self, hand, words="Send"):
-        """Send with Enter, which makes a new line on a phone."""
+        """Send with Enter; on a phone, where Enter begins a new line, with the button."""
         if self.page.viewport_size["width"] < 900:
             hand.click(self.page.get_by_role("button", name=self.say(words), exact=True).last)
         else:
@@ -120,7 +120,7 @@ class Portal:
         hand.press("Enter")
 
     def source(self, hand):
-        if hand.keys_only:  # the row below the answer is nearer than the number in it
+        if hand.keys_only:  # by keyboard, the row below the answer is nearer than the number in the answer
             hand.click(self.page.locator(".source-row").first)
         else:
             hand.click(self.page.get_by_role("article").get_by_role("link", name=name("1: ")).first)
@@ -130,7 +130,7 @@ class Portal:
         self.get("link", "Close source").or_(self.get("button", "Close source")).first.click(timeout=3_000)
 
     def correct(self, hand):
-        if hand.keys_only:  # the line below the box says what ↑ does
+        if hand.keys_only:  # the line below the box says that ↑ edits the question
             box = self.get("textbox", "Your question")
             if hand.shortcuts and not has_focus(box):
                 hand.press("/")
@@ -176,7 +176,7 @@ class Portal:
         field = self.get("searchbox", "Search your conversations")
         if hand.shortcuts:
             self.palette(hand, "carr")
-        else:  # a click or typing opens the palette, which searches while one types
+        else:  # a click or typing opens the palette, which searches during typing
             if hand.keys_only:
                 hand.type(field, "carried")
             else:

@@ -1,4 +1,4 @@
-"""Three agents to begin with; administrators change them as they like."""
+"""Add three agents, which administrators can change."""
 
 from django.db import migrations
 

@@ -2,8 +2,8 @@ import django.db.models.deletion
 import django.utils.timezone
 from django.db import migrations, models
 
-# A page of 8 KB begins with some 28 leases and has room for four more versions of each, so that renewing them
-# stays within the page (heap-only) also while a snapshot keeps the former versions for a moment.
+# A page of 8 KB starts with about 28 leases and has room for four more versions of each, so that renewals
+# stay within the page (heap-only updates), even while a snapshot briefly keeps old versions.
 ROOM = "ALTER TABLE chat_lease SET (fillfactor = 20)"
 KEEP = "INSERT INTO chat_lease (run_id, until) SELECT id, lease_until FROM chat_run WHERE finished_at IS NULL"
 BRING_BACK = (
@@ -36,7 +36,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.RunSQL(ROOM, migrations.RunSQL.noop),
-        # So that the field can be brought back: a finished run has no lease.
+        # Allows reversing the migration: a finished run has no lease.
         migrations.AlterField(
             model_name="run",
             name="lease_until",

@@ -1,7 +1,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-# The journal of runs that are being written stays; that of ended runs is purged within a minute anyway.
+# Keep the journal of unfinished runs; the journal of ended runs would be purged within a minute anyway.
 NARROW = """
     ALTER TABLE chat_journalentry DROP CONSTRAINT journal_first;
     ALTER TABLE chat_journalentry DROP COLUMN id;

@@ -1,7 +1,8 @@
 from django.db import migrations
 
-# The daily messages of a person: their own number, else the largest of their groups', else that of everybody.
-# NULL, and no row, mean no limit. RETURNS TABLE, so that the planner puts the body in place of the call.
+# The daily message limit of a person: their own allowance, or else the largest of their groups', or else the
+# general one. NULL and no row both mean that there is no limit. RETURNS TABLE lets the planner inline the
+# function.
 MESSAGE_LIMIT = """
 CREATE FUNCTION chat_message_limit(person bigint)
 RETURNS TABLE (messages integer)

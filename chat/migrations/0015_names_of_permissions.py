@@ -1,6 +1,6 @@
 from django.db import migrations
 
-# Django names permissions when it makes them, and leaves those that are there.
+# Django sets the name of a permission only when it creates the permission.
 RENAME = """
     UPDATE auth_permission SET name = replace(auth_permission.name, %s, %s)
     FROM django_content_type

@@ -2,7 +2,7 @@ from django.db import migrations
 
 from chatsite.db.foreign_keys import act_on_delete
 
-# What 0.2.0 does not know, or what refers to that.
+# Tables that version 0.2.0 does not know, and references to these tables.
 DELETED = (
     "accounts_device.user_id",
     "accounts_look.person_id",
@@ -54,7 +54,7 @@ EMPTIED = (
 
 
 class Migration(migrations.Migration):
-    atomic = False  # each table is locked for a moment, none while another is looked at
+    atomic = False  # each table is locked only briefly, and not while another one is validated
 
     dependencies = [
         ('accounts', '0036_names_in_old_subjects'),

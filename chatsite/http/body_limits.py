@@ -185,7 +185,8 @@ class BodyLimit:
         large: int = settings.UPLOAD_BODY_LIMIT if is_upload(scope) else next(fitting, small)
         if large == small or 0 <= _declared_length(scope) <= small:
             return small, ""
-        guests = large <= settings.ATTACHMENT_BODY_LIMIT  # guests ask questions but add no documents
+        # Bodies up to this limit are questions with images, which guests may send too.
+        guests = large <= settings.ATTACHMENT_BODY_LIMIT
         caller: str = await in_database_within_budget(self._known_caller, scope, guests)
         return large if caller else small, caller
 

@@ -5,7 +5,7 @@ import django.contrib.postgres.search
 from django.db import migrations, models
 
 
-# Words of what was written before; new messages are cut into words by history.search_words.
+# The words of existing messages; those of new messages come from history.search_words.
 FILL = """
 UPDATE history_message AS message
 SET search = (

@@ -1,7 +1,6 @@
-"""Titles get an index of their words, as messages have: nothing reads all titles of one person any more.
-
-A process of the release before writes titles without their words; searches read those that have none.
-"""
+"""Index the words of titles, like those of messages, so that no search reads all titles of a person. During
+the upgrade, a process of the previous version stores titles without their words; searches read titles without
+words."""
 
 import django.contrib.postgres.indexes
 import django.contrib.postgres.search

@@ -10,7 +10,7 @@ FROM (
 ) AS given
 WHERE given.message_id = message.id
 """
-# What was cited before names were kept: addresses that were stored since then keep their meaning.
+# The names of documents that were cited before names were stored, so that existing URLs keep their meaning.
 NAMES = """
 INSERT INTO ingestion_citedname (reader_id, name, document)
 SELECT DISTINCT conversation.owner_id, md5(split_part(source.label, '#', 1))::uuid, document.public_id
@@ -20,7 +20,8 @@ JOIN history_conversation AS conversation ON conversation.id = message.conversat
 JOIN ingestion_document AS document ON document.id = source.document_id
 ON CONFLICT DO NOTHING
 """
-# The rule of ingestion_passage: a copy of its text goes with the document, which is looked up under its own policy.
+# Like the policy of ingestion_passage: a copy of a passage is visible with its document, which is looked up
+# under its own policy.
 SOURCES = """
     (SELECT current_setting('chatsite.reader', true)) = 'everything'
     OR (SELECT true FROM ingestion_document AS document WHERE document.id = history_source.document_id)
@@ -28,7 +29,7 @@ SOURCES = """
 
 
 class Migration(migrations.Migration):
-    """Messages know what they were given, and PostgreSQL shows copies of passages to those who may read them."""
+    """Store with each message the labels of its sources, and restrict copies of passages to their readers."""
 
     dependencies = [
         ("history", "0006_conversation_search"),
@@ -46,7 +47,7 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.RunSQL([LABELS, NAMES], migrations.RunSQL.noop),
-        # Policies cannot be made while the rows just written still have checks to come.
+        # Policies cannot be created while checks of the rows that were just written are still pending.
         migrations.RunSQL("SET CONSTRAINTS ALL IMMEDIATE", migrations.RunSQL.noop),
         migrations.RunSQL(
             [

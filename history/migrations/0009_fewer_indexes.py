@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    """Drop indexes on a column that another index of the same table begins with: each answer wrote to them."""
+    """Drop indexes that are a prefix of another index of the same table: each answer wrote to them."""
 
     dependencies = [
         ("history", "0008_message_client_members"),

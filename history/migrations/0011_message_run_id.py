@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    """The field is called as it is everywhere else; the column keeps its name for the version before."""
+    """Rename the field as everywhere else; the column keeps its name for the previous version."""
 
     dependencies = [("history", "0010_message_verification")]
     operations = [

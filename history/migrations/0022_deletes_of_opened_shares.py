@@ -2,12 +2,12 @@ from django.db import migrations
 
 from chatsite.db.foreign_keys import act_on_delete
 
-# The version before deletes what the table refers to without knowing the table.
+# The previous version deletes rows to which this table refers, without knowing the table.
 DELETED = ("history_openedshare.reader_id", "history_openedshare.share_id")
 
 
 class Migration(migrations.Migration):
-    atomic = False  # each table is locked for a moment, none while another is looked at
+    atomic = False  # each table is locked only briefly, and not while another one is validated
 
     dependencies = [
         ('history', '0021_opened_shares'),

@@ -160,7 +160,7 @@ class _People:
         self.everybody = everybody
         self.some: set[int] = set()
         self.always: frozenset[int] | None = (
-            None  # accounts that are in every second set of pairs whose first set is “all”
+            None  # for pairs whose first set is None (all accounts): the accounts in all of their second sets
         )
 
     def add(self, those: frozenset[int] | None, others: frozenset[int] | None) -> None:

@@ -41,8 +41,8 @@ class EndpointEmbedder:
     def __init__(self, name: str, dimensions: int, base_url: str, api_key: str) -> None:
         self.name = name
         self.dimensions = dimensions
-        # Without URL and key, the settings no longer contain the former model's server; do not send its texts
-        # to OpenAI by default.
+        # Without URL and key, the settings no longer contain the former model's server; do not send texts to
+        # OpenAI, the library's default.
         self._is_gone = not (base_url or api_key)
         self._base_url = base_url
         self._api_key = api_key

@@ -12,7 +12,8 @@ _PAIRS = (
     ("Die Rechnung muss bezahlt werden.", "Someone has to pay this invoice."),
     ("Es regnet seit gestern Abend.", "Rain has been falling since last night."),
 )
-# How much more similar a translation must be than the other sentences, as a share of what they lack to 1.
+# How much more similar a translation must be than the other sentences, as a share of the difference between
+# their similarity and 1.
 MARGIN = 0.5
 
 

@@ -121,7 +121,7 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(deferrable=django.db.models.constraints.Deferrable['DEFERRED'], fields=('document', 'position'), name='passage_position'),
         ),
         migrations.RunSQL(
-            # Words and document in one index: it serves a search with or without a document filter.
+            # One index of words and document, for searches with and without a document filter.
             "CREATE INDEX passage_search ON ingestion_passage USING gin (search, (ARRAY[document_id]))",
             "DROP INDEX passage_search",
         ),

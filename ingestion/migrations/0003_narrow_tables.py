@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    """The words of passages into a table of their own, and how many passages a document has beside it."""
+    """Move the words of passages to a separate table, and store each document's number of passages."""
 
     dependencies = [
         ("ingestion", "0002_guests"),
@@ -43,7 +43,7 @@ class Migration(migrations.Migration):
                 help_text="Search chooses its plan by how many passages one may read.",
             ),
         ),
-        # So that the way back can add the column before it is filled.
+        # Allows reversing the migration: the column is added before it is filled.
         migrations.AlterField(
             model_name="passage",
             name="search",
@@ -60,7 +60,7 @@ class Migration(migrations.Migration):
                 FROM (SELECT document_id, count(*) AS passages FROM ingestion_passage GROUP BY document_id) AS counted
                 WHERE counted.document_id = document.id
                 """,
-                "SET CONSTRAINTS ALL IMMEDIATE",  # what follows changes the tables themselves
+                "SET CONSTRAINTS ALL IMMEDIATE",  # the next statements change the tables themselves
                 "DROP INDEX passage_search",
             ],
             [
@@ -73,7 +73,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.RemoveField(model_name="passage", name="search"),
-        # After the rows: an index that is built is smaller than one that has grown.
+        # Created after the rows, because an index that is built at once is smaller than one that has grown.
         migrations.AddIndex(
             model_name="passagewords", index=GinIndex(fields=["search"], name="passage_words_search")
         ),

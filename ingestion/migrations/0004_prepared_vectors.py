@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    """What a vector was made of, and a table for vectors whose passages are not in place yet."""
+    """Store the digest of each vector's text, and add a table for vectors whose passages do not exist yet."""
 
     dependencies = [
         ("ingestion", "0003_narrow_tables"),
@@ -49,7 +49,7 @@ class Migration(migrations.Migration):
             options={"indexes": [models.Index(fields=["document", "space"], name="prepared_document_space")]},
         ),
         migrations.RunSQL(
-            # What is lost in a crash of the database is computed again.
+            # Vectors that are lost in a crash of the database are computed again.
             "ALTER TABLE ingestion_preparedvector SET UNLOGGED",
             migrations.RunSQL.noop,
         ),

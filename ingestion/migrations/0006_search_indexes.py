@@ -3,7 +3,7 @@ from django.db.models import Q
 
 
 class Migration(migrations.Migration):
-    """Indexes for what every search asks: the access lists of everyone, and the languages that occur."""
+    """Indexes that every search uses: access lists that include everyone, and the languages of documents."""
 
     dependencies = [
         ("ingestion", "0005_turns_and_sources"),

@@ -1,7 +1,8 @@
 from django.db import migrations
 
-# Whom the session reads for: somebody's id, “everything”, or nobody. What is no id is nobody, and no error.
-# Each in brackets of its own, so that it is worked out once in a statement and not for each row.
+# The reader of the session: a user's id, “everything”, or nobody. A value that is not an id counts as nobody
+# and causes no error. Each expression has its own brackets, so that it is evaluated once in a statement and
+# not for each row.
 EVERYTHING = "(SELECT current_setting('chatsite.reader', true)) = 'everything'"
 READER = """(
     SELECT CASE
@@ -10,7 +11,7 @@ READER = """(
     END
 )"""
 
-# The rule of sql/readable.sql, which must say the same: as themselves, through a group, as one of everyone.
+# The same rule as in sql/readable.sql: access as oneself, through a group, or as one of everyone.
 DOCUMENTS = f"""
     {EVERYTHING}
     OR access_list_id IN (
@@ -40,8 +41,8 @@ DOCUMENTS = f"""
             )
     )
 """
-# A passage goes with its document, which is looked up under its own policy. Not EXISTS: the planner would make
-# a table of all documents to look up ten passages.
+# A passage is visible with its document, which is looked up under its own policy. EXISTS is not used, because
+# the planner would build a table of all documents to look up ten passages.
 PASSAGES = f"""
     {EVERYTHING}
     OR (SELECT true FROM ingestion_document AS document WHERE document.id = ingestion_passage.document_id)
@@ -49,7 +50,7 @@ PASSAGES = f"""
 
 
 def locked(table: str, condition: str) -> migrations.RunSQL:
-    """The site's own role is bound too, though it owns the table."""
+    """Apply row-level security to the site's own role too, although it owns the table."""
     return migrations.RunSQL(
         [
             f"CREATE POLICY readers ON {table} USING ({condition})",
@@ -63,7 +64,7 @@ def locked(table: str, condition: str) -> migrations.RunSQL:
 
 
 class Migration(migrations.Migration):
-    """The second lock: a query that forgets who asks finds nothing."""
+    """Row-level security: a query that does not name its reader finds nothing."""
 
     dependencies = [
         ("accounts", "0003_identity_and_guests"),

@@ -4,7 +4,7 @@ TABLES = ("ingestion_passage", "ingestion_passagewords", "ingestion_vector")
 
 
 class Migration(migrations.Migration):
-    """Clear dead rows away when they are a twentieth of the table: searches pass over every one of them."""
+    """Vacuum when a twentieth of a table's rows are dead, because searches skip them one by one."""
 
     dependencies = [
         ("ingestion", "0007_row_level_security"),

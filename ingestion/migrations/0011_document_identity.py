@@ -9,8 +9,8 @@ from chatsite.db.threads import reading_everything
 
 logger = logging.getLogger(__name__)
 
-# Documents that were made from one file: equal owner, readers, folder and name. The newest is kept, but none
-# that could never be read where another could.
+# Documents that were made from the same file: equal owner, readers, folder and name. The newest one is kept,
+# but a document that could never be read is not kept instead of one that could.
 DOUBLES = """
     SELECT array_agg(document.id ORDER BY (document.version > 0 OR document.status <> 'failed') DESC, document.id DESC)
     FROM ingestion_document AS document
@@ -32,8 +32,9 @@ REFERENCES = """
         AND key.conrelid::regclass::text NOT LIKE 'ingestion\\_%'
 """
 OWN_ROWS = ("ingestion_vector", "ingestion_preparedvector", "ingestion_passagewords", "ingestion_passage")
-# Of the documents with the same owner, folder and name, the newest gets the identity. Older ones with other readers stay documents of
-# their own, to be deleted by hand: nobody is to lose or gain a document by an upgrade.
+# Of the documents with the same owner, folder and name, the newest gets the identity. Older ones with other
+# readers remain separate documents, which must be deleted by hand: an upgrade must not give or take away
+# access.
 IDENTIFY = """
     UPDATE ingestion_document AS document
     SET origin = CASE WHEN document.owner_id IS NULL THEN 'shared' ELSE 'user:' || document.owner_id END
@@ -60,7 +61,7 @@ APART = """
 def merge(cursor, survivor, doubles, references):
     """Move the citations of `doubles` to `survivor`, keep their addresses, and delete them."""
     for table, column, has_version in references:
-        # 0 is no version: such a citation is shown as one of an earlier version.
+        # No version has the number 0, so these citations are shown as citations of an earlier version.
         version = ", document_version = 0" if has_version else ""
         cursor.execute(
             f"UPDATE {table} SET {column} = %s{version} WHERE {column} = ANY(%s)", [survivor, doubles]
@@ -110,7 +111,7 @@ def merge_doubles(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    """One document for each owner, folder and name; doubles are merged, and their files go with the orphans."""
+    """Allow one document for each owner, folder and name; merge duplicates, whose files become orphans."""
 
     contract = "0.2 adds documents by `upsert`; before it there was no release."
 

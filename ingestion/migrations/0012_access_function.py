@@ -1,9 +1,9 @@
 from django.db import migrations
 
-# Who may read, said once: the policy below, the statements in ingestion/sql and chat/runs/sql, the models'
-# `visible_to` and `explain_access` all go by this function. LANGUAGE sql, STABLE and one SELECT, so that the
-# planner puts its body in place of the call; an argument that is a subquery would prevent that.
-# Arrays and subqueries keep each part a look-up in an index that is made once in a statement.
+# The only definition of who may read: the policy below, the statements in ingestion/sql and chat/runs/sql,
+# the models' `visible_to`, and `explain_access` all use this function. It is LANGUAGE sql, STABLE and one
+# SELECT, so that the planner inlines it; an argument that is a subquery would prevent that. Because of the
+# arrays and subqueries, each part is one index look-up in a statement.
 READABLE_ENTRIES = """
 CREATE FUNCTION ingestion_readable_entries(reader bigint, even_if_disabled boolean DEFAULT false)
 RETURNS TABLE (access_list_id bigint, entry_id bigint, user_id bigint, group_id integer)
@@ -39,9 +39,9 @@ BEGIN ATOMIC
 END
 """
 
-# The words of a question as each of these languages stems them. A stop word has no query (no nodes), and what one
-# of the languages calls a stop word is not sought where the language is unknown. A word that is sought otherwise
-# has a query of its own beside.
+# The words of a question, stemmed in each of these languages. A stop word has no query (no nodes); if it is a
+# stop word in one of the languages, it is not searched for in documents of unknown language. Alternative
+# forms of a word have a separate query.
 QUESTION_WORDS = """
 CREATE FUNCTION ingestion_question_words(words text[], otherwise text[], languages text[])
 RETURNS TABLE (number bigint, language text, query tsquery, operands integer)
@@ -95,7 +95,7 @@ ALTER POLICY readers ON ingestion_document USING (
     OR access_list_id IN (SELECT mine.access_list_id FROM ingestion_readable_entries({READER}) AS mine)
 )
 """
-# As it was in 0007.
+# The expression in migration 0007.
 FORMER_READER = f"(SELECT {READER})"
 FORMER_POLICY = f"""
 ALTER POLICY readers ON ingestion_document USING (
@@ -133,7 +133,7 @@ ALTER POLICY readers ON ingestion_document USING (
 
 
 class Migration(migrations.Migration):
-    """The version before keeps its own statements, which say the same."""
+    """The previous version keeps its own statements, which have the same effect."""
 
     dependencies = [
         ("accounts", "0003_identity_and_guests"),

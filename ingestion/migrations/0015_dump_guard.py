@@ -1,7 +1,7 @@
 from django.db import migrations
 
-# Row-level security hides every document from a dump that says for nobody that it reads, and pg_dump then
-# writes a dump without them and no error. So there is a table whose one row cannot be read like that.
+# If a dump does not set a reader, row-level security hides every document from it, and pg_dump silently
+# writes a dump without documents. This table has one row that cannot be read without a reader.
 TABLE = """
 CREATE TABLE ingestion_dumpguard (words text NOT NULL);
 INSERT INTO ingestion_dumpguard VALUES ('A dump that holds this row holds all documents.');
@@ -25,7 +25,7 @@ DROP FUNCTION ingestion_demand_everything();
 
 
 class Migration(migrations.Migration):
-    """A dump that leaves out the documents ends with an error."""
+    """Let a dump without the documents fail with an error."""
 
     dependencies = [("ingestion", "0014_document_questions")]
 

@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-# As in 0012. Who did not read a version while it was the document's does not read it afterwards either.
+# As in migration 0012. People who could not read a version while it was current cannot read it later either.
 READER = """
     CASE
         WHEN current_setting('chatsite.reader', true) ~ '^[0-9]{1,18}$'
@@ -20,7 +20,7 @@ CREATE POLICY readers ON ingestion_formerversion USING (
 )
 """
 LOCK = "ALTER TABLE ingestion_formerversion ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY"
-# The version before deletes documents without knowing this table.
+# The previous version deletes documents without knowing this table.
 CASCADE = """
 ALTER TABLE ingestion_formerversion ADD CONSTRAINT former_version_of_document
     FOREIGN KEY (document_id) REFERENCES ingestion_document ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED

@@ -2,8 +2,8 @@ from django.db import migrations, models
 from django.db.models import F
 from django.db.models.functions import MD5
 
-# Whatever changes an archive or a message changes its parts in the same statement. The function reads everything:
-# its caller may lose the right to read the document by the very change.
+# A change of an archive or a message changes its parts in the same statement. The function reads everything,
+# because the change may take away its caller's right to read the document.
 FUNCTION = """
 CREATE FUNCTION ingestion_carry_parts() RETURNS trigger
 LANGUAGE plpgsql
@@ -44,9 +44,9 @@ EXECUTE FUNCTION ingestion_carry_parts()
 
 
 class Migration(migrations.Migration):
-    """Files in archives and messages become documents of their own when these are read the next time."""
+    """Files in archives and messages become separate documents when these are read the next time."""
 
-    contract = "The constraint holds for parts alone, which the version before never writes."
+    contract = "The constraint only concerns parts, which the previous version never writes."
 
     dependencies = [
         ("ingestion", "0020_former_versions"),

@@ -1,7 +1,8 @@
 from django.db import migrations
 
-# As the function of 0012, with the words as languages have them that PostgreSQL cannot stem: `stems` is an object of
-# arrays by language, in the order of `words`; an empty one is a stop word. The version before goes on with its own.
+# Like the function of migration 0012, which the previous version still calls, with stems for languages that
+# PostgreSQL cannot stem: `stems` is an object with an array for each language, in the order of `words`; an
+# empty stem means a stop word.
 QUESTION_WORDS = """
 CREATE FUNCTION ingestion_question_words(words text[], otherwise text[], stems jsonb, languages text[])
 RETURNS TABLE (number bigint, language text, query tsquery, operands integer)

@@ -1,9 +1,9 @@
 from django.db import migrations
 
-# Whether a document is one that a search looks at: it has been read in, is not past its last day, may be read, and
-# lies within what the search was narrowed to. `may_read` is the rule of ingestion_readable_entries, asked once for a
-# whole statement. One expression without a subquery and without SET, so that the planner puts it in place of the call
-# and knows the values of the filters.
+# Whether a search covers a document: it has been read, its last day is not past, the reader may read it, and
+# it is in the scope of the search. `may_read` is the result of ingestion_readable_entries, computed once for
+# a statement. One expression without a subquery and without SET, so that the planner inlines the function and
+# knows the values of the filters.
 IS_SEARCHED = """
 CREATE FUNCTION ingestion_is_searched(
     document ingestion_document,

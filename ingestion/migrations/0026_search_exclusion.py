@@ -1,6 +1,6 @@
 from django.db import migrations
 
-# As the function of migration 0024, which the version before calls, with documents to leave out.
+# Like the function of migration 0024, which the previous version still calls, with documents to leave out.
 IS_SEARCHED = """
 CREATE FUNCTION ingestion_is_searched(
     document ingestion_document,

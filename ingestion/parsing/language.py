@@ -86,9 +86,10 @@ def language_tag(text: str) -> str:
 
 
 def detect_language(text: str, min_words: int = MIN_WORDS) -> str:
-    """The language whose common words are most frequent; a name in brackets has no stemmer.
+    """The language whose common words are most frequent.
 
-    A word that belongs to several languages counts proportionally for each of them.
+    The name of a language without a stemmer is in brackets. A word that belongs to several languages counts
+    proportionally for each of them.
     """
     votes: dict[str, float] = {}
     known: set[str] = set()

@@ -82,7 +82,7 @@ class Comparison:
     def of(cls, before: str, after: str, page: int) -> "Comparison":
         """Page `page` of the changes from `before` to `after`.
 
-        Each unchanged paragraph is shown only once: before a change, or after the last one of a run.
+        Each unchanged paragraph is shown only once: before a change, or after the last change of a run.
         """
         paragraphs = compare(before, after)
         places = [at for at, each in enumerate(paragraphs) if each.kind != "same"]

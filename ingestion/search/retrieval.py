@@ -82,9 +82,9 @@ CONTEXT_WEIGHT = 0.3  # weight of the words, and of the vector, of earlier quest
 DEFINING = 2  # passages with a definition that are moved to the top
 BEST_PLACE = 3  # passages of the best page or section that are not moved behind other places
 NEARLY = 0.75  # minimum score of such a passage, as a share of the best passage's score
-FEW_PASSAGES = 2_000  # up to so many readable ones, all their words are looked at for compounds
+FEW_PASSAGES = 2_000  # with at most this many readable passages, all their words are searched for compounds
 MIN_END, MIN_FIRST = 5, 4  # letters of a word that ends a compound, and of the part before it
-MAX_COMPOUNDS = 6  # of a word
+MAX_COMPOUNDS = 6  # compounds that are added for a word
 COMPARED = 30  # passages whose texts are compared with the question word by word
 
 # The vectors of an English model, such as the built-in one, are ignored for other languages.

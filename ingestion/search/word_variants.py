@@ -43,7 +43,7 @@ def variants_of(question: str) -> Mapping[str, Sequence[str]]:
     return _variants(question)
 
 
-@lru_cache(maxsize=200)  # a search and its answer need the same ones
+@lru_cache(maxsize=200)  # a search and its answer need the same variants
 def _variants(question: str) -> Mapping[str, Sequence[str]]:
     found: dict[str, list[str]] = {}
     words = plain_words(question).split()[:MAX_WORDS]

@@ -1,5 +1,6 @@
--- The compounds in German documents that the caller may search which end with words of a question: “mitgliedsbeitrag”
--- for “beitrag”. The words are stems, as the index has them. The caller and the scope are those of search.sql.
+-- Compounds that end with a word of a question (“mitgliedsbeitrag” for “beitrag”), from German documents that
+-- the caller may search. The words are stems, as the index has them. The caller and the scope are those of
+-- search.sql.
 \set user_id 1
 \set today '2027-01-31'
 \set include_category ''

@@ -1,6 +1,6 @@
-// Talks to a site as the published client does:
-//   node published_client.mjs CLIENT ADDRESS KEY [HEADER [RETRIES]]  < {"calls": [{"messages", "options"?, "stream"?}]}
-// and tells for each call {"answer"}, {"chunks"} or {"thrown"}. "$session" is the session of the call before.
+// Sends questions to a site with the published client:
+// node published_client.mjs CLIENT ADDRESS KEY [HEADER [RETRIES]]  < {"calls": [{"messages", "options"?, "stream"?}]}
+// Prints for each call {"answer"}, {"chunks"} or {"thrown"}. "$session" stands for the session of the previous call.
 import { pathToFileURL } from "node:url";
 
 const [, , path, address, key, header = "Authorization", retries = "0"] = process.argv;
@@ -14,7 +14,7 @@ const client = new AIChatProtocolClient(
   },
 );
 
-// Of what the client takes for a file, its build for Node sends only this one; it throws for a Buffer.
+// The client's build for Node can only send this type of file; for a Buffer it throws an error.
 function withData(message) {
   const files = message.files?.map(({ contentType, data }) => ({
     contentType,

@@ -15,7 +15,7 @@ MAX_TYPED = 100  # characters
 class TypedFilter(admin.FieldListFilter):
     """Filters rows by typed letters of a related name; the choices are these names.
 
-    Combined with one of Django's filters. `names` is the lookup of the name.
+    A mixin for one of Django's filters. `names` is the lookup of the name.
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-# Rows are only added. An operator who must remove old ones drops the trigger for as long as that takes.
+# Rows can only be added. An operator who must remove old rows drops the trigger meanwhile.
 FINAL = """
 CREATE FUNCTION accounts_auditentry_is_final() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -4,7 +4,8 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    # It allows all rows that the constraint it replaces allowed, so nothing written by an older version is refused.
+    # The new constraint allows every row that the old one allowed, so nothing that an older version writes is
+    # refused.
     contract = "The constraint gains a column; only versions from before the first release know the narrower one."
 
     dependencies = [

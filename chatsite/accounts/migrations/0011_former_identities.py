@@ -1,6 +1,6 @@
 from django.db import migrations, models
 
-# However the row is deleted: in the admin, with its account, or by a command.
+# A trigger, because the row can be deleted in the admin, with its account, or by a command.
 KEEP = """
 CREATE FUNCTION accounts_externalidentity_is_kept() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -2,7 +2,8 @@
 
 from django.db import migrations, models
 
-# While a person is erased, names and subjects may change; what was done, when, and by which number may not.
+# While a person is erased, names and subjects may change, but not the action, its time and the numbers of the
+# accounts.
 NAMES_MAY_GO = """
 CREATE OR REPLACE FUNCTION accounts_auditentry_is_final() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -2,7 +2,8 @@
 
 from django.db import migrations, models
 
-# Names may go while a person is erased (with them the salt of the seal), whole entries when their time is over.
+# Names may be removed while a person is erased, together with the salt of the seal; whole entries may be
+# removed when they have expired.
 FINAL = """
 CREATE OR REPLACE FUNCTION accounts_auditentry_is_final() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
             name='wish',
             field=models.CharField(blank=True, db_default='', default='', help_text='How this person likes answers to their questions in the portal, in their own words.', max_length=1000),
         ),
-        # The hints are for who comes new.
+        # Existing accounts do not get the hints, which are for new people.
         migrations.RunSQL(
             "UPDATE accounts_user SET hints_seen = true WHERE last_login IS NOT NULL", migrations.RunSQL.noop
         ),

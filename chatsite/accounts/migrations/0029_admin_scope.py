@@ -4,7 +4,8 @@ import chatsite.accounts.api_keys
 import django.contrib.postgres.fields
 from django.db import migrations, models
 
-# Keys of staff that change documents could do so to those of others, too, and still can.
+# Keys of staff with the scope for changing documents could change other people's documents too; they keep
+# this ability.
 ADD = """
     UPDATE accounts_apikey SET scopes = scopes || 'admin:documents'::varchar
     FROM accounts_user

@@ -1,8 +1,6 @@
-"""Says of older entries which words of their subjects are names of accounts, so that erasing can remove them.
-
-Only words in the place of a reader or a new owner count, and only those of an account that existed then. A
-name that a group has as well is left alone.
-"""
+"""Mark the names of accounts in the subjects of older audit entries, so that erasing can remove them. Only
+words in the place of a reader or a new owner are marked, and only if an account with this name existed then.
+A name that is also the name of a group is not marked."""
 
 import re
 
@@ -16,7 +14,7 @@ BATCH = 1_000
 
 
 def places_of(action, subject):
-    """(start, end) of each word that stands where a name does."""
+    """(start, end) of each word that is in the place of a name."""
     if action in READERS:
         heads = list(_HEAD.finditer(subject))
         if not heads:

@@ -103,7 +103,8 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
     def _with_settings(self, query: Any, params: Any, name: str) -> tuple[Any, Any]:
         """The query, preceded by `set_config`, and its parameters.
 
-        If the query has parameters, the reader is another one, because psycopg caches parsed query texts.
+        If the query has parameters, the reader is passed as another parameter, because psycopg caches parsed
+        query texts.
         """
         constants = "" if self.connection in readers else self.constants
         reader = _literal(name)

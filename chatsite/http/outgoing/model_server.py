@@ -115,7 +115,7 @@ async def pieces(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None
 
 
 def _closed(response: aiohttp.ClientResponse) -> asyncio.Future[None] | None:
-    """A future that is done when the connection ends, if only that ends the body; otherwise None.
+    """If only the end of the connection ends the body, a future for this end; otherwise None.
 
     aiohttp treats any end of the connection, even a reset, as the regular end of such a body. (In a body with
     a length or chunks, aiohttp detects truncation itself.) Call this before the body is read, because the

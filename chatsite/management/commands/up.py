@@ -45,9 +45,9 @@ from ingestion.search.dictionary import prepare_dictionary
 
 logger = logging.getLogger(__name__)
 
+START_SECONDS = 2  # start time of a web server, for Retry-After
 # Two workers: one reads while the other waits for the database. Together they use two cores, and 200 MB of
 # memory each.
-START_SECONDS = 2  # start time of a web server, for Retry-After
 WORKERS = min(2, os.cpu_count() or 1)
 
 

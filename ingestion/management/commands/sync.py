@@ -21,7 +21,7 @@ from ingestion.sources.folder_rights import (
     Rights,
 )
 
-FEW = 10  # more deletions need a flag
+FEW = 10  # more deletions than this need a flag
 SYNC_LOCK = 0x73796E63
 SOURCE_CHARACTERS = 500
 

@@ -59,7 +59,7 @@ class Outline:
         self._open = False  # whether the last heading has no text yet
 
     def heading(self, level: int, text: str, label: str = "", *, may_be_title: bool = True) -> None:
-        """Begin a section. The label, such as `2.1. `, is no part of the anchor.
+        """Begin a section. The label, such as `2.1. `, is not part of the anchor.
 
         The first heading becomes the document's title if it has none, unless `may_be_title` is false.
         """

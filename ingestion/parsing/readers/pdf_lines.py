@@ -35,17 +35,20 @@ THIN = 2.5  # points; a thinner rectangle counts as a line
 BROWSERS = ("Skia/PDF", "Qt ", "cairo ")  # prefixes of the producer names that browsers write
 BOLD_WEIGHT = 600
 EDGE_LINES = 2  # number of lines at the beginning and end of a page's text that may be running titles
-TOP_HEIGHTS, BOTTOM_HEIGHTS = 2, 3  # the same for heights: such lines may be anywhere in the text
+# Number of heights, at the top and at the bottom, at which running titles may be, wherever they are in the
+# text.
+TOP_HEIGHTS, BOTTOM_HEIGHTS = 2, 3
 LEAST_PAGES, LEAST_SIDES = 3, 4  # minimum number of pages, or of left or right pages, with a running title
-Shape = tuple[str, int, int | None]  # of a line: its text with # for short numbers, its size, its height
+Shape = tuple[str, int, int | None]  # a line's text with # for short numbers, its size, and its height
 # PDFium returns a hyphen at the end of a line as U+0002 or U+FFFE, even if it has joined that line with the
-# next one (in columns). Such a hyphen is this character until `_without_hyphenation` resolves it.
+# next one (in columns). This module writes this character for such a hyphen until `_without_hyphenation`
+# resolves it.
 BREAK = "\U000f00ad"
 BROKEN_LINE = re.compile(r"[\x02\ufffe\xad](?=\s*\Z)|(?<=\w)[\x02\ufffe](?=\w)")
 BROKEN_INSIDE = re.compile(r"(?<=\w)[\x02\ufffe](?=\w)")
 BROKEN_WORD = re.compile(rf"\b(\w++){BREAK}(?=(\w++))")
 BULLETS = "•◦▪‣●○■❑❖➢➔✓"
-MARKER = re.compile(rf"(?:[{BULLETS}]|\(?\d{{1,2}}[.)]|[a-z][.)])\Z")  # of a list item
+MARKER = re.compile(rf"(?:[{BULLETS}]|\(?\d{{1,2}}[.)]|[a-z][.)])\Z")  # the marker of a list item
 MARKER_DISTANCE = 5  # greatest distance of a marker from its text, in em
 COMPOUND = re.compile(r"\b\w++-\w++")
 
@@ -198,7 +201,7 @@ def _tables(
 
 
 def _text_units(textpage: pypdfium2.PdfTextPage) -> str:
-    """The text of the page as PDFium counts it: a character beyond U+FFFF, such as an emoji, is two."""
+    """The text of the page in PDFium's units: a character beyond U+FFFF, such as an emoji, has two."""
     text = str(textpage.get_text_range())
     if not text or max(text) <= "\uffff":
         return text
@@ -206,7 +209,7 @@ def _text_units(textpage: pypdfium2.PdfTextPage) -> str:
 
 
 def _whole(text: str) -> str:
-    """The text of units of :func:`_text_units`."""
+    """The text whose units :func:`_text_units` returned."""
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
 
 
@@ -409,7 +412,8 @@ def without_boilerplate(pages: list[list[Line]]) -> list[list[Line]]:
 def _edges(lines: list[Line]) -> dict[int, list[Shape]]:
     """The first and last lines in the order of the text, and the top and bottom ones, by their places.
 
-    The latter must always be at the same height, because rows of a table may be there, too.
+    Lines at the top or bottom must be at the same height on all pages, because rows of a table may be there,
+    too.
     """
     found: dict[int, list[Shape]] = {}
     heights = sorted({round(line.baseline) for line in lines if line.baseline is not None})

@@ -103,7 +103,7 @@ class Table:
         return numbered_lines(enumerate(rows, -len(self.above)), self.named)
 
     def continued_by(self, other: "Table") -> "Table":
-        """`other`, the next page's first table, with the names of these columns if it continues them.
+        """`other`, the next page's first table, with this table's column names if it is its continuation.
 
         It is a continuation if its columns have the same positions, and if its first row has numbers in the
         columns that contain numbers here.

@@ -49,7 +49,7 @@ class TaggedTable:
 
 
 def has_tags(page: pypdfium2.PdfPage) -> bool:
-    """Whether the document has tags and is not too long for them."""
+    """Whether the document has tags and is short enough (MAX_PAGES) to read them."""
     document = page.pdf.raw
     return bool(pdfium.FPDFCatalog_IsTagged(document)) and pdfium.FPDF_GetPageCount(document) <= MAX_PAGES
 
@@ -318,7 +318,7 @@ class _TagReader:
     def _cells(self, row: Any, depth: int) -> tuple[list[tuple[int, Any]], int]:
         """The cells of a row with text on the page, with their places, and the number of all cells.
 
-        Contents of the row itself, such as its background, are no cells.
+        Contents of the row itself, such as its background, are not cells.
         """
         cells = list(self._children(row, depth))
         elements = {place for place, _ in cells}

@@ -282,7 +282,7 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
 def _column_names(rows: Sequence[Sequence[str]]) -> Sequence[str]:
     """The names of the columns, each preceded by the names of its groups.
 
-    Empty if these rows are no header, but values, or a name with its value.
+    Empty if these rows are not a header but values, or a name with its value.
     """
     width = max(map(len, rows))
     names = _padded(rows[0], width)

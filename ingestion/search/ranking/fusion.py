@@ -120,8 +120,8 @@ class VectorTrust:
     """How much the similarities of an embedding model count.
 
     `weight` is their share of a score; they only count in `languages` (all, if empty). `words` is the bound
-    for words without vectors. With `close`, relevance is decided by `settle` after the words of the best
-    passages were compared, and `weights` are the weights of the signs in `Relevance`.
+    for words without vectors. `weights` are those of the signs in `Relevance`. With `close`, `settle` decides
+    on relevance, after the words of the best passages have been compared.
     """
 
     weight: float

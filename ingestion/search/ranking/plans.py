@@ -79,7 +79,8 @@ MAX_SELDOM = 50  # passages inspected for each word that the sample lacks, to fi
 
 # The vector index scans at least EF_SEARCH entries, and stops after MAX_SCANNED if hardly any of them are
 # readable. Of the NEAREST pieces, the readable ones are taken, but at least PIECES. Callers who may read
-# little need a long scan anyway; without EF_SEARCH, that of callers who may read everything would be short.
+# little need a long scan anyway; without EF_SEARCH, the scan would be shorter for callers who may read
+# everything.
 EF_SEARCH = 300
 NEAREST = 500
 PIECES = 100
@@ -109,9 +110,9 @@ class Survey:
     """Estimates for one search of one caller.
 
     `visible` is the number of readable passages, `every` that of all passages. In a large corpus, `held` says
-    for sets of the question's words how many passages of a readable sample have exactly these. `mean_length`
-    is the mean number of different words in a passage, 0 if unknown. `absent` has the numbers of the
-    question's words that no readable passage has; it is only known in a large or a small corpus.
+    for sets of the question's words how many passages of a readable sample have exactly these words.
+    `mean_length` is the mean number of different words in a passage, 0 if unknown. `absent` has the numbers
+    of the question's words that no readable passage has; it is only known in a large or a small corpus.
     """
 
     visible: int

@@ -72,7 +72,7 @@ def _title(chart: ElementTree.Element) -> Iterator[str]:
 
 
 def _values(element: ElementTree.Element | None) -> dict[int, str]:
-    """The stored values by their places. Of categories of several levels, the innermost level."""
+    """The stored values by their places. If categories have several levels, only the innermost is used."""
     if element is None:
         return {}
     levels = list(element.iter(f"{C}lvl"))

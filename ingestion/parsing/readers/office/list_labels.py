@@ -1,7 +1,7 @@
 """Numbers in the labels of headings and list items, as word processors write them."""
 
 LABEL_CHARACTERS = 60
-MOST_LETTERS = 26 * 4  # after z follow aa, bb; further numbers stay digits
+MOST_LETTERS = 26 * 4  # after z come aa, bb and so on; larger numbers are written in digits
 MOST_ROMAN = 3_999
 ROMAN = (
     (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"),

@@ -42,13 +42,14 @@ AROUND = frozenset(
 OUTLINE = "\0outline"  # stands for the style of headings among those of lists
 COUNTED = ("numbering", "list_20_number")  # beginnings of the names of counted lists, if the style is unknown
 KINDS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
-MOST_DIGITS = 9  # of a number in an attribute
+MOST_DIGITS = 9  # maximum length of a number in an attribute
 XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 SHAPES = ("frame", "g", "custom-shape", "rect", "ellipse", "caption", "line", "path", "polygon")
 ATTACHED = frozenset({f"{OFFICE}annotation", *(f"{DRAW}{name}" for name in SHAPES)})
 MAX_REPEATED = 1_000  # how often one element may repeat a row
 MAX_DEPTH = 100
-BOLD_LEVEL = 9  # level of a heading that is only a bold paragraph, or has the style on which headings rest
+# Level of a heading that is only a bold paragraph, or has the style on which heading styles are based.
+BOLD_LEVEL = 9
 
 
 def read_text(path: Path, limits: Limits) -> Contents:
@@ -175,7 +176,7 @@ class _Lists:
         return f"{one_line(prefix + '.'.join(numbers) + suffix, LABEL_CHARACTERS)} "
 
     def heading(self, block: ElementTree.Element, level: int) -> str:
-        """The label of a heading that is in no list."""
+        """The label of a heading that is not in a list."""
         if block.get(f"{TEXT}is-list-header") == "true" or level not in self._levels.get(OUTLINE, {}):
             return ""
         return self.label(OUTLINE, level, self._counted[OUTLINE], block)
@@ -187,7 +188,7 @@ def _of_level(level: ElementTree.Element, name: str) -> int:
 
 
 def _next(counted: dict[int, int], level: int, item: ElementTree.Element, start: int) -> int:
-    """Count the item of a list, after which deeper levels begin anew."""
+    """Count the item of a list, and restart the deeper levels."""
     given = item.get(f"{TEXT}start-value", "")
     following = counted[level] + 1 if level in counted else start
     counted[level] = int(given) if given.isdecimal() and len(given) < MOST_DIGITS else following

@@ -74,7 +74,8 @@ class _Reader:
         self._in_table = False
         self._row: list[str] = []
         self._rows: list[list[str]] = []
-        self._skip = 0  # how many characters to skip: substitutes of the previous one for old programs
+        # Number of characters to skip, which repeat the previous one for programs without Unicode.
+        self._skip = 0
         self._star = False
         self._fonts_at = self._title_at = 0
         self._go_through(data)

@@ -265,7 +265,7 @@ class _Reader:
 
 
 def _bold(paragraph: ElementTree.Element, text: str) -> bool:
-    """Whether the paragraph is a heading only by being bold."""
+    """Whether the paragraph counts as a heading only because it is bold."""
     runs = [
         run for run in paragraph.iter(f"{W}r") if any((part.text or "").strip() for part in run.iter(f"{W}t"))
     ]
@@ -315,7 +315,10 @@ def _text(element: ElementTree.Element) -> str:
 
 
 def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
-    """The cells by row. A cell over several columns is in the first one; over several rows, in each."""
+    """The cells by row.
+
+    A cell that spans several columns is in the first one; a cell that spans several rows is in each.
+    """
     above: list[str] = []
     for row in _inside(table):
         if row.tag != f"{W}tr":

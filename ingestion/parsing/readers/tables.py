@@ -6,6 +6,7 @@ Cells in HTML may span rows or columns.
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from ingestion.parsing.sections import Contents, anchor, one_line
 
@@ -71,6 +72,8 @@ CELL_CHARACTERS = 1_000_000
 NAME_CHARACTERS = 100  # characters of a column's name
 MAX_HEADER_ROWS = 3
 FORM_COLUMNS, FORM_ROWS = 2, 3  # the size up to which rows may be a form
+TITLE_WIDTH = 2  # a row with at most one part in this many of the next row's cells may be a title
+HEADER_ROWS_BELOW = 3  # rows below a title with a note: the names, and two with values
 HEADER_AHEAD = 8  # number of rows that are searched for the header
 PLACE_ROWS = 50  # rows in each section of a longer table
 SIGNS = frozenset("#№%€$£")  # these look like numbers, but can name a column
@@ -90,39 +93,58 @@ def table_lines(rows: Iterable[Sequence[str]], named: bool = True) -> Iterator[s
     return (line for _, line in numbered_lines(enumerate(rows, 1), named))
 
 
+class BoldRow(list[str]):
+    """The cells of a row whose texts are all bold."""
+
+
+class _Row(NamedTuple):
+    """A row with text. `is_apart` says whether empty rows are before it."""
+
+    number: int
+    cells: Sequence[str]
+    is_apart: bool
+    is_bold: bool
+
+
 def numbered_lines(
     rows: Iterable[tuple[int, Sequence[str]]], named: bool = True
 ) -> Iterator[tuple[int, str]]:
     """Like :func:`table_lines`, for numbered rows; returns each line with the number of its row.
 
-    The header may have several rows.
+    The header may have several rows. Further tables may follow with headers of their own.
     """
     filled = _filled(rows)
     columns: _Columns | None = None if named else _Columns([])
     at = 0
     is_new = False  # whether another table may begin
-    ahead: list[tuple[int, list[str], bool]] = []
+    ahead: list[_Row] = []
     while ahead or (ahead := list(itertools.islice(filled, 1))):
-        before, (at, cells, is_apart) = at, ahead.pop(0)
-        is_new = is_new or is_apart
+        row = ahead.pop(0)
+        before, at, cells = at, row.number, row.cells
+        is_new = is_new or row.is_apart
         if columns and columns.are(cells):  # the names again
             is_new = False
             continue
-        if sum(map(bool, cells)) > 1 and (columns is None or (named and is_new)):
-            is_new = False
+        may_begin = columns is None or (named and (is_new or row.is_bold or columns.is_nameless))
+        if may_begin and sum(map(bool, cells)) > 1:
             ahead += itertools.islice(filled, HEADER_AHEAD - len(ahead))
-            block = [row for _, row, _ in itertools.takewhile(lambda row: not row[2], ahead)]
-            if columns is None or _begins_table(cells, block):
-                following = [row for _, row, _ in ahead] if columns is None else block
+            block = list(itertools.takewhile(lambda each: not each.is_apart, ahead))
+            if columns is None and _is_above_header(cells, [each.cells for each in block]):
+                yield at, "; ".join(filter(None, cells))
+                continue
+            if columns is None or _begins_table(row, block, columns, is_new=is_new):
+                following = [each.cells for each in (ahead if columns is None else block)]
                 deeper = _header_rows([cells, *following])
                 whole = _column_names([cells, *following[: deeper - 1]])
                 if whole and columns and (rest := columns.rest()):
                     yield before, rest
                 columns = _Columns(whole)
                 if whole:
+                    is_new = False
                     del ahead[: deeper - 1]
                     yield from ((at, line) for line in columns.long_names)
                     continue
+            is_new = False
         yield from ((at, line) for line in (columns or _Columns([])).lines(cells))
     if columns and (rest := columns.rest()):
         yield at, rest
@@ -141,6 +163,14 @@ class _Columns:
         else:
             self._only = " ".join(filter(None, self._names))
             self._unused = {column: name for column, name in enumerate(self._names) if name}
+
+    @property
+    def is_nameless(self) -> bool:
+        return not any(self._names)
+
+    def lack(self, cells: Sequence[str]) -> bool:
+        """Whether a cell with text is in a column without a name."""
+        return any(cell and not any(self._names[at : at + 1]) for at, cell in enumerate(cells))
 
     def are(self, cells: Sequence[str]) -> bool:
         """Whether a row repeats the names of several columns."""
@@ -161,23 +191,57 @@ class _Columns:
         return self._only or "; ".join(self._unused.values())
 
 
-def _filled(rows: Iterable[tuple[int, Sequence[str]]]) -> Iterator[tuple[int, list[str], bool]]:
-    """The rows with text, each with whether empty rows are before it."""
+def _filled(rows: Iterable[tuple[int, Sequence[str]]]) -> Iterator[_Row]:
     last: int | None = None
     for number, raw in rows:
         cells = [one_line(cell, CELL_CHARACTERS) for cell in raw]
         if any(cells):
-            yield number, cells, last is not None and number > last + 1
+            yield _Row(number, cells, last is not None and number > last + 1, isinstance(raw, BoldRow))
             last = number
 
 
-def _begins_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether a row after empty rows names the columns of the rows below it: words above numbers."""
+def _is_above_header(cells: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether this is a title with a note, and the row below it names the columns."""
+    if len(rows) < HEADER_ROWS_BELOW or _header_rows([cells, *rows]) > 1:
+        return False
+    names, *values = rows
     width = sum(map(bool, names))
-    if not _column_names([names]) or any(sum(map(bool, row)) > width for row in rows):
+    if sum(map(bool, cells)) * TITLE_WIDTH > width or not _column_names([names]):
+        return False
+    return _names_numbers(names, values) and not _names_numbers(cells, rows)
+
+
+def _begins_table(row: _Row, block: Sequence[_Row], columns: _Columns, *, is_new: bool) -> bool:
+    """Whether a row names the columns of the rows below it, although there are other names above.
+
+    It does if it is bold and the next one is not. Other rows do if they have words above numbers after empty
+    rows, or words above only numbers where no column has a name yet.
+    """
+    names, rows = row.cells, [each.cells for each in block]
+    width = sum(map(bool, names))
+    if not _column_names([names]):
+        return False
+    if row.is_bold and block and not block[0].is_bold and not _Columns(names).lack(rows[0]):
+        return _first(names) == _first(rows[0]) and not any(name and is_number(name) for name in names)
+    if any(sum(map(bool, each)) > width for each in rows):
         return False
     if len(rows) < (1 if width > FORM_COLUMNS else FORM_ROWS):
         return False  # perhaps a form: labels and what was filled in
+    if is_new:
+        return _names_numbers(names, rows)
+    if width <= FORM_COLUMNS or len(rows) < FORM_ROWS or any(map(_has_digit, names)):
+        return False
+    rest = ["" if column == _first(names) else name for column, name in enumerate(names)]
+    return columns.is_nameless and _all_above_numbers(rest, rows)
+
+
+def _first(cells: Sequence[str]) -> int:
+    """The first column with text."""
+    return next(column for column, cell in enumerate(cells) if cell)
+
+
+def _names_numbers(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a word is above a column of numbers."""
     for column, name in enumerate(names):
         values = [row[column] for row in rows if column < len(row) and row[column]]
         if name and not is_number(name) and values and all(map(is_number, values)):
@@ -256,8 +320,8 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
     """How many rows the header has.
 
     The names of groups of columns are above the names of their columns. The next row belongs to the header if
-    it has words where the row above has gaps, if numbers follow below it, and if the first column has one
-    cell over both rows.
+    it has words where the row above has gaps, or only above numbers; if numbers follow below it; and if the
+    first column has one cell over both rows, or the row repeats names.
     """
     count = 1
     while count < min(MAX_HEADER_ROWS, len(rows) - 1):
@@ -273,10 +337,23 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
             for cell, name in zip(later, below, strict=False)
             if name
         )
-        if not (gaps and words and one_cell and counted):
+        names = list(filter(None, below))
+        stacked = (count > 1 or len(names) > 1) and _all_above_numbers(below, rows[count + 1 :])
+        repeats = stacked and len(set(names)) < len(names)
+        if not (words and counted and (repeats or (one_cell and (gaps or (stacked and not below[0]))))):
             break
         count += 1
     return count
+
+
+def _all_above_numbers(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether each name is above a column of numbers, after rows without any number."""
+    values = list(itertools.dropwhile(lambda row: not any(cell and is_number(cell) for cell in row), rows))
+    for column, name in enumerate(names):
+        own = [row[column] for row in values if column < len(row) and row[column]]
+        if name and (not own or not all(map(is_number, own))):
+            return False
+    return bool(values)
 
 
 def _column_names(rows: Sequence[Sequence[str]]) -> Sequence[str]:
@@ -324,6 +401,10 @@ def row_lines(names: Sequence[str], cells: Sequence[str]) -> Iterator[str]:
             line = f"{line}; {pair}" if line else pair
     if line:
         yield line
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
 
 
 def is_number(text: str) -> bool:

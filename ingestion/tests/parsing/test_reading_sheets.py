@@ -6,7 +6,9 @@ import zipfile
 import openpyxl
 from django.test import SimpleTestCase
 from openpyxl.comments import Comment
+from openpyxl.styles import Font
 
+from ingestion.parsing.readers.tables import table_lines
 from ingestion.tests import building
 from ingestion.tests.parsing.test_reading_formats import reading
 from ingestion.tests.parsing.test_reading_other_formats import odf
@@ -133,5 +135,87 @@ class SheetNotesTests(SimpleTestCase):
                 "Comment on B2: Agreed",
                 "Port: Gannet; Fare: 38",
                 "Half for children",
+            ],
+        )
+
+
+class SheetHeadersTests(SimpleTestCase):
+    def lines(self, *rows):
+        return list(table_lines([[str(cell) for cell in row] for row in rows]))
+
+    def test_a_bold_row_names_the_columns_of_the_rows_below_it(self):
+        book = openpyxl.Workbook()
+        staff = [("Office", "Head"), ("Harbour", "Ann"), ("Pier", "Bo")]
+        total = [("Total", 83)]
+        notes = [("see", "below")]  # bold, but no other row follows
+        for row in [*FARES, *total, *staff, *notes]:
+            book.active.append(row)
+        for row in (1, 4, 5, 8):
+            for cell in book.active[row]:
+                cell.font = Font(bold=True)
+        self.assertEqual(
+            reading("a.xlsx", written(book)).sections[0].text.split("\n"),
+            [
+                "Port: Ellery; Fare: 45",
+                "Port: Gannet; Fare: 38",
+                "Port: Total; Fare: 83",
+                "Office: Harbour; Head: Ann",
+                "Office: Pier; Head: Bo",
+                "Office: see; Head: below",
+            ],
+        )
+
+    def test_a_name_may_continue_in_the_row_below_it(self):
+        self.assertEqual(
+            self.lines(
+                ("Function", "Percent", "Median"),
+                ("", "of hires", "monthly"),
+                ("", "", "salary"),
+                ("Law", "9 %", 2300),
+                ("Marketing", "16 %", 1900),
+            ),
+            [
+                "Function: Law; Percent of hires: 9 %; Median monthly salary: 2300",
+                "Function: Marketing; Percent of hires: 16 %; Median monthly salary: 1900",
+            ],
+        )
+        free = [("Port", "Adult", "Child"), ("Islay", "free", "free"), ("Ellery", 45, 22), ("Gannet", 38, 19)]
+        self.assertEqual(self.lines(*free)[0], "Port: Islay; Adult: free; Child: free")
+
+    def test_names_that_a_row_repeats_belong_to_the_groups_above_them(self):
+        self.assertEqual(
+            self.lines(
+                ("Leg 1", "", "Leg 2", ""),
+                ("Time", "Speed", "Time", "Speed"),
+                ("9:00", 4, "9:30", 5),
+                ("9:05", 3, "9:35", 6),
+            )[0],
+            "Leg 1 Time: 9:00; Leg 1 Speed: 4; Leg 2 Time: 9:30; Leg 2 Speed: 5",
+        )
+
+    def test_a_title_with_a_note_does_not_name_columns(self):
+        self.assertEqual(
+            self.lines(
+                ("Fares of the year", "", "", "as of March"),
+                ("Port", "Adult", "Child", "Car"),
+                ("Ellery", 45, 22, 90),
+                ("Gannet", 38, 19, 80),
+            ),
+            [
+                "Fares of the year; as of March",
+                "Port: Ellery; Adult: 45; Child: 22; Car: 90",
+                "Port: Gannet; Adult: 38; Child: 19; Car: 80",
+            ],
+        )
+
+    def test_words_above_numbers_name_columns_after_a_form_without_an_empty_row(self):
+        items = [("Boat", 1, 900), ("Oar", 2, 45), ("Rope", 3, 12)]
+        self.assertEqual(
+            self.lines(("Customer:", "Smith"), ("Item", "Quantity", "Price"), *items),
+            [
+                "Customer: Smith",
+                "Item: Boat; Quantity: 1; Price: 900",
+                "Item: Oar; Quantity: 2; Price: 45",
+                "Item: Rope; Quantity: 3; Price: 12",
             ],
         )

@@ -5,7 +5,7 @@ Dates are always written year-month-day.
 
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import openpyxl
 
 from chatsite.dependency_internals import sheet_source
 from ingestion.parsing.packages import open_package, relations, xml_part
-from ingestion.parsing.readers.tables import CELL_CHARACTERS, add_rows
+from ingestion.parsing.readers.tables import CELL_CHARACTERS, BoldRow, add_rows
 from ingestion.parsing.sections import Contents, Limits, one_line
 
 from .drawings import R, drawing_text, paragraphs
@@ -189,4 +189,16 @@ def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
                 kept[column] = texts[column - 1]
             elif not texts[column - 1] and any(first < number <= last for first, last in ranges):
                 texts[column - 1] = kept.get(column, "")
-        yield number, texts
+        yield number, BoldRow(texts) if _is_bold(row) else texts
+
+
+def _is_bold(row: Iterable[Any]) -> bool:
+    """Whether the row has words in several cells, which are all bold, and no number."""
+    words = 0
+    for cell in row:
+        if cell.value is None or cell.value == "":
+            continue
+        if not isinstance(cell.value, str) or not cell.font.b:
+            return False
+        words += 1
+    return words > 1

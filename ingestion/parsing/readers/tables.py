@@ -76,6 +76,10 @@ TITLE_WIDTH = 2  # a row with at most one part in this many of the next row's ce
 HEADER_ROWS_BELOW = 3  # rows below a title with a note: the names, and two with values
 HEADER_AHEAD = 8  # number of rows that are searched for the header
 PLACE_ROWS = 50  # rows in each section of a longer table
+MAX_BESIDE_ROWS = 2_000  # longer sheets are not searched for tables beside each other
+ROWS_BESIDE = 3  # minimum number of rows of a table beside another
+ROWS_APART = 2  # number of rows by which such a table begins or ends before the other
+WORDS_SHARE = 0.8  # share of its rows that begin with words
 SIGNS = frozenset("#№%€$£")  # these look like numbers, but can name a column
 PERIOD = re.compile(r"(?:19|20)\d\d(?:[-/.]\d\d?){0,2}")  # a number that can name a column
 
@@ -257,42 +261,105 @@ def header_of(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
     return header if header and _column_names(header) else []
 
 
+Rows = Iterable[tuple[int, Sequence[str]]]
+
+
 def add_rows(
     contents: Contents,
     heading: str,
-    rows: Iterable[tuple[int, Sequence[str]]],
+    rows: Rows,
     place: str,
     notes: Mapping[int, Sequence[str]] | None = None,
 ) -> None:
     """Add a table in one section, or in several of PLACE_ROWS each, cited by cell range.
 
-    `notes` are further lines, such as comments, that follow the row of their number.
+    Tables beside each other have sections of their own. `notes` are further lines, such as comments, that
+    follow the row of their number.
     """
-    widest = 0
+    widest: dict[int, int] = {}  # by first column, the number of a table's last column
 
-    def measured() -> Iterator[tuple[int, Sequence[str]]]:
-        nonlocal widest
+    def measured(left: int, rows: Rows) -> Iterator[tuple[int, Sequence[str]]]:
         for number, cells in rows:
-            widest = max(widest, len(cells))
+            widest[left] = max(widest.get(left, 0), left + len(cells))
             yield number, cells
 
-    parts: list[tuple[list[int], list[str]]] = []  # the numbers of the rows, and their lines
+    # The first column, the numbers of the rows, and their lines.
+    parts: list[tuple[int, list[int], list[str]]] = []
     size = 0
-    for number, line in _with_notes(numbered_lines(measured()), notes or {}):
-        if not parts or (number != parts[-1][0][-1] and len(parts[-1][0]) >= PLACE_ROWS):
-            parts.append(([], []))
-        numbers, lines = parts[-1]
-        if not numbers or numbers[-1] != number:
-            numbers.append(number)
-        lines.append(line)
-        size += len(line) + 1
-        contents.check(size)
-    for numbers, lines in parts:
+    for place_in_order, (left, table) in enumerate(_side_by_side(rows)):
+        lines = numbered_lines(measured(left, table))
+        for number, line in lines if place_in_order else _with_notes(lines, notes or {}):
+            last = parts[-1] if parts and parts[-1][0] == left else None
+            if last is None or (number != last[1][-1] and len(last[1]) >= PLACE_ROWS):
+                parts.append(last := (left, [], []))
+            if not last[1] or last[1][-1] != number:
+                last[1].append(number)
+            last[2].append(line)
+            size += len(line) + 1
+            contents.check(size)
+    for left, numbers, texts in parts:
         where = anchor(place)
         if len(parts) > 1:
-            cells = f"A{numbers[0]}:{column_letters(widest)}{numbers[-1]}"
+            cells = (
+                f"{column_letters(left + 1)}{numbers[0]}:{column_letters(widest.get(left, 0))}{numbers[-1]}"
+            )
             where = f"{where}!{cells}" if where else f"cells={cells}"
-        contents.add(where, None, heading, "\n".join(lines))
+        contents.add(where, None, heading, "\n".join(texts))
+
+
+def _side_by_side(rows: Rows) -> Iterator[tuple[int, Rows]]:
+    """The tables beside each other, each with the number of columns left of it."""
+    iterator = iter(rows)
+    beginning = list(itertools.islice(iterator, MAX_BESIDE_ROWS))
+    following = next(iterator, None)
+    if following is not None:  # a sheet of this length is read row by row
+        yield 0, itertools.chain(beginning, [following], iterator)
+        return
+    used = sorted({column for _, cells in beginning for column, cell in enumerate(cells) if cell})
+    spans: list[list[int]] = []  # the first and last columns of adjacent columns with text
+    for column in used:
+        if spans and column == spans[-1][1] + 1:
+            spans[-1][1] = column
+        else:
+            spans.append([column, column])
+    groups = [
+        [(number, _part(cells, first, last)) for number, cells in beginning if any(cells[first : last + 1])]
+        for first, last in (spans if len(spans) > 1 else ())
+    ]
+    if groups and _are_apart(groups):
+        yield from zip((first for first, _ in spans), groups, strict=True)
+    else:
+        yield 0, beginning
+
+
+def _part(cells: Sequence[str], first: int, last: int) -> Sequence[str]:
+    part = cells[first : last + 1]
+    return BoldRow(part) if isinstance(cells, BoldRow) else part
+
+
+def _are_apart(groups: Sequence[Sequence[tuple[int, Sequence[str]]]]) -> bool:
+    """Whether groups of columns are tables of their own, and not parts of one with empty columns.
+
+    Each must have words below its first name, without gaps, and not have the rows of the group before it,
+    unless it has the same names.
+    """
+    before: tuple[int, int, set[str]] | None = None
+    for rows in groups:
+        full = [(number, cells) for number, cells in rows if sum(map(bool, cells)) > 1]
+        if len(full) < ROWS_BESIDE or not _column_names([full[0][1]]):
+            return False
+        (first, names), last = full[0], full[-1][0]
+        column = _first(names)
+        values = ["".join(cells[column : column + 1]) for number, cells in rows if number > first]
+        words = sum(bool(value) and not is_number(value) for value in values)
+        if words < WORDS_SHARE * len(values) or last - first >= len(full) * 2:
+            return False
+        own = set(filter(None, names))
+        same_rows = before and abs(before[0] - first) < ROWS_APART and abs(before[1] - last) < ROWS_APART
+        if same_rows and before and before[2].isdisjoint(own):
+            return False
+        before = first, last, own
+    return True
 
 
 def _with_notes(

@@ -1,6 +1,7 @@
 """Comments, shapes and several tables on the sheets of spreadsheets."""
 
 import io
+import itertools
 import zipfile
 
 import openpyxl
@@ -219,3 +220,43 @@ class SheetHeadersTests(SimpleTestCase):
                 "Item: Rope; Quantity: 3; Price: 12",
             ],
         )
+
+
+class TablesBesideEachOtherTests(SimpleTestCase):
+    def sections(self, *rows):
+        data = building.xlsx({"Fares": rows})
+        return {section.anchor: section.text for section in reading("a.xlsx", data).sections}
+
+    def test_tables_beside_each_other_are_read_one_after_the_other(self):
+        staff = [("Staff", ""), ("Office", "Head"), ("Harbour", "Ann"), ("Pier", "Bo"), ("Yard", "Cy")]
+        fares = [*FARES, ("Islay", 51), ("", ""), ("Carrow", 22), ("Sennick", 40)]
+        rows = [
+            (*left, "", *right) for left, right in itertools.zip_longest(fares, staff, fillvalue=("", ""))
+        ]
+        self.assertEqual(
+            self.sections(*rows),
+            {
+                "sheet=Fares!A2:B7": "Port: Ellery; Fare: 45\nPort: Gannet; Fare: 38\nPort: Islay; Fare: 51\n"
+                "Port: Carrow; Fare: 22\nPort: Sennick; Fare: 40",
+                "sheet=Fares!D1:E5": "Staff\nOffice: Harbour; Head: Ann\nOffice: Pier; Head: Bo\n"
+                "Office: Yard; Head: Cy",
+            },
+        )
+
+    def test_tables_with_the_same_names_beside_each_other_are_apart(self):
+        rows = [(*row, "", *row) for row in (*FARES, ("Islay", 51))]
+        self.assertEqual(list(self.sections(*rows)), ["sheet=Fares!A2:B4", "sheet=Fares!D2:E4"])
+
+    def test_an_empty_column_inside_a_table_does_not_divide_it(self):
+        for rows in (
+            [("Port", "Adult", "", "Child", "Dog"), ("Ellery", 45, "", 22, 5), ("Gannet", 38, "", 19, 5)],
+            [("Port", "", "Fare"), ("Ellery", "", 45), ("Gannet", "", 38)],
+            [("Port", "Fare", "", "", "By"), ("", 4, "", "x", "y"), ("a", "", "", "z")],
+            [
+                ("Port", "Fare", "", "By", "Note"),
+                ("Ellery", 45, "", "Ann", "new"),
+                ("Gannet", 38, "", "Bo", ""),
+            ],
+        ):
+            with self.subTest(rows=rows):
+                self.assertEqual(list(self.sections(*rows, rows[-1])), ["sheet=Fares"])

@@ -13,7 +13,7 @@ LEAST_SHARE = 0.7  # share of the lines with the form of a title that must have 
 UPPER, LOWER = 1, 2  # levels of titles in capitals, and of others
 _ITEM = re.compile(r"[-*•–▪]\s|\(?\w{1,3}[.)]\s")
 _MARKED = re.compile(r"(={2,6}) (\S[^\n]{0,100})")  # AsciiDoc and MediaWiki
-_DATE_OR_VALUE = re.compile(r"\b\d{4}\b|\d[\d.,]*\s*(?:%|€|\$)|[$€£]\s*\d|@|\w://|[|;\t\n]|: ")
+_DATE_OR_VALUE = re.compile(r"\b\d{4}\b|[%€$£@|;\t\n]|://|: ")
 
 
 def lone_titles(blocks: Sequence[str]) -> Mapping[int, tuple[int, str]]:
@@ -28,7 +28,7 @@ def lone_titles(blocks: Sequence[str]) -> Mapping[int, tuple[int, str]]:
     }
     if len(marked) >= FEWEST:
         return marked
-    shaped = [_has_form(block) for block in blocks]
+    shaped = [has_title_form(block) for block in blocks]
     titles: dict[int, tuple[int, str]] = {}
     for index, block in enumerate(blocks[:-1]):
         if not shaped[index]:
@@ -51,7 +51,8 @@ def lone_titles(blocks: Sequence[str]) -> Mapping[int, tuple[int, str]]:
     return titles if is_plausible else {}
 
 
-def _has_form(block: str) -> bool:
+def has_title_form(block: str) -> bool:
+    """Whether a text looks like a heading: a short line with an initial capital that is no sentence."""
     line = block.strip()
     return (
         0 < len(line) <= TITLE_CHARACTERS

@@ -47,7 +47,7 @@ def pdf(*pages, title="", encrypted=False):
 
 
 def drawn(*streams, meaning="", bookmarks=(), producer=""):
-    """A PDF whose pages have these content streams; F1 is plain, F2 bold.
+    """A PDF whose pages have these content streams; F1 is plain, F2 bold, F3 italic.
 
     `meaning` has the characters that "A" and the following letters of F1 stand for; a bookmark is
     (level, title, page).
@@ -57,6 +57,7 @@ def drawn(*streams, meaning="", bookmarks=(), producer=""):
         1: b"<</Type/Catalog/Pages 2 0 R%s>>" % (b"/Outlines 5 0 R" if bookmarks else b""),
         3: plain % (b"/ToUnicode 6 0 R" if meaning else b""),
         4: b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica-Bold/Encoding/WinAnsiEncoding>>",
+        8: b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica-Oblique/Encoding/WinAnsiEncoding>>",
     }
     if meaning:
         codes = "".join(
@@ -70,7 +71,7 @@ def drawn(*streams, meaning="", bookmarks=(), producer=""):
     for index, stream in enumerate(streams):
         objects[10 + 2 * index] = (
             b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents %d 0 R"
-            b"/Resources<</Font<</F1 3 0 R/F2 4 0 R>>>>>>" % (11 + 2 * index)
+            b"/Resources<</Font<</F1 3 0 R/F2 4 0 R/F3 8 0 R>>>>>>" % (11 + 2 * index)
         )
         objects[11 + 2 * index] = _stream(stream)
     kids = " ".join(f"{10 + 2 * index} 0 R" for index in range(len(streams)))

@@ -19,6 +19,7 @@ from ingestion.parsing.sections import (
     one_line,
 )
 
+from .lone_titles import TITLE_WORDS, has_title_form
 from .outline import is_title
 from .pdf_tables import ROWS, Rule, Table, Word, tables
 from .pdf_tags import has_tags, tagged_tables, words_in_cells
@@ -34,6 +35,7 @@ GAP = 0.7  # a gap wider than this share of the line's height may separate colum
 THIN = 2.5  # points; a thinner rectangle counts as a line
 BROWSERS = ("Skia/PDF", "Qt ", "cairo ")  # prefixes of the producer names that browsers write
 BOLD_WEIGHT = 600
+FONT_SUBSET = re.compile(r"\A[a-z]{6}\+")  # the prefix of a font of which the file contains only a part
 EDGE_LINES = 2  # number of lines at the beginning and end of a page's text that may be running titles
 # Number of heights, at the top and at the bottom, at which running titles may be, wherever they are in the
 # text.
@@ -58,18 +60,22 @@ class Line:
     """A line of a page, with the font size of its first letter.
 
     `whole` marks a row of a table or recognised text, which is never a heading and never joined with its
-    neighbours. `level` is the level of the bookmark that points to the line; the size is 0 for a line that
-    only exists in a bookmark. `left` is its left edge, and `baseline` the height of its baseline, in points.
+    neighbours. `font` is the name of its font, empty if the line ends in another one. `level` is the level of
+    the bookmark that points to the line; the size is 0 for a line that only exists in a bookmark. `left` is
+    its left edge, and `baseline` the height of its baseline, in points; `right`, its right edge, is only set
+    for text behind a scan.
     Rotated lines have no baseline.
     """
 
     text: str
     size: float
     bold: bool = False
+    font: str = ""
     whole: bool = False
     level: int | None = None
     left: float | None = None
     baseline: float | None = None
+    right: float | None = None
 
     def outranks(self, other: "Line") -> bool:
         """Whether this heading ranks above another; bookmarks rank above lines that look like headings."""
@@ -97,7 +103,8 @@ def lines_of(page: pypdfium2.PdfPage, above: Table | None = None) -> PageLines:
     textpage = page.get_textpage()
     try:
         text = _text_units(textpage)
-        lines = list(_lines(textpage, text))
+        is_scan = _is_behind_scan(textpage)
+        lines = list(_lines(textpage, text, with_right=is_scan))
         found, outside = _tables(page, textpage, text, lines, above)
     finally:
         textpage.close()
@@ -123,7 +130,9 @@ def lines_of(page: pypdfium2.PdfPage, above: Table | None = None) -> PageLines:
                 completed, last = parts
             read[id(table)] = last
             with_tables += [Line(row, line.size, whole=True) for _, row in last.numbered_lines()]
-    with_tables = _with_markers(with_tables)
+    with_tables = _with_markers(with_tables, SCAN_HEIGHT if is_scan else 0)
+    if is_scan:
+        with_tables = _with_plain_sizes(with_tables)
     ends_with_it = (
         last and last.cells and (last.numbers or any(line.whole for line in with_tables[-EDGE_LINES - 1 :]))
     )
@@ -213,7 +222,9 @@ def _whole(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
 
 
-def _lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, Line]]:
+def _lines(
+    textpage: pypdfium2.PdfTextPage, text: str, *, with_right: bool = False
+) -> Iterator[tuple[int, Line]]:
     """Each line of the page's text with its start position."""
     position = 0
     for raw in text.split("\r\n"):
@@ -223,7 +234,10 @@ def _lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, Li
         if line:
             first = _character(textpage, start + len(raw) - len(raw.lstrip()))
             last = _character(textpage, start + len(raw.rstrip()) - 1)
-            bold = _bold(textpage, first) and _bold(textpage, last)
+            # Small capitals are in another font than the initial capital.
+            second = first + 1 if line[1:2].isalpha() else first
+            font, bold = _font(textpage, second)
+            last_font, last_bold = _font(textpage, last)
             # Use the rendered size, because many programs set size 1 and scale the text.
             size = float(pdfium.FPDFText_GetFontSize(textpage.raw, first))
             matrix = pdfium.FS_MATRIX()
@@ -231,7 +245,20 @@ def _lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, Li
                 size *= math.hypot(matrix.c, matrix.d)
             is_level = abs(matrix.b) <= abs(matrix.a)
             left, baseline = _left(textpage, first), _baseline(textpage, first) if is_level else None
-            yield start, Line(line, round(size, 1), bold, left=left, baseline=baseline)
+            right = _right(textpage, last) if with_right else None
+            own_font = font if font == last_font else ""
+            yield (
+                start,
+                Line(
+                    line,
+                    round(size, 1),
+                    bold and last_bold,
+                    own_font,
+                    left=left,
+                    baseline=baseline,
+                    right=right,
+                ),
+            )
 
 
 def _character(textpage: pypdfium2.PdfTextPage, place: int) -> int:
@@ -241,6 +268,20 @@ def _character(textpage: pypdfium2.PdfTextPage, place: int) -> int:
     """
     index = int(pdfium.FPDFText_GetCharIndexFromTextIndex(textpage.raw, place))
     return index if index >= 0 else place
+
+
+def _is_behind_scan(textpage: pypdfium2.PdfTextPage) -> bool:
+    """Whether the text is invisible, because it was recognised in the image of the page."""
+    if textpage.count_chars() == 0:
+        return False
+    first = pdfium.FPDFText_GetTextObject(textpage.raw, 0)
+    return bool(first) and pdfium.FPDFTextObj_GetTextRenderMode(first) == pdfium.FPDF_TEXTRENDERMODE_INVISIBLE
+
+
+def _right(textpage: pypdfium2.PdfTextPage, position: int) -> float | None:
+    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+    found = pdfium.FPDFText_GetCharBox(textpage.raw, position, left, right, bottom, top)
+    return right.value if found else None
 
 
 def _left(textpage: pypdfium2.PdfTextPage, position: int) -> float | None:
@@ -254,10 +295,38 @@ def _baseline(textpage: pypdfium2.PdfTextPage, position: int) -> float | None:
     return up.value if pdfium.FPDFText_GetCharOrigin(textpage.raw, position, across, up) else None
 
 
-def _with_markers(lines: list[Line]) -> list[Line]:
+def _with_plain_sizes(lines: list[Line]) -> list[Line]:
+    """The lines of a scan, with sizes by which headings can be recognised.
+
+    Text recognition only estimates the size of a line. A line has the size of a heading if it is
+    much larger than the others, or if it is short and centred; all others have the same size.
+    """
+    placed = [line for line in lines if line.left is not None and line.right is not None]
+    if not placed:
+        return lines
+    usual = median(line.size for line in placed)
+    ends = sorted(line.right or 0 for line in placed)
+    left, right = min(line.left or 0 for line in placed if len(line.text) > 3), ends[int(len(ends) * 0.9)]
+    width = max(right - left, 1)
+
+    def plain(line: Line) -> Line:
+        if line.left is None or line.right is None or line.whole:
+            return line
+        if line.size > CERTAIN_SCALE * usual:
+            return replace(line, size=round(PLAIN_SIZE * line.size / usual, 1))
+        indent, rest = (line.left - left) / width, (right - line.right) / width
+        is_centred = min(indent, rest) > CENTRED and abs(indent - rest) < CENTRED
+        is_short = len(line.text.split()) <= TITLE_WORDS and line.text[-1] not in ".,;:"
+        return replace(line, size=CENTRED_SIZE if is_centred and is_short else PLAIN_SIZE)
+
+    return [plain(line) for line in lines]
+
+
+def _with_markers(lines: list[Line], tolerance: float = 0) -> list[Line]:
     """The lines, with markers of list items that are lines of their own before their items.
 
-    Some programs draw the markers of a page after its text.
+    Some programs draw the markers of a page after its text. Their heights may differ by 1 point, and by
+    `tolerance` em.
     """
     markers = {place for place, line in enumerate(lines) if not line.whole and MARKER.match(line.text)}
     if not markers:
@@ -272,7 +341,8 @@ def _with_markers(lines: list[Line]) -> list[Line]:
         left, baseline = lines[place].left, lines[place].baseline
         if left is None or baseline is None:
             continue
-        near = range(round(baseline) - 1, round(baseline) + 2)
+        most = max(1, round(tolerance * lines[place].size))
+        near = range(round(baseline) - most, round(baseline) + most + 1)
         beside = [each for height in near for each in at_height.get(height, ()) if each[0] > left]
         start, item = min(beside, default=(0.0, place))
         if item not in marked and item not in markers and start - left < MARKER_DISTANCE * lines[item].size:
@@ -294,11 +364,13 @@ def _gap(textpage: pypdfium2.PdfTextPage, lines: list[tuple[int, Line]]) -> Iter
         yield any(after[0] - before[1] > height * GAP for before, after in itertools.pairwise(sorted(spans)))
 
 
-def _bold(textpage: pypdfium2.PdfTextPage, position: int) -> bool:
-    name = ctypes.create_string_buffer(FONT_NAME_BYTES)
-    pdfium.FPDFText_GetFontInfo(textpage.raw, position, name, FONT_NAME_BYTES, ctypes.c_int())
+def _font(textpage: pypdfium2.PdfTextPage, position: int) -> tuple[str, bool]:
+    """The name of a character's font, and whether it is bold."""
+    buffer = ctypes.create_string_buffer(FONT_NAME_BYTES)
+    pdfium.FPDFText_GetFontInfo(textpage.raw, position, buffer, FONT_NAME_BYTES, ctypes.c_int())
+    name = FONT_SUBSET.sub("", buffer.value.decode("utf-8", "replace").lower())
     heavy = pdfium.FPDFText_GetFontWeight(textpage.raw, position) >= BOLD_WEIGHT
-    return b"bold" in name.value.lower() or heavy
+    return name, "bold" in name or heavy
 
 
 def breaks_words(document: pypdfium2.PdfDocument) -> bool:
@@ -364,12 +436,25 @@ def _rules(page: pypdfium2.PdfPage) -> list[Rule]:
     return found
 
 
+SCAN_HEIGHT = 0.3  # how much the heights of recognised words on one line may differ, in em
+PLAIN_SIZE, CENTRED_SIZE = 10.0, 12.0  # sizes that recognised lines get
+CENTRED = (
+    0.12  # least distance of a centred line from both edges, and most difference, as shares of the width
+)
 PAGE_NUMBER = re.compile(r"(?<!\d)\d{1,3}(?!\d)")  # longer numbers are years or invoice numbers
 EDGE_SHARE = 0.6  # share of the pages on which a line must appear to be boilerplate
 HEADING_SCALE = 1.12  # a heading is larger than the surrounding text by this factor
+CERTAIN_SCALE = 1.3  # a heading of a scan, or one that a small letter follows, is larger by this factor
+TEXT_SHARE = 0.2  # a size of at least this share of a document's text is no size of headings,
+TEXT_LINES = 10  # if at least this many lines have it
 BOLD_HEADING_SCALE = 1.02  # the same for a bold line
 BOLD_HEADING_LINES = 2  # bold lines of normal size are a heading if at most this many are adjacent
 BOLD_SHARE = 0.3  # and if at most this share of the document is bold
+FONT_SHARE = 0.1  # a font with at most this share of the document's text may mark headings
+MONOSPACED = re.compile(r"mono|courier|consol|typewriter|cmtt|code")
+LONE_GAP = 3.5  # most distance of a line in another font from the text below it, in em
+LONE_INDENT = 3  # most that this text may be further to the right, in em
+SPACE_ABOVE = 1.2  # least distance from the text above it, relative to the distance from the text below
 HEADING_LINE = 120
 FULL_LINE = 0.72  # a line shorter than this share of the usual width ends its paragraph
 SHORT_LINE = 40  # characters; a shorter line is never joined with the next
@@ -442,8 +527,10 @@ def sections_of(
     plain = [line for lines in pages for line in lines if not line.whole]
     sizes = [line.size for line in plain for _ in range(0, len(line.text), 20)]
     body = median(sizes) if sizes else 0
+    large = HEADING_SCALE * _largest_common(plain, body)
     bold = sum(len(line.text) for line in plain if line.bold)
     some_bold = bold <= BOLD_SHARE * sum(len(line.text) for line in plain)
+    rare_fonts = _rare_fonts(plain)
     compounds = {word.lower() for line in plain for word in COMPOUND.findall(line.text)}
     broken = sum(BREAK in line.text for line in plain)
     is_hyphenated = is_hyphenated or broken > HYPHENATED_SHARE * len(plain)
@@ -454,7 +541,7 @@ def sections_of(
         widths = sorted(len(line.text) for line in lines if not line.whole)
         usual = widths[int(len(widths) * 0.9)] if widths else 0
         full = max(SHORT_LINE, usual * FULL_LINE)
-        for is_heading, run in _runs(lines, _headings(lines, body, full, some_bold)):
+        for is_heading, run in _runs(lines, _headings(lines, body, large, full, some_bold, rare_fonts)):
             if is_heading:
                 parents = path[:-1]
                 path = [line for line in path if line.outranks(run[0])]
@@ -516,14 +603,44 @@ def _key(text: str) -> str:
     return "".join(filter(str.isalnum, key)).casefold()
 
 
-def _headings(lines: list[Line], body: float, full: float, some_bold: bool) -> list[bool]:
-    """Whether each line is a heading: bookmarked, larger than the text, or bold and separate."""
+def _largest_common(lines: Sequence[Line], body: float) -> float:
+    """The largest size of much text, because most of the text may be code and tables in a smaller size."""
+    characters: Counter[float] = Counter()
+    count: Counter[float] = Counter()
+    for line in lines:
+        characters[line.size] += len(line.text)
+        count[line.size] += 1
+    least = TEXT_SHARE * characters.total()
+    common = (size for size, many in characters.items() if many >= least and count[size] >= TEXT_LINES)
+    return max(body, *common, 0)
+
+
+def _rare_fonts(lines: Sequence[Line]) -> frozenset[str]:
+    """The fonts that may mark headings, because little of the document is set in them."""
+    often: Counter[str] = Counter()
+    for line in lines:
+        often[line.font] += len(line.text)
+    most = FONT_SHARE * often.total()
+    return frozenset(
+        font for font, count in often.items() if font and count <= most and not MONOSPACED.search(font)
+    )
+
+
+def _headings(
+    lines: list[Line], body: float, large: float, full: float, some_bold: bool, rare_fonts: frozenset[str]
+) -> list[bool]:
+    """Whether each line is a heading: bookmarked, larger than the text, or separate and in another font."""
     found = []
     for line in lines:
-        scale = BOLD_HEADING_SCALE if line.bold else HEADING_SCALE
-        large = line.size >= body * scale and body > 0
+        is_large = line.size >= (body * BOLD_HEADING_SCALE if line.bold else large) and body > 0
         fits = len(line.text) <= HEADING_LINE and not line.whole
-        found.append(line.level is not None or (large and fits))
+        found.append(line.level is not None or (is_large and fits))
+    for index, (line, following) in enumerate(itertools.pairwise(lines)):
+        if found[index] and line.level is None and not found[index + 1]:
+            has_letters = any(map(str.isalpha, line.text))
+            is_long = len(line.text) > SHORT_LINE and line.size < CERTAIN_SCALE * body
+            goes_on = is_long and following.text[0].islower() and not following.whole
+            found[index] = not goes_on and (has_letters or (index > 0 and found[index - 1]))
     start = 0
     for bold, group in itertools.groupby(lines, key=lambda line: line.bold and not line.whole):
         end = start + len(list(group))
@@ -535,7 +652,23 @@ def _headings(lines: list[Line], body: float, full: float, some_bold: bool) -> l
                     body <= lines[index].size * BOLD_HEADING_SCALE and is_title(lines[index].text)
                 )
         start = end
+    for index, line in enumerate(lines[:-1]):
+        if line.font in rare_fonts and not found[index] and not line.whole and not line.bold:
+            above = lines[index - 1] if index else None
+            found[index] = body <= line.size * BOLD_HEADING_SCALE and _is_lone(above, line, lines[index + 1])
     return found
+
+
+def _is_lone(before: Line | None, line: Line, after: Line) -> bool:
+    """Whether a line has the form of a title, more space above than below, and text in another font below."""
+    if after.whole or after.font == line.font or after.text[0].islower() or not has_title_form(line.text):
+        return False
+    if line.baseline is None or after.baseline is None or line.left is None or after.left is None:
+        return False
+    below = line.baseline - after.baseline
+    above = before.baseline - line.baseline if before and before.baseline is not None else math.inf
+    is_above = 0 < below < LONE_GAP * line.size and after.left < line.left + LONE_INDENT * line.size
+    return is_above and not 0 < above < below * SPACE_ABOVE
 
 
 def _runs(lines: list[Line], headings: list[bool]) -> Iterator[tuple[bool, list[Line]]]:

@@ -32,6 +32,62 @@ class PdfTests(SimpleTestCase):
         )
         self.assertEqual(self.sections(scaled), [("Leave", f"{SENTENCE} and not later.")])
 
+    def test_a_heading_is_known_by_its_font_and_the_space_above_it(self):
+        def paragraph(top):
+            return lines(*[("F1", 10, SENTENCE) for _ in range(5)], ("F1", 10, "at the latest."), top=top)
+
+        italic = lines(("F3", 10, "Making mistakes"), top=630)
+        close = lines(("F3", 10, "Carried over"), top=490)  # a line of a paragraph, in italics
+        page = paragraph(780) + italic + paragraph(610) + close + paragraph(470)
+        self.assertEqual(list(dict(self.sections(page))), ["", "Making mistakes"])
+
+    def test_paragraphs_are_no_headings_although_most_of_the_text_is_smaller_code(self):
+        code = [
+            ("F1", 8, f"call number {number} of the program with all its arguments") for number in range(20)
+        ]
+        text = [("F1", 11, f"{SENTENCE[:70]} {letter}.") for letter in "abcdefghijkl"]
+        page = lines(("F2", 16, "Calls"), *code[:10], *text[:6], *code[10:], *text[6:], top=820)
+        self.assertEqual({heading for heading, _ in self.sections(page)}, {"Calls"})
+
+    def test_a_large_line_that_goes_on_in_the_next_one_is_no_heading(self):
+        texts = [("F1", 10, SENTENCE), ("F1", 11.5, SENTENCE), ("F1", 10, "which begins in April.")]
+        self.assertEqual([heading for heading, _ in self.sections(lines(*texts))], [""])
+
+    def test_headings_of_a_recognised_scan_are_centred(self):
+        """Text recognition estimates sizes, and writes the numbers of paragraphs as lines of their own."""
+
+        def recognised(*texts):
+            return "".join(
+                f"BT 3 Tr /F1 {size} Tf 1 0 0 1 {left} {top} Tm ({text}) Tj ET\n"
+                for size, left, top, text in texts
+            )
+
+        page = recognised(
+            (11.5, 70, 698, "(1)"),
+            (11, 70, 653, "(2)"),
+            (9.1, 290, 760, "85"),
+            (9.6, 270, 740, "Rate of leave"),
+            (10.6, 105, 700, SENTENCE),
+            (8.6, 105, 688, "with the consent of the manager."),
+            (9.1, 105, 656, SENTENCE.replace("five", "ten")),
+            (10.6, 105, 644, "in the first year."),
+            (9.1, 290, 600, "86"),
+            (9.1, 265, 580, "Sick employees"),
+            (9.6, 105, 550, SENTENCE),
+            (8.6, 105, 538, "after an illness."),
+        )
+        self.assertEqual(
+            self.sections(page),
+            [
+                (
+                    "85 Rate of leave",
+                    f"(1) {SENTENCE} with the consent of the manager.\n"
+                    f"(2) {SENTENCE.replace('five', 'ten')} in the first year.",
+                ),
+                ("86 Sick employees", f"{SENTENCE} after an illness."),
+            ],
+        )
+
     def test_running_titles_of_left_and_right_pages_are_left_out_wherever_the_text_has_them(self):
         """Some programs write the header of a page in the middle of its text."""
 

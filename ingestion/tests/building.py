@@ -1,9 +1,12 @@
 """Small files of every format, built by hand, so that tests need no program that writes them."""
 
 import io
+import struct
 import zipfile
 from xml.sax.saxutils import escape
 
+END, FREE = 0xFFFFFFFE, 0xFFFFFFFF  # of a chain of sectors in a compound file; no sector or entry
+PLACE_OF_SMALL = 1
 CONTENT_TYPES = "[Content_Types].xml"
 TYPES = (
     '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
@@ -221,6 +224,81 @@ def package(parts):
         for name, data in parts.items():
             archive.writestr(name, data)
     return out.getvalue()
+
+
+def ole(streams):
+    """A compound file of {path with slashes: bytes}; each stream is shorter than 4,096 bytes."""
+    names = sorted(
+        {"/".join(name.split("/")[: n + 1]) for name in streams for n in range(name.count("/") + 1)}
+    )
+    numbers = {name: number for number, name in enumerate(names, 1)}
+    small, chains, starts = b"", [], {}
+    for name, data in streams.items():
+        starts[name] = len(chains)
+        count = -(-len(data) // 64)
+        chains += [*range(len(chains) + 1, len(chains) + count), END][:count] if count else []
+        small += data.ljust(count * 64, b"\0")
+    small = small.ljust(-(-len(small) // 512) * 512, b"\0")
+
+    def entry(name, kind, right=FREE, child=FREE, start=0, size=0):
+        raw = (name + "\0").encode("utf-16-le")
+        head = raw.ljust(64, b"\0") + struct.pack("<HBB", len(raw), kind, 1)
+        return head + struct.pack("<III", FREE, right, child) + bytes(36) + struct.pack("<IQ", start, size)
+
+    def children(name):
+        inside = [each for each in names if each.rpartition("/")[0] == name]
+        return [numbers[each] for each in inside]
+
+    entries = [
+        entry("Root Entry", 5, child=next(iter(children("")), FREE), start=PLACE_OF_SMALL, size=len(small))
+    ]
+    for name in names:
+        beside = children(name.rpartition("/")[0])
+        right = next(iter(beside[beside.index(numbers[name]) + 1 :]), FREE)
+        last = name.rpartition("/")[2]
+        if name in streams:
+            entries.append(entry(last, 2, right, start=starts[name], size=len(streams[name])))
+        else:
+            entries.append(entry(last, 1, right, next(iter(children(name)), FREE)))
+    listing = b"".join(entries).ljust(-(-len(entries) // 4) * 512, b"\0")
+    chain = struct.pack(f"<{len(chains)}I", *chains)
+    chain = chain.ljust(-(-len(chain) // 512) * 512, b"\xff")
+    # The sectors in order: their table, the small streams, the table of these, the listing.
+    table = [0xFFFFFFFD]
+    sizes = [len(part) // 512 for part in (small, chain, listing)]
+    for size in sizes:
+        table += [*range(len(table) + 1, len(table) + size), END]
+    header = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16)
+    header += struct.pack("<HHHHH6xII", 0x3E, 3, 0xFFFE, 9, 6, 0, 1)
+    header += struct.pack("<IIIIIIII", 1 + sizes[0] + sizes[1], 0, 4096, 1 + sizes[0], sizes[1], END, 0, 0)
+    header += struct.pack("<108I", *[FREE] * 108)
+    return header + struct.pack("<128I", *table, *[FREE] * (128 - len(table))) + small + chain + listing
+
+
+def outlook(texts, *attachments, numbers=()):
+    """A message saved by Outlook: {id of a property: text or bytes}, and its attachments as such messages,
+    or as (name, bytes).
+
+    `numbers` are properties of fixed size, as (id with type, value).
+    """
+    return ole(_outlook(texts, attachments, numbers, bytes(32)))
+
+
+def _outlook(texts, attachments, numbers, header):
+    fixed = b"".join(struct.pack("<IIQ", key, 6, value) for key, value in numbers)
+    streams = {"__properties_version1.0": header + fixed}
+    for key, value in texts.items():
+        kind, data = ("001F", value.encode("utf-16-le")) if isinstance(value, str) else ("001E", value)
+        streams[f"__substg1.0_{key}{kind}"] = data
+    for number, attached in enumerate(attachments):
+        folder = f"__attach_version1.0_#{number:08X}"
+        if isinstance(attached, dict):
+            inner = _outlook(attached, attached.pop("attached", ()), (), bytes(24))
+            streams |= {f"{folder}/__substg1.0_3701000D/{name}": data for name, data in inner.items()}
+        else:
+            streams[f"{folder}/__substg1.0_3707001F"] = attached[0].encode("utf-16-le")
+            streams[f"{folder}/__substg1.0_37010102"] = attached[1]
+    return streams
 
 
 def _office(main, kind, parts, overrides=()):

@@ -1,56 +1,28 @@
-"""E-mail messages: MIME (.eml) and Outlook (.msg).
+"""E-mail messages in MIME (.eml)."""
 
-Their attachments become separate documents.
-"""
-
-import contextlib
 import email
 import email.policy
 import mimetypes
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from email.errors import MessageError
 from email.message import EmailMessage
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import olefile
-
-from ingestion.parsing.containers import NOT_A_FORMAT
 from ingestion.parsing.encodings import decode
 from ingestion.parsing.formats import DAMAGED
 from ingestion.parsing.sections import Contents, Limits, Parts, Unreadable, one_line
 
-from .outline import Outline
-from .web import chapter
+from .message import HEADER_CHARACTERS, NO_HEADER, Message, Text, contents_of, without_logos
 
-HEADER_CHARACTERS = 20_000
 # Characters of a header that the library parses at once; its time grows with the square of the length.
 PARSED_CHARACTERS = 2_500
 PARSED_SUBJECT = 20_000
 RAW_ADDRESSES = 2 * HEADER_CHARACTERS  # characters of a list of addresses, which is parsed piece by piece
-MAX_ATTACHMENTS = 200
-TOO_MANY = f"only {MAX_ATTACHMENTS} attachments are read"
-NAME_CHARACTERS = 150
-LOGO_BYTES = 30_000  # bytes; a smaller picture in the text of a message is a logo or an icon
 MAX_PARTS = 2_000
 TOO_MANY_PARTS = f"only {MAX_PARTS} parts are read"
-STUB_SHARE = 2  # plain text with less than half of its HTML alternative's words only refers to the HTML
-STUB_MARGIN = 40  # words by which both may differ anyway, because of footers and link URLs
-SHOWN_PICTURE = re.compile(r"""cid:([^"'\s>)]{1,300})""", re.IGNORECASE)
 ADDRESSES = ("From", "To", "Cc")
 FIELDS = (*ADDRESSES, "Date", "Subject")
-# Ids of Outlook's properties (see MS-OXPROPS), without their types.
-SUBJECT, SENDER, SENDER_ADDRESS, TO, CC, BODY, HTML = "0037", "0C1A", "5D01", "0E04", "0E03", "1000", "1013"
-DATA, LONG_NAME, SHORT_NAME, CONTENT_ID = "3701", "3707", "3704", "3712"
-SHOWN_NAME = "3001"
-TEXT_TYPES = {"001F": "utf-16-le", "001E": "cp1252"}
-SENT = 0x0039_0040
-PROPERTY_BYTES = 16
-PROPERTIES_AFTER = 32  # size of the header before a message's properties
-EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 
 class BoundedPolicy(email.policy.EmailPolicy):
@@ -73,27 +45,7 @@ class BoundedPolicy(email.policy.EmailPolicy):
 POLICY = BoundedPolicy(refold_source="none")
 
 
-class Text(NamedTuple):
-    """A part of a message's text; `group` is the number of its group of alternatives, or 0."""
-
-    group: int
-    is_html: bool
-    text: str
-
-
-@dataclass(slots=True)
-class Message:
-    """A message: its header, its texts, and its attachments as (name, bytes)."""
-
-    header: dict[str, str]
-    texts: list[Text] = field(default_factory=list)
-    html: str = ""  # all HTML, including that of parts with a plain-text alternative
-    attachments: list[tuple[str, bytes]] = field(default_factory=list)
-    # Parts that were not read, with reasons.
-    left_out: list[tuple[str, str]] = field(default_factory=list)
-
-
-def read_mime(path: Path, limits: Limits, parts: Parts) -> Contents:
+def read(path: Path, limits: Limits, parts: Parts) -> Contents:
     """A MIME message with its attachments. Raises Unreadable."""
     try:
         parsed = email.message_from_bytes(path.read_bytes(), policy=POLICY)
@@ -102,7 +54,7 @@ def read_mime(path: Path, limits: Limits, parts: Parts) -> Contents:
     assert isinstance(parsed, EmailMessage)
     header = {name: _header(parsed, name) for name in FIELDS}
     if not any(header.values()):
-        raise Unreadable("The file is not a message: it has no header.")
+        raise Unreadable(NO_HEADER)
     message = Message(header)
     pictures: dict[str, tuple[str, bytes]] = {}  # pictures by the id with which the HTML refers to them
     for number, (part, choice) in enumerate(_parts(parsed)):
@@ -134,76 +86,8 @@ def read_mime(path: Path, limits: Limits, parts: Parts) -> Contents:
         elif not (choice and kind.startswith("text/")):
             message.attachments.append((f"attachment{mimetypes.guess_extension(kind) or ''}", _bytes(part)))
     message.html = "".join(text.text for text in message.texts if text.is_html)
-    message.attachments += _without_logos(pictures, message.html)
-    return _contents(message, limits, parts)
-
-
-def read_outlook(path: Path, limits: Limits, parts: Parts) -> Contents:
-    """A message saved by Outlook, with its attachments. Raises Unreadable."""
-    try:
-        with olefile.OleFileIO(path) as file:
-            message = _outlook(file)
-    except (OSError, ValueError, IndexError, TypeError, AttributeError, RecursionError) as error:
-        raise Unreadable(DAMAGED) from error
-    return _contents(message, limits, parts)
-
-
-def _contents(message: Message, limits: Limits, parts: Parts) -> Contents:
-    outline = Outline(limits)
-    for is_html, text in _chosen(message.texts, limits):
-        if is_html:
-            chapter(text, outline)
-        else:
-            for paragraph in text.replace("\r\n", "\n").split("\n\n"):
-                outline.paragraph(paragraph)
-    body = outline.titled(message.header.get("Subject", ""))
-    contents = Contents(limits, message.header.get("Subject", ""))
-    attachments = message.attachments[:MAX_ATTACHMENTS]
-    for name, data in attachments:
-        parts.add(name.replace("\\", "/").rpartition("/")[2], [data])
-    for name, _ in message.attachments[MAX_ATTACHMENTS:]:
-        parts.leave_out(name, TOO_MANY)
-    for name, reason in message.left_out:
-        parts.leave_out(name, reason)
-    names = ", ".join(one_line(name, NAME_CHARACTERS) for name, _ in attachments)
-    header = {**message.header, "Attachments": names, "Not read": "; ".join(parts.left_out)}
-    lines = [
-        f"{name}: {one_line(value, HEADER_CHARACTERS)}" for name, value in header.items() if value.strip()
-    ]
-    contents.add("header", None, "", "\n".join(lines))
-    for section in body.sections:
-        contents.add(section.anchor or "message", None, section.heading, section.text)
-    return contents
-
-
-def _chosen(texts: list[Text], limits: Limits) -> Iterator[tuple[bool, str]]:
-    """Yield (whether it is HTML, text) for one text of each group of alternatives.
-
-    The plain text is chosen, unless it is missing or only refers to the HTML.
-    """
-    fuller = {}  # for each group of alternatives, whether its HTML has much more text
-    for group in {text.group for text in texts}:
-        plain = sum(len(each.text.split()) for each in texts if each.group == group and not each.is_html)
-        html = "".join(each.text for each in texts if each.group == group and each.is_html)
-        fuller[group] = not plain
-        if plain:
-            outline = Outline(limits)
-            chapter(html, outline)
-            words = sum(len(section.text.split()) for section in outline.close().sections)
-            fuller[group] = words > STUB_SHARE * plain + STUB_MARGIN
-    for each in texts:
-        if not each.group or each.is_html == fuller[each.group]:
-            yield each.is_html, each.text
-
-
-def _without_logos(pictures: dict[str, tuple[str, bytes]], html: str) -> list[tuple[str, bytes]]:
-    """The pictures, except small ones in the text of the message, which are logos or icons."""
-    shown = {match[1] for match in SHOWN_PICTURE.finditer(html)}
-    return [
-        (name, data)
-        for identifier, (name, data) in pictures.items()
-        if identifier not in shown or len(data) > LOGO_BYTES
-    ]
+    message.attachments += without_logos(pictures, message.html)
+    return contents_of(message, limits, parts)
 
 
 def _parts(message: Any) -> Iterator[tuple[Any, int]]:
@@ -259,60 +143,3 @@ def _text(part: Any) -> str:
         return data.decode(part.get_content_charset() or "ascii")
     except (LookupError, UnicodeDecodeError):
         return decode(data)
-
-
-def _outlook(file: Any) -> Message:
-    sender, address = _property(file, [], SENDER), _property(file, [], SENDER_ADDRESS)
-    if address and address != sender:
-        sender = f"{sender} <{address}>".strip()
-
-    sent = ""  # the date, from the properties of fixed size
-    properties = _stream(file, ["__properties_version1.0"])
-    for start in range(PROPERTIES_AFTER, len(properties) - PROPERTY_BYTES + 1, PROPERTY_BYTES):
-        if int.from_bytes(properties[start : start + 4], "little") == SENT:
-            ticks = int.from_bytes(properties[start + 8 : start + 16], "little")
-            with contextlib.suppress(OverflowError):
-                sent = (EPOCH + timedelta(microseconds=ticks // 10)).isoformat(" ", "minutes")
-            break
-
-    header = {
-        "From": sender,
-        "To": _property(file, [], TO),
-        "Cc": _property(file, [], CC),
-        "Date": sent,
-        "Subject": _property(file, [], SUBJECT),
-    }
-    message = Message(header)
-    text = _property(file, [], BODY)
-    html = _stream(file, [f"__substg1.0_{HTML}0102"])
-    message.html = decode(html) if html else _property(file, [], HTML)
-    message.texts = [Text(1, False, text), Text(1, True, message.html)]
-    folders = sorted({entry[0] for entry in file.listdir() if entry[0].startswith("__attach_version1.0_")})
-    pictures: dict[str, tuple[str, bytes]] = {}
-    for folder in folders:
-        name = _property(file, [folder], LONG_NAME) or _property(file, [folder], SHORT_NAME)
-        data = _stream(file, [folder, f"__substg1.0_{DATA}0102"])
-        identifier = _property(file, [folder], CONTENT_ID)
-        if data and identifier:
-            pictures[identifier] = name or "picture", data
-        elif data:
-            message.attachments.append((name or "attachment", data))
-        # The attachment is another message or an embedded object.
-        elif file.exists([folder, f"__substg1.0_{DATA}000D"]):
-            name = name or _property(file, [folder], SHOWN_NAME) or "attachment"
-            message.left_out.append((name, NOT_A_FORMAT))
-    message.attachments += _without_logos(pictures, message.html)
-    if not any(header.values()) and not text and not message.html:
-        raise Unreadable("The file is not a message: it has no header.")
-    return message
-
-
-def _property(file: Any, folder: list[str], number: str) -> str:
-    for kind, encoding in TEXT_TYPES.items():
-        if data := _stream(file, [*folder, f"__substg1.0_{number}{kind}"]):
-            return data.decode(encoding, "replace").rstrip("\x00")
-    return ""
-
-
-def _stream(file: Any, path: list[str]) -> bytes:
-    return bytes(file.openstream(path).read()) if file.exists(path) else b""

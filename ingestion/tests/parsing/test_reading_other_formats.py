@@ -311,7 +311,7 @@ class OtherFormatsTests(SimpleTestCase):
         parts = mock.Mock(left_out=[])
         with tempfile.NamedTemporaryFile() as file:
             Path(file.name).write_text(data)
-            mail.read_mime(Path(file.name), Limits(100, 100_000, 1_000_000), parts)
+            mail.read(Path(file.name), Limits(100, 100_000, 1_000_000), parts)
         parts.add.assert_called_once_with("Inner.eml", [mock.ANY])
         self.assertIn(f"References: {long}\n", parts.add.call_args.args[1][0].decode())
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import httptools
 from django.conf import settings
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -23,6 +24,7 @@ from chatsite.http.address_limit import GONE_KEY
 MAX_HEAD_BYTES = 65_536  # request line and headers
 # Limits for headers that Django parses on the event loop, some of them in more than linear time.
 MAX_HEADER_BYTES = {b"cookie": 16_384, b"content-type": 1_024, b"accept": 4_096, b"accept-language": 4_096}
+FRAMING = frozenset({b"content-length", b"transfer-encoding"})  # of which the parser accepts only one
 MAX_UPGRADE_LINE_BYTES = 8_000  # the parser of WebSocket handshakes fails at longer lines
 BODY_PIECE_BYTES = 4_096  # the parser gets a body in pieces of this size
 HEAD_SECONDS = 10.0  # from the first to the last byte of a head
@@ -77,6 +79,22 @@ class PausedFlowControl(FlowControl):
             super().resume_reading()
 
 
+class RequestParser(httptools.HttpRequestParser):
+    """A parser that reads on after a head that offers a protocol which its connection does not speak."""
+
+    def __init__(self, connection: "LimitedProtocol") -> None:
+        super().__init__(connection)
+        self._connection = connection
+        self.set_dangerous_leniencies(lenient_data_after_close=True)  # like uvicorn's
+
+    def feed_data(self, data: Any) -> None:
+        try:
+            super().feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            if not self._connection.end_upgrade(upgrade.args[0]):
+                raise
+
+
 class LimitedProtocol(HttpToolsProtocol):
     """HTTP on one connection, with limits on the time and size of each part.
 
@@ -109,6 +127,11 @@ class LimitedProtocol(HttpToolsProtocol):
         # the first unparsed byte. With an offset, the bytes need not be copied for each request.
         self._unread, self._unread_from = b"", 0
         self._chunks = 0  # chunks of the body in the current piece
+        self._framing = b""  # the header that frames a body that the parser skips
+        self._reframing = False
+        self._offers_other = False  # whether the newest head offers another protocol than WebSocket
+        self._piece_read = 0  # bytes of the current piece that were read
+        self.parser = RequestParser(self)
         self._turn: asyncio.TimerHandle | None = None
 
     # --- the connection ---
@@ -166,6 +189,22 @@ class LimitedProtocol(HttpToolsProtocol):
         self._forget()
         super().handle_websocket_upgrade()
 
+    def end_upgrade(self, end: int) -> bool:
+        """Whether a head, which ends at this byte of the piece, offers another protocol than WebSocket.
+
+        HTTP permits to answer it in HTTP/1.1. After such a head the parser skips the body, and would parse it
+        as the next request; a new parser, which is given only the framing, reads it.
+        """
+        if not self._offers_other:
+            return False
+        self._piece_read = end
+        if self._framing:
+            self.parser = RequestParser(self)
+            self._reframing = True
+            self.parser.feed_data(b"POST / HTTP/1.1\r\n" + self._framing + b"\r\n\r\n")
+            self._reframing, self._framing = False, b""
+        return True
+
     def data_received(self, data: bytes) -> None:
         if self._malformed:
             return
@@ -186,14 +225,15 @@ class LimitedProtocol(HttpToolsProtocol):
             end = self._piece_end(data, start)
             piece = data[start:end]
             in_head, in_body, self._heads, self._chunks = self._in_head, self._in_body, 0, 0
+            self._piece_read = end - start
             super().data_received(piece)
-            start = end
+            start += self._piece_read
             if self._upgraded or self._refused:
                 return
             if self.transport.is_closing():  # the data was not HTTP
                 self._limit(settings.READER_SECONDS, self.transport.abort)
                 return
-            self._count(len(piece), in_head, in_body)
+            self._count(self._piece_read, in_head, in_body)
             if self._chunks > MAX_CHUNKS and not self.transport.is_closing():
                 self._await_turn()
         self._unread, self._unread_from = (data, start) if start < len(data) else (b"", 0)
@@ -287,6 +327,8 @@ class LimitedProtocol(HttpToolsProtocol):
     # --- the parts of a request, as the parser finds them ---
 
     def on_message_begin(self) -> None:
+        if self._reframing:
+            return
         super().on_message_begin()
         self.silent.pop(self, None)
         self._in_head, self._in_body = True, False
@@ -309,6 +351,8 @@ class LimitedProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
+        if self._reframing:
+            return
         self._in_head, self._in_body = False, True
         self._wire_bytes = self._body_bytes = 0
         if self._fields_bytes > MAX_HEAD_BYTES or any(
@@ -323,7 +367,13 @@ class LimitedProtocol(HttpToolsProtocol):
         self._body_credit = BODY_BYTES_PER_SECOND * BODY_SECONDS
         self._body_seen, self._body_looked = 0, self.loop.time()
         self._limit(BODY_SECONDS + PACE_SECONDS, self._body_is_due)
+        earlier = self.cycle
         super().on_headers_complete()
+        # uvicorn makes no cycle for a WebSocket.
+        self._offers_other = self.parser.should_upgrade() and self.cycle is not earlier
+        if self._offers_other:
+            framing = [name + b": " + value for name, value in self.headers if name in FRAMING]
+            self._framing = framing[0] if framing else b""
         if self.cycle is not None and self.cycle not in self._cycles:
             scope: dict[str, Any] = self.cycle.scope  # type: ignore[assignment]
             scope[GONE_KEY] = self.loop.create_future()  # the task of the request starts later
@@ -336,6 +386,8 @@ class LimitedProtocol(HttpToolsProtocol):
             super().on_body(body)
 
     def on_message_complete(self) -> None:
+        if self._framing and not self._reframing:
+            return  # the body follows
         self._in_body = False
         if self._refused:
             return

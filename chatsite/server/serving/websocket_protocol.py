@@ -18,6 +18,10 @@ MAX_FRAMES = 300
 PERIOD = 10.0  # seconds
 PIECE_BYTES = 4_096  # the parser gets data in pieces of this size, which have at most 682 frames
 CLOSED_FLOOD = 4429  # the code that chat.portal.consumers uses for too many messages
+NO_HANDSHAKE = (
+    b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: 47\r\nconnection: close"
+    b'\r\n\r\n{"error": "This is not a WebSocket handshake."}'
+)
 CLOSED_NOT_UTF8 = 1007  # RFC 6455, section 7.4.1
 
 
@@ -46,6 +50,10 @@ class LimitedWebSocketProtocol(WebSocketsSansIOProtocol):
             if self.transport.is_closing():
                 return
             super().data_received(data[start : start + PIECE_BYTES])
+            if self.conn.handshake_exc is not None and not self.transport.is_closing():
+                # The parser refuses the handshake, which uvicorn would leave open without an answer.
+                self.transport.write(NO_HANDSHAKE)
+                self.transport.close()
 
     def send_receive_event_to_app(self) -> None:
         """Pass a message on, or end the connection if its text is not UTF-8.

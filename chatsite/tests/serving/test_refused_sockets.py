@@ -1,9 +1,10 @@
-"""A refused socket gets a status and headers, and one line in the log that is not an error."""
+"""Refused sockets get a status, headers and a line in the log; other upgrades are answered in HTTP/1.1."""
 
 import asyncio
 import logging
 import socket
 
+import pytest
 import uvicorn
 import uvloop
 
@@ -32,8 +33,11 @@ class Full(AddressLimit):
             queues._slots = lambda key, limit: 0
 
 
-async def answer_to_a_handshake(application, frames=b""):
-    """All that a client receives until the connection ends; it sends `frames` after it was accepted."""
+async def answer_to_a_handshake(application, frames=b"", handshake=HANDSHAKE):
+    """All that a client receives until the connection ends; it sends `frames` after it was accepted.
+
+    The pieces of the handshake, if it is a list, arrive one after the other.
+    """
     loop = asyncio.get_running_loop()
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
@@ -48,7 +52,9 @@ async def answer_to_a_handshake(application, frames=b""):
     received = b""
     try:
         async with asyncio.timeout(10):
-            await loop.sock_sendall(caller, HANDSHAKE)
+            for piece in [handshake] if isinstance(handshake, bytes) else handshake:
+                await loop.sock_sendall(caller, piece)
+                await asyncio.sleep(0.01)
             while part := await loop.sock_recv(caller, 10_000):
                 received += part
                 if frames and b"\r\n\r\n" in received:
@@ -105,3 +111,47 @@ def test_a_text_that_is_not_utf_8_ends_the_connection_and_is_no_error_in_the_log
     assert all(record.levelno == logging.INFO and not record.exc_info for record in caplog.records), (
         caplog.text
     )
+
+
+@pytest.mark.parametrize(
+    "more", [b"Content-Length: 5\r\n\r\nhello", b"X: y\r\n" * 200 + b"\r\n"], ids=["body", "many"]
+)
+def test_a_handshake_that_its_parser_refuses_is_answered_and_ends(more):
+    received = uvloop.run(answer_to_a_handshake(never, handshake=HANDSHAKE.removesuffix(b"\r\n") + more))
+    assert received.startswith(b"HTTP/1.1 400 ")
+    assert received.count(b"HTTP/1.1") == 1
+
+
+BODY = b"GET /hidden HTTP/1.1\r\nHost: here\r\n\r\n"
+LAST = b"GET /last HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
+FRAMED = {
+    "length": (b"Content-Length: %d" % len(BODY), BODY),
+    "chunks": (b"Transfer-Encoding: chunked", b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)),
+}
+
+
+@pytest.mark.parametrize("upgrade", [b"h2c", b"websocket, h2c", b"any/1"])
+@pytest.mark.parametrize("framing", FRAMED)
+@pytest.mark.parametrize("cut", [None, -1, -3, 0, 7])
+def test_the_body_of_a_request_that_offers_another_protocol_is_not_the_next_request(upgrade, framing, cut):
+    requests = []
+
+    async def listening(scope, receive, send):
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body, more = body + message.get("body", b""), message.get("more_body", False)
+        requests.append((scope["path"], body))
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body"})
+
+    header, body = FRAMED[framing]
+    head = b"POST /first HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: %s\r\n%s\r\n\r\n" % (
+        upgrade,
+        header,
+    )
+    sent = head + body + head + body + LAST
+    pieces = [sent] if cut is None else [sent[: len(head) + cut], sent[len(head) + cut :]]
+    received = uvloop.run(answer_to_a_handshake(listening, handshake=pieces))
+    assert requests == [("/first", BODY), ("/first", BODY), ("/last", b"")]
+    assert received.count(b"HTTP/1.1 200 ") == 3

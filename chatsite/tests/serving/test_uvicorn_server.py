@@ -74,6 +74,15 @@ def test_the_parser_calls_back_in_the_order_that_the_limits_count_on():
     ]  # fmt: skip
 
 
+def test_the_parser_skips_a_body_after_an_upgrade_and_says_where_the_head_ends():
+    head = b"POST / HTTP/1.1\r\nUpgrade: a\r\nConnection: Upgrade\r\nContent-Length: 3\r\n\r\n"
+    parser = httptools.HttpRequestParser(SimpleNamespace())
+    with pytest.raises(httptools.HttpParserUpgrade) as upgrade:
+        parser.feed_data(head + b"abc")
+    assert upgrade.value.args == (len(head),)
+    assert parser.should_upgrade()
+
+
 def test_a_request_says_what_became_of_its_answer():
     names = RequestResponseCycle.__init__.__code__.co_names
     assert {"keep_alive", "response_started", "response_complete", "disconnected", "message_event"} <= set(
@@ -91,6 +100,7 @@ def test_a_websocket_has_what_the_limit_on_its_frames_uses():
     assert {"handshake_complete", "initial_response"} <= set(WebSocketsSansIOProtocol.send.__code__.co_names)
     protocol = ServerProtocol()
     assert protocol.events == []
+    assert protocol.handshake_exc is None
     assert callable(protocol.fail)
 
 

@@ -13,6 +13,7 @@ from ingestion.parsing.encodings import decode
 from ingestion.parsing.formats import DAMAGED
 from ingestion.parsing.sections import Contents, Limits, Parts, Unreadable, one_line
 
+from . import tnef
 from .message import HEADER_CHARACTERS, NO_HEADER, Message, Text, contents_of, without_logos
 
 # Characters of a header that the library parses at once; its time grows with the square of the length.
@@ -64,14 +65,9 @@ def read(path: Path, limits: Limits, parts: Parts) -> Contents:
         kind = part.get_content_type()
         name = part.get_filename() or ""
         attached = part.get_content_disposition() == "attachment" or bool(name)
-        if kind == "message/rfc822":
-            inner = part.get_payload()
-            if isinstance(inner, list) and inner:
-                subject = one_line(_header(inner[0], "Subject"), 100) or "message"
-                name = name or subject
-                name = name if name.lower().endswith(".eml") else f"{name}.eml"
-                message.attachments.append((name, inner[0].as_bytes()))
-        elif attached or kind.startswith("image/"):
+        if _add_special(message, part, kind, name):
+            continue
+        if attached or kind.startswith("image/"):
             name = name or f"attachment{mimetypes.guess_extension(kind) or ''}"
             identifier = str(part.get("Content-ID", "")).strip("<> ")
             if kind.startswith("image/") and identifier:
@@ -88,6 +84,40 @@ def read(path: Path, limits: Limits, parts: Parts) -> Contents:
     message.html = "".join(text.text for text in message.texts if text.is_html)
     message.attachments += without_logos(pictures, message.html)
     return contents_of(message, limits, parts)
+
+
+def _add_special(message: Message, part: Any, kind: str, name: str) -> bool:
+    """Add an attached message, an invitation or a file winmail.dat; returns whether it is one of these."""
+    if kind == "message/rfc822":
+        _add_message(message, part, name)
+    elif kind == "text/calendar" or name.lower().endswith(".ics"):
+        message.calendars.append(_text(part))
+    elif kind == "application/ms-tnef" or name.lower() == "winmail.dat":
+        _add_tnef(message, name or "winmail.dat", _bytes(part))
+    else:
+        return False
+    return True
+
+
+def _add_message(message: Message, part: Any, name: str) -> None:
+    """Add an attached message."""
+    inner = part.get_payload()
+    if isinstance(inner, list) and inner:
+        name = name or one_line(_header(inner[0], "Subject"), 100) or "message"
+        name = name if name.lower().endswith(".eml") else f"{name}.eml"
+        message.attachments.append((name, inner[0].as_bytes()))
+
+
+def _add_tnef(message: Message, name: str, data: bytes) -> None:
+    """Add what is in a file winmail.dat; its text only if the message has none."""
+    try:
+        found = tnef.opened(data)
+    except ValueError:
+        message.attachments.append((name, data))
+        return
+    message.attachments += found.attachments
+    if not any(text.text.strip() for text in message.texts):
+        message.texts += [Text(0, False, found.text)] if found.text.strip() else [Text(0, True, found.html)]
 
 
 def _parts(message: Any) -> Iterator[tuple[Any, int]]:

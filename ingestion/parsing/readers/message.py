@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ingestion.parsing.sections import Contents, Limits, Parts, one_line
 
+from .invitations import calendar_text
 from .outline import Outline
 from .web import chapter
 
@@ -31,12 +32,13 @@ class Text(NamedTuple):
 
 @dataclass(slots=True)
 class Message:
-    """A message: its header, its texts, and its attachments as (name, bytes)."""
+    """A message: its header, its texts, its invitations, and its attachments as (name, bytes)."""
 
     header: dict[str, str]
     texts: list[Text] = field(default_factory=list)
     html: str = ""  # all HTML, including that of parts with a plain-text alternative
     attachments: list[tuple[str, bytes]] = field(default_factory=list)
+    calendars: list[str] = field(default_factory=list)  # invitations
     # Parts that were not read, with reasons.
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
@@ -64,6 +66,8 @@ def contents_of(message: Message, limits: Limits, parts: Parts) -> Contents:
         f"{name}: {one_line(value, HEADER_CHARACTERS)}" for name, value in header.items() if value.strip()
     ]
     contents.add("header", None, "", "\n".join(lines))
+    for event in dict.fromkeys(map(calendar_text, message.calendars)):
+        contents.add("event", None, "", event)
     for section in body.sections:
         contents.add(section.anchor or "message", None, section.heading, section.text)
     return contents

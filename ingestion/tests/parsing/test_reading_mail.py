@@ -1,6 +1,8 @@
 """Messages saved by Outlook, and messages, calendars and other things inside of messages."""
 
+import struct
 import tempfile
+from email.message import EmailMessage
 from pathlib import Path
 from unittest import mock
 
@@ -90,3 +92,139 @@ class OutlookTests(SimpleTestCase):
             {SUBJECT: "F\u00e4hre".encode("cp1252"), BODY: b"x"}, numbers=[(LOCALE, 1031)]
         )
         self.assertEqual(reading("a.msg", data).title, "F\u00e4hre")
+
+
+INVITATION = """BEGIN:VCALENDAR\r
+METHOD:REQUEST\r
+BEGIN:VTIMEZONE\r
+TZID:Europe/Berlin\r
+BEGIN:STANDARD\r
+DTSTART:16010101T030000\r
+END:STANDARD\r
+END:VTIMEZONE\r
+BEGIN:VEVENT\r
+ORGANIZER;CN="Berg, Ada":mailto:ada@example.org\r
+ATTENDEE;ROLE=REQ-PARTICIPANT;CN=Bo:MAILTO:bo@example.org\r
+ATTENDEE:mailto:cy@example.org\r
+SUMMARY;LANGUAGE=en:Winter timetable\\, first dr\r
+ aft\r
+DTSTART;TZID=Europe/Berlin:20260302T093000\r
+DTEND;TZID=Europe/Berlin:20260302T103000\r
+RRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,WE;UNTIL=20260630T220000Z\r
+LOCATION:Pier 3\r
+DESCRIPTION:Bring the fares.\\nAnd tea.\r
+BEGIN:VALARM\r
+DESCRIPTION:Reminder\r
+END:VALARM\r
+END:VEVENT\r
+END:VCALENDAR\r
+"""
+EVENT = """Event: Winter timetable, first draft
+When: 2026-03-02 09:30 \u2013 10:30 (Europe/Berlin)
+Repeats: weekly, every 2, MO, WE, until 2026-06-30 22:00
+Where: Pier 3
+Organizer: Berg, Ada <ada@example.org>
+Participants: Bo <bo@example.org>, cy@example.org
+Bring the fares.
+And tea."""
+
+
+def mime(*attachments, text="See below."):
+    """A message with attachments as (name, type, bytes)."""
+    whole = EmailMessage()
+    whole["From"], whole["Subject"] = "ada@example.org", "Timetable"
+    whole.set_content(text)
+    for name, kind, data in attachments:
+        whole.add_attachment(data, *kind.split("/"), filename=name)
+    return whole.as_bytes()
+
+
+class InvitationTests(SimpleTestCase):
+    def event(self, calendar):
+        found = reading("a.eml", mime(("invite.ics", "text/calendar", calendar.encode())))
+        return {section.anchor: section.text for section in found.sections}.get("event")
+
+    def test_an_invitation_is_read_once_as_part_of_its_message(self):
+        attached = ("invite.ics", "application/ics", INVITATION.encode())
+        found = reading("a.eml", mime(attached, ("other.ics", "text/calendar", INVITATION.encode())))
+        self.assertEqual(
+            [(section.anchor, section.text) for section in found.sections[1:]],
+            [("event", EVENT), ("message", "See below.")],
+        )
+        self.assertEqual((found.parts, found.left_out), ((), ()))
+
+    def test_an_event_of_whole_days_ends_on_its_last_day(self):
+        for start, end, shown in (
+            ("20260302", "20260305", "2026-03-02 \u2013 2026-03-04"),
+            ("20260302", "20260303", "2026-03-02"),
+            ("20260302", "20260302", "2026-03-02"),
+            ("20260302T080000Z", "20260303T090000Z", "2026-03-02 08:00 \u2013 2026-03-03 09:00 (UTC)"),
+            ("20260302", "00010101", "2026-03-02"),
+        ):
+            event = f"BEGIN:VEVENT\nSUMMARY:Fair\nDTSTART:{start}\nDTEND:{end}\nEND:VEVENT\n"
+            self.assertEqual(self.event(event), f"Event: Fair\nWhen: {shown}")
+
+    def test_a_cancelled_event_says_so(self):
+        event = "METHOD:CANCEL\nBEGIN:VEVENT\nSUMMARY:Fair\nEND:VEVENT\n"
+        self.assertEqual(self.event(event), "Event: Fair\nStatus: cancelled")
+
+    def test_a_calendar_that_is_none_adds_nothing(self):
+        for calendar in ("", "nonsense", "BEGIN:VEVENT", "BEGIN:VEVENT\nSUMMARY", ";;;:\n" * 100):
+            self.assertIsNone(self.event(calendar), calendar)
+
+
+def attribute(level, kind, data):
+    return struct.pack("<BII", level, kind, len(data)) + data + bytes(2)
+
+
+def texts(*properties):
+    """Properties of a message or an attachment: (id, text)."""
+    whole = struct.pack("<I", len(properties))
+    for number, text in properties:
+        data = (text + "\0").encode("utf-16-le")
+        whole += struct.pack("<HHII", 0x1F, number, 1, len(data)) + data.ljust(-(-len(data) // 4) * 4, b"\0")
+    return whole
+
+
+class WinmailTests(SimpleTestCase):
+    def winmail(self, *attributes):
+        return struct.pack("<IH", 0x223E9F78, 1) + b"".join(attributes)
+
+    def test_what_is_in_a_winmail_file_is_attached_to_its_message(self):
+        data = self.winmail(
+            attribute(1, 0x0006_9007, struct.pack("<II", 1252, 0)),
+            attribute(1, 0x0002_800C, "F\u00e4hre um neun.".encode("cp1252") + b"\0"),
+            attribute(2, 0x0006_9002, bytes(14)),
+            attribute(2, 0x0001_8010, b"PLAN~1.TXT\0"),
+            attribute(2, 0x0006_800F, b"Boats to Ellery."),
+            attribute(2, 0x0006_9005, texts((0x3001, "shown"), (0x3707, "Fahrplan f\u00fcr M\u00e4rz.txt"))),
+            attribute(2, 0x0006_9002, bytes(14)),
+            attribute(2, 0x0001_8010, b"ports.csv\0"),
+            attribute(2, 0x0006_800F, b"a,b"),
+        )
+        found = reading("a.eml", mime(("winmail.dat", "application/ms-tnef", data)))
+        self.assertEqual(
+            [part.path for part in found.parts], ["Fahrplan f\u00fcr M\u00e4rz.txt", "ports.csv"]
+        )
+        self.assertEqual(found.sections[-1].text, "See below.")
+        found = reading("a.eml", mime(("winmail.dat", "application/ms-tnef", data), text=""))
+        self.assertEqual(found.sections[-1].text, "F\u00e4hre um neun.")
+
+    def test_html_in_a_winmail_file_is_the_text_if_there_is_no_other(self):
+        data = self.winmail(attribute(1, 0x0006_9003, texts((0x1013, "<p>At <b>nine</b>.</p>"))))
+        found = reading("a.eml", mime(("winmail.dat", "application/ms-tnef", data), text=""))
+        self.assertEqual(found.sections[-1].text, "At nine.")
+
+    def test_a_broken_winmail_file_is_read_as_far_as_it_goes(self):
+        whole = self.winmail(
+            attribute(2, 0x0006_9002, bytes(14)),
+            attribute(2, 0x0001_8010, b"a.txt\0"),
+            attribute(2, 0x0006_800F, b"Boats."),
+            attribute(2, 0x0006_9005, struct.pack("<IHHI", 0xFFFFFFFF, 0x101F, 0x3707, 0xFFFFFFFF)),
+        )
+        for end in range(len(whole)):
+            found = reading("a.eml", mime(("winmail.dat", "application/ms-tnef", whole[:end])))
+            self.assertLessEqual({part.path for part in found.parts}, {"a.txt"})
+        self.assertEqual([part.path for part in found.parts], ["a.txt"])
+        found = reading("a.eml", mime(("winmail.dat", "application/octet-stream", b"something else")))
+        self.assertEqual(found.left_out, (("winmail.dat", NOT_A_FORMAT),))

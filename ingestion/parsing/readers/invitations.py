@@ -1,0 +1,125 @@
+"""Events of calendars (iCalendar, RFC 5545) as text."""
+
+import re
+from collections.abc import Iterator
+from datetime import date, timedelta
+
+from ingestion.parsing.sections import one_line
+
+MAX_EVENTS = 200
+LINE_CHARACTERS = 10_000
+FOLD = re.compile(r"\r?\n[ \t]")
+TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
+PARAMETER = re.compile(r';([A-Za-z-]{1,40})=(?:"([^"]{0,300})"|([^";:,]{0,300}))')
+ESCAPED = re.compile(r"\\([\\;,nN])")
+MAIL = "mailto:"
+CANCELLED = "cancelled"
+Property = tuple[str, dict[str, str], str]  # name, parameters, value
+
+
+def calendar_text(calendar: str) -> str:
+    """The events, each as lines such as "When: …" and "Where: …"."""
+    events: list[list[Property]] = []
+    is_open = False
+    method = ""
+    for name, parameters, value in _properties(calendar):
+        if (name, value.upper()) == ("BEGIN", "VEVENT"):
+            is_open = len(events) < MAX_EVENTS
+            events += [[]] if is_open else []
+        elif name in ("BEGIN", "END"):  # a reminder is inside an event
+            is_open = name == "END" and value.upper() == "VALARM" and bool(events)
+        elif is_open:
+            events[-1].append((name, parameters, value))
+        elif name == "METHOD":
+            method = value.upper()
+    texts = ("\n".join(_event(event, is_cancelled=method == "CANCEL")) for event in events)
+    return "\n\n".join(filter(None, texts))
+
+
+def _properties(calendar: str) -> Iterator[Property]:
+    for line in FOLD.sub("", calendar).splitlines():
+        parameters: dict[str, str] = {}
+        name = line.partition(":")[0].partition(";")[0]
+        place = len(name)
+        while found := PARAMETER.match(line, place):
+            parameters[found[1].upper()] = found[2] or found[3] or ""
+            place = found.end()
+        if line[place : place + 1] == ":":
+            yield name.upper(), parameters, line[place + 1 :].strip()
+
+
+def _event(properties: list[Property], *, is_cancelled: bool) -> Iterator[str]:
+    first = {name: (parameters, value) for name, parameters, value in reversed(properties)}
+    text = {name: _plain(value) for name, (_, value) in first.items()}
+    is_cancelled = is_cancelled or text.get("STATUS", "").upper() == "CANCELLED"
+    people = [_person(parameters, value) for name, parameters, value in properties if name == "ATTENDEE"]
+    lines = {
+        "Event": text.get("SUMMARY", ""),
+        "Status": CANCELLED if is_cancelled else "",
+        "When": _when(first),
+        "Repeats": _repeats(first["RRULE"][1]) if "RRULE" in first else "",
+        "Where": text.get("LOCATION", ""),
+        "Organizer": _person(*first["ORGANIZER"]) if "ORGANIZER" in first else "",
+        "Participants": ", ".join(filter(None, people)),
+    }
+    for label, value in lines.items():
+        if value:
+            yield f"{label}: {one_line(value, LINE_CHARACTERS)}"
+    if text.get("DESCRIPTION"):
+        yield text["DESCRIPTION"]
+
+
+def _plain(value: str) -> str:
+    return ESCAPED.sub(lambda match: "\n" if match[1] in "nN" else match[1], value).strip()
+
+
+def _person(parameters: dict[str, str], value: str) -> str:
+    address = value[len(MAIL) :] if value.lower().startswith(MAIL) else ""
+    name = parameters.get("CN", "")
+    return f"{name} <{address}>" if name and address and name != address else name or address
+
+
+def _when(first: dict[str, tuple[dict[str, str], str]]) -> str:
+    """Start and end, with the time zone; the day after an event of whole days is not part of it."""
+    if "DTSTART" not in first:
+        return ""
+    zone = first["DTSTART"][0].get("TZID", "")
+    start, end = (_time(first[name][1]) if name in first else "" for name in ("DTSTART", "DTEND"))
+    if end and len(end) == len("2026-03-02"):
+        end = _day_before(end)
+    if len(end) == len(start) and end < start:
+        end = ""
+    if end[:10] == start[:10]:
+        end = end[11:]
+    if first["DTSTART"][1].endswith("Z"):
+        zone = "UTC"
+    return " ".join(filter(None, [f"{start} – {end}" if end else start, f"({zone})" if zone else ""]))
+
+
+def _time(value: str) -> str:
+    found = TIME.match(value)
+    if not found:
+        return ""
+    day = f"{found[1]}-{found[2]}-{found[3]}"
+    return f"{day} {found[4]}:{found[5]}" if found[4] else day
+
+
+def _day_before(day: str) -> str:
+    try:
+        return (date.fromisoformat(day) - timedelta(days=1)).isoformat()
+    except (ValueError, OverflowError):
+        return day
+
+
+def _repeats(rule: str) -> str:
+    """A rule of repetition, such as "weekly, MO, WE, until 2026-06-30"."""
+    parts = dict(part.split("=", 1) for part in rule.upper().split(";") if "=" in part)
+    words = [parts.get("FREQ", "").lower()]
+    if parts.get("INTERVAL", "1") != "1":
+        words.append(f"every {parts['INTERVAL']}")
+    words += [parts[name].replace(",", ", ") for name in ("BYDAY", "BYMONTHDAY") if name in parts]
+    if "UNTIL" in parts:
+        words.append(f"until {_time(parts['UNTIL'])}")
+    if "COUNT" in parts:
+        words.append(f"{parts['COUNT']} times")
+    return ", ".join(filter(None, words))

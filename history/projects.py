@@ -122,7 +122,7 @@ def create(principal: Principal, name: str, instructions: str = "", scope: str =
     """Create a project of the caller. Raises Invalid."""
     values = _checked(name, instructions)
     if Project.objects.owned_by(principal).count() >= MAX_PROJECTS:
-        words = gettext("You have %(number)s projects, which is the most. Delete one first.")
+        words = gettext("You have %(number)s projects, which is the maximum. Delete one first.")
         raise Invalid(words % {"number": MAX_PROJECTS}, "name")
     return Project.objects.create(owner_id=principal.user_id, scope=scope, **values)
 

@@ -119,7 +119,9 @@ class PersonAdmin(UserAdmin):
             try:
                 return export_response(request, person, actor=actor, name=name, reason=reason)
             except ExportRunning:
-                form.add_error(None, gettext("Your last file is still being made: wait for it."))
+                form.add_error(
+                    None, gettext("Your last file is still being prepared. Wait until it is ready.")
+                )
             except StorageFault:
                 form.add_error(None, gettext("The files' storage does not answer. Try again in a moment."))
         context = {

@@ -35,7 +35,7 @@ def own_data(request: HttpRequest) -> HttpResponseBase:
             try:
                 return export_response(request, person, actor=person, name=f"{settings.SITE_NAME}.zip")
             except ExportRunning:
-                problem = gettext("Your file is being made already: wait for it.")
+                problem = gettext("Your file is already being prepared. Wait until it is ready.")
             except StorageFault:
                 problem = gettext("The files' storage does not answer. Try again in a moment.")
                 status = 503

@@ -83,16 +83,18 @@ def findings(*, ask_model: bool = True) -> Iterator[Finding]:
         yield note(gettext("No backup was made here with manage.py backup."))
     elif timezone.now() - made > OLD_BACKUP:
         yield wrong(
-            gettext("The last backup is of %(day)s: make one, and let a timer do it.")
+            gettext("The last backup was made on %(day)s: make a new one, and let a timer do it regularly.")
             % {"day": f"{made:%Y-%m-%d}"}
         )
     else:
-        yield ok(gettext("The last backup is of %(moment)s.") % {"moment": f"{made:%Y-%m-%d %H:%M} UTC"})
+        yield ok(
+            gettext("The last backup was made on %(moment)s.") % {"moment": f"{made:%Y-%m-%d %H:%M} UTC"}
+        )
     try:
         yield from _of_database()
     except DatabaseError as error:
         yield wrong(
-            gettext("The database cannot be asked: %(error)s. Is it running, is DATABASE_URL right?")
+            gettext("The database cannot be queried: %(error)s. Is it running, and is DATABASE_URL right?")
             % {"error": first_line(error)}
         )
 
@@ -175,7 +177,7 @@ def _of_model() -> Iterator[Finding]:
         )
     elif answer.status_code == 200 and known and settings.CHAT_MODEL not in known:
         yield wrong(
-            gettext("The model's server has no model %(model)s: it names %(others)s.")
+            gettext("The model's server has no model %(model)s, only %(others)s.")
             % {"model": settings.CHAT_MODEL, "others": ", ".join(known[:5])}
         )
     else:
@@ -258,7 +260,7 @@ def _of_queue() -> Iterator[Finding]:
 
 def _of_documents() -> Iterator[Finding]:
     if failed := Document.objects.filter(status=Document.Status.FAILED).count():
-        words = gettext("%(count)s documents could not be read: the admin has the reason of each.")
+        words = gettext("%(count)s documents could not be read: the admin shows the reason for each.")
         yield note(words % {"count": failed})
     if settings.STORAGE != "FILESYSTEM":
         return
@@ -266,7 +268,7 @@ def _of_documents() -> Iterator[Finding]:
     if lost := [name for name in newest if not default_storage.exists(name)]:
         yield wrong(
             gettext(
-                "%(lost)s of the %(count)s newest documents have lost their files (such as %(name)s):"
+                "The files of %(lost)s of the %(count)s newest documents are missing (such as %(name)s):"
                 " is CHATSITE_MEDIA_ROOT the right folder?"
             )
             % {"lost": len(lost), "count": len(newest), "name": lost[0]}

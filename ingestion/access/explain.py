@@ -75,7 +75,7 @@ def explain(user: User, document: Document) -> Explanation:
     if not grounds:
         reasons = _why_not(user, document)
     if not user.is_active:
-        disabled = gettext("The account {person} is disabled, and so may read nothing.")
+        disabled = gettext("The account {person} is disabled, so it may not read anything.")
         reasons = [disabled.format(person=name)] + [
             gettext("If it were not: {reason}").format(reason=reason) for reason in reasons
         ]
@@ -208,7 +208,9 @@ def _notes(user: User, document: Document, readable: bool) -> Iterable[str]:
     elif document.status in Document.UNFINISHED:
         yield gettext("Its state is “{state}”.").format(state=document.get_status_display())
     if not document.version:
-        yield gettext("It has no passages yet: search and answers find nothing of it, for nobody.")
+        yield gettext(
+            "It has no passages yet, so neither search nor answers find anything in it, for anybody."
+        )
     elif document.status != Document.Status.READY:
         yield gettext("What was read before stays in use.")
     if readable and user.is_guest and settings.LOGIN_REQUIRED:

@@ -100,7 +100,7 @@ class ExportOfOthersTests(TestCase):
     def test_one_file_is_made_at_a_time(self):
         cache.add(f"export:{self.officer.pk}", True)
         self.addCleanup(cache.delete, f"export:{self.officer.pk}")
-        self.assertContains(self.export(), "Your last file is still being made")
+        self.assertContains(self.export(), "Your last file is still being prepared")
         self.assertFalse(Look.objects.exists())
 
     async def test_the_file_is_sent_in_pieces(self):

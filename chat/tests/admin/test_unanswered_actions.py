@@ -190,7 +190,7 @@ class UnansweredActionsTests(UnansweredCase):
                 self.assertContains(page, f'id="group-{shown.key}"')
         answer = self.client.post(PAGE, {"group": first.key, "reason": "Not ours"})
         self.assertRedirects(answer, PAGE)
-        self.assertContains(self.page("?group=nothing"), "Nothing was asked in vain")
+        self.assertContains(self.page("?group=nothing"), "No unanswered question was asked")
 
     def test_saving_a_word_or_a_document_leads_back_to_the_group_it_was_added_for(self):
         for _ in range(3):

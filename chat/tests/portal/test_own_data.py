@@ -95,7 +95,7 @@ class OwnDataTests(TestCase):
         cache.add(f"export:{self.ann.pk}", True)
         self.addCleanup(cache.delete, f"export:{self.ann.pk}")
         refused = self.client.post(PAGE, {"export": "1"})
-        self.assertContains(refused, "Your file is being made already", status_code=422)
+        self.assertContains(refused, "Your file is already being prepared", status_code=422)
 
     def test_conversations_are_deleted_for_good_with_all_that_hangs_on_them(self):
         self.assertRedirects(self.client.post(PAGE, {"delete": "1", "confirmed": "1"}), PAGE)

@@ -93,7 +93,7 @@ class Making(ProjectCase):
             Project(owner=self.user, name=f"P {number}") for number in range(projects.MAX_PROJECTS)
         )
         refused = self.client.post("/projects/new", {"name": "One more"})
-        self.assertContains(refused, "which is the most", status_code=422)
+        self.assertContains(refused, "which is the maximum", status_code=422)
 
     def test_markup_in_a_name_and_in_instructions_is_shown_as_text(self):
         Project.objects.filter(pk=self.project.pk).update(name="<i>x</i>", instructions="<script>1</script>")

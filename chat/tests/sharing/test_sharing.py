@@ -101,7 +101,7 @@ class WithholdingTests(SharingCase):
     def test_a_copy_has_no_turn_whose_answer_is_left_out(self):
         self.say(CLOSED_STATEMENT, "And where to?", given=((self.closed, CLOSED, CLOSED_WORDS),))
         self.share()
-        self.assertIn("Questions whose answers you do not see are not taken along.", self.page())
+        self.assertIn("Questions whose answers you do not see are not copied.", self.page())
         self.client.post(self.url + "go-on")
         mine = Conversation.objects.get(owner=self.reader)
         self.assertEqual([each.role for each in mine.messages.order_by("position")], ["user", "assistant"])

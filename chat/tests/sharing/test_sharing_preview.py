@@ -88,7 +88,7 @@ class PreviewTests(SharingCase):
         self.conversation.messages.all().delete()
         self.say(CLOSED_STATEMENT, given=((self.closed, CLOSED, CLOSED_WORDS),))
         page = self.created()
-        self.assertContains(page, "Readers will see nothing of it")
+        self.assertContains(page, "Readers will see none of it")
         self.assertNotContains(page, "The crew office</bdi>”.")
 
     def test_what_other_branches_have_is_said_to_be_left_out(self):

@@ -91,7 +91,7 @@ class Doctor(MediaMixin, TestCase):
     def test_a_document_without_its_file(self):
         document = self.read_document()
         Path(self.media, document.file.name).unlink()
-        self.assert_wrong("have lost their files")
+        self.assert_wrong("newest documents are missing")
 
     def test_documents_that_wait_while_nobody_reads(self):
         self.add(read=False)
@@ -111,14 +111,14 @@ class Doctor(MediaMixin, TestCase):
 
     def test_a_database_that_is_away(self):
         with mock.patch.object(diagnosis, "_asked", side_effect=OperationalError("connection refused")):
-            self.assert_wrong("The database cannot be asked: connection refused")
+            self.assert_wrong("The database cannot be queried: connection refused")
 
     def test_the_last_backup(self):
         self.assertIn("No backup was made", self.diagnosed()[1])
         diagnosis.note_backup(timezone.now(), self.folder / "a")
-        self.assertIn("ok     The last backup is of", self.diagnosed()[1])
+        self.assertIn("ok     The last backup was made on", self.diagnosed()[1])
         diagnosis.note_backup(timezone.now() - timedelta(days=9), self.folder / "a")
-        self.assert_wrong("The last backup is of")
+        self.assert_wrong("The last backup was made on")
 
     @override_settings(**MODEL)
     def test_a_model_server_that_is_away_refuses_or_has_another_model(self):
@@ -126,7 +126,7 @@ class Doctor(MediaMixin, TestCase):
         for status, body, words in (
             (401, {"error": "sk-secret is wrong"}, "refuses the key (401)"),
             (503, None, "answers with 503"),
-            (200, {"data": [{"id": "other"}]}, "has no model small: it names other"),
+            (200, {"data": [{"id": "other"}]}, "has no model small, only other"),
         ):
             answer = httpx2.Response(status, json=body)
             with self.subTest(status), mock.patch.object(diagnosis.httpx2, "get", return_value=answer):

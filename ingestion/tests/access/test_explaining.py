@@ -102,7 +102,7 @@ class WhyTests(TestCase):
         self.assertEqual(
             told.reasons,
             (
-                "The account ann is disabled, and so may read nothing.",
+                "The account ann is disabled, so it may not read anything.",
                 "If it were not: It is shared with ann.",
             ),
         )
@@ -125,7 +125,7 @@ class WhyTests(TestCase):
             explain(self.owner, self.document).notes,
             (
                 "Its state is “Waiting”.",
-                "It has no passages yet: search and answers find nothing of it, for nobody.",
+                "It has no passages yet, so neither search nor answers find anything in it, for anybody.",
             ),
         )
 

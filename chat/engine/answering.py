@@ -30,6 +30,7 @@ from chat.quoting.table_rows.table_notices import ROWS_SHOWN
 from chat.requests import EarlierMessage
 from chat.statements import marks_by_rank, to_rows
 from chat.verification import verify
+from chatsite.accounts.principal import failure_name
 from chatsite.db.retry import retry_until_available
 from history import recording
 from history.models import Message, Source
@@ -89,7 +90,7 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> str:
         wish="\n\n".join(filter(None, (run.owner_instructions, request.wish))),
         generation=request.generation,
         narrowed=request.options.narrowed,
-        caller="guests" if run.principal.method == "guest" else str(run.principal.user_id),
+        caller=failure_name(run.principal),
     )
     state = _Answer(run, publish, prompt)
     if talk:

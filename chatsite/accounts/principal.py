@@ -46,6 +46,11 @@ def principal_of(user: User, session_key: str | None) -> Principal:
     return Principal(user.pk, "guest" if user.is_guest else "session", session_key or "")
 
 
+def failure_name(principal: Principal) -> str:
+    """The name under which failures of a caller's requests to a model are counted; all guests are one."""
+    return "guests" if principal.method == "guest" else str(principal.user_id)
+
+
 def still_valid(principal: Principal) -> bool:
     """Whether the account is active and the credential has not expired or been revoked."""
     return principal in valid_among([principal])

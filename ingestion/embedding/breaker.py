@@ -22,21 +22,24 @@ metrics.BREAKERS_OPEN.read_from(
 )
 
 
-def embed_question(model: Embedder, texts: Sequence[str]) -> Vectors:
-    """Like `model.embed`, but within EMBEDDING_QUESTION_SECONDS; fails at once if the breaker is open."""
+def embed_question(model: Embedder, texts: Sequence[str], caller: str = "") -> Vectors:
+    """Like `model.embed`, but within EMBEDDING_QUESTION_SECONDS; fails at once if the breaker is open.
+
+    `caller` is the person to whom a failure is attributed, because a text of theirs may be the reason.
+    """
     with _making:
         if model not in _breakers:
             _breakers[model] = new_breaker()
         breaker = _breakers[model]
     try:
-        with breaker.request():
+        with breaker.request(caller):
             vectors = model.embed(texts, settings.EMBEDDING_QUESTION_SECONDS)
     except CircuitOpen:
         raise EmbeddingError(
             "The embedding service has failed and is not asked again for a while.", temporary=True
         ) from None
     except EmbeddingError as error:
-        breaker.record_failure(error.retry_after)
+        breaker.record_failure(error.retry_after, caller)
         if error.retry_after:
             breaker.pause(error.retry_after)
         raise

@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db.models import Sum
 from django.utils import timezone
 
-from chatsite.accounts.principal import Principal
+from chatsite.accounts.principal import Principal, failure_name
 from chatsite.db.sql_files import Rows, prepared, rows, rows_of_each, statement
 from ingestion.embedding import (
     EmbeddingError,
@@ -244,7 +244,9 @@ def _search_once(wanted: _Wanted) -> tuple[SearchResult, bool]:
         mode == "hybrid" and language_of(query) == "german" and is_english_only(space.name, space.dimensions)
     )
     english = in_english(units(without_question_words(query))) if is_translated else []
-    vectors = _vector_parameters(space, " ".join(english) or query, wanted.context, mode)
+    vectors = _vector_parameters(
+        space, " ".join(english) or query, wanted.context, mode, failure_name(wanted.principal)
+    )
     if mode != "text" and not vectors["with_vectors"]:
         mode = "text"
         asked = replace(wanted, mode=mode).parameters(house)
@@ -373,14 +375,16 @@ def _word_parameters(
     return {"words": list(counted), "times": times, "added": added, "everyday": house.everyday}
 
 
-def _vector_parameters(space: EmbeddingSpace, query: str, context: str, mode: Mode) -> dict[str, Any]:
+def _vector_parameters(
+    space: EmbeddingSpace, query: str, context: str, mode: Mode, caller: str
+) -> dict[str, Any]:
     """Parameters for the vectors; if the embedding model fails, those for a search without vectors."""
     without = {"with_vectors": False, "vector": None, "space_id": None}
     if mode == "text":
         return without
     try:
         texts = [text[:MAX_EMBEDDED_CHARACTERS] for text in (query, context) if text]
-        vectors = embed_question(embedder_of(space), texts)
+        vectors = embed_question(embedder_of(space), texts, caller)
     except EmbeddingError as error:
         logger.warning("A question is searched by its words alone: %s", error)
         return without

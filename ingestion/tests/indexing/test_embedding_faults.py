@@ -208,6 +208,20 @@ class QuestionTests(FaultCase, TestCase):
             for _ in range(5):
                 self.assertEqual(embed_question(model, ["a"]).shape, (1, 256))
 
+    def test_texts_of_one_person_that_the_model_refuses_do_not_take_its_vectors_from_others(self):
+        server, other = self.serve(by_words(8)), principal_of(User.objects.create(username="other"))
+        with server.settings(dimensions=8):
+            make_document("ferry.md", ["The ferry leaves at seven."])
+            vectors = server.reply
+            server.reply = lambda texts: (500, "{}") if "poison" in texts[0] else vectors(texts)
+            asked = len(server.asked)
+            for _ in range(2 * breaker.FAILURES):
+                with self.assertLogs("ingestion.search.retrieval", "WARNING"):
+                    search(self.reader, "Does the ferry carry poison?")
+            self.assertEqual(len(server.asked) - asked, breaker.FAILURES)
+            found = search(other, "When does the ferry leave?")
+            self.assertEqual((len(server.asked) - asked, found.mode), (breaker.FAILURES + 1, "hybrid"))
+
     def test_a_server_that_asks_for_patience_is_left_alone_for_as_long(self):
         server = self.serve(lambda texts: (429, "{}", {"Retry-After": "60"}))
         with server.settings():

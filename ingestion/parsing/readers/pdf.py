@@ -6,6 +6,7 @@ Text is recognised on scanned pages.
 import ctypes
 import io
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from ingestion.parsing.sections import HEADING_CHARACTERS, Contents, Limits, Pro
 from ingestion.parsing.titles import first_title
 
 from . import ocr
+from .pdf_forms import with_fields
 from .pdf_lines import (
     Bookmarks,
     Line,
@@ -182,6 +184,7 @@ def _page(document: pypdfium2.PdfDocument, number: int, above: Table | None) -> 
     try:
         page = document[number]
         read = lines_of(page, above)
+        read = replace(read, lines=with_fields(page, read.lines))
         letters = sum(character.isalnum() for line in read.lines for character in line.text)
         is_scan = letters < SCAN_LETTERS and _pictured(page, wordless=not letters)
         pixels = 0  # total size of the pictures, which take long to render

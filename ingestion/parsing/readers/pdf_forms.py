@@ -1,0 +1,107 @@
+"""What was filled into the form fields of a PDF page, and texts that were typed onto it."""
+
+import ctypes
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from ingestion.parsing.sections import one_line
+
+from .pdf_lines import Line
+
+MAX_ANNOTATIONS = 2_000
+TEXT_BYTES = 20_000
+LABEL_CHARACTERS = 100
+NEAR = 2.0  # points by which the baseline of a label may be outside its field
+PASSWORD = 1 << 13
+INVISIBLE = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A text, the description of its field if it has one, and its place in points."""
+
+    text: str
+    label: str
+    left: float
+    bottom: float
+    top: float
+
+
+def with_fields(page: pypdfium2.PdfPage, lines: list[Line]) -> list[Line]:
+    """The lines with what was filled into the fields of the page, except marked boxes.
+
+    A text follows the words left of its field; if there are none, it is a line at the end.
+    """
+    fields = sorted(_fields(page), key=lambda field: -field.left)
+    if not fields:
+        return lines
+    lines, added = list(lines), []
+    textpage = page.get_textpage()
+    for field in fields:
+        low, high = field.bottom - NEAR, field.top + NEAR
+        place = max(
+            (place for place, line in enumerate(lines) if _is_left_of(line, field.left, low, high)),
+            key=lambda place: lines[place].left or 0,
+            default=None,
+        )
+        if place is None:
+            text = f"{field.label}: {field.text}" if field.label else field.text
+            added.append((-field.top, field.left, Line(text, 0, whole=True)))
+            continue
+        whole = lines[place].text
+        before = one_line(textpage.get_text_bounded(bottom=low, top=high, right=field.left), TEXT_BYTES)
+        end = len(before) if whole.startswith(before) else len(whole)
+        text = " ".join(filter(None, (whole[:end].strip(), field.text, whole[end:].strip())))
+        lines[place] = replace(lines[place], text=text)
+    textpage.close()
+    return lines + [line for _, _, line in sorted(added, key=lambda each: each[:2])]
+
+
+def _is_left_of(line: Line, left: float, low: float, high: float) -> bool:
+    is_placed = line.left is not None and line.baseline is not None
+    return is_placed and (line.left or 0) < left and low <= (line.baseline or 0) <= high
+
+
+def _fields(page: pypdfium2.PdfPage) -> Iterator[Field]:
+    place = pdfium.FS_RECTF()
+    for index in range(min(pdfium.FPDFPage_GetAnnotCount(page.raw), MAX_ANNOTATIONS)):
+        annotation = pdfium.FPDFPage_GetAnnot(page.raw, index)
+        if not annotation:
+            continue
+        try:
+            kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+            if kind == pdfium.FPDF_ANNOT_WIDGET:
+                # A button has a state; the value of another field may be that of a field around it.
+                text = "" if _text(annotation, b"AS") or _is_password(annotation) else _text(annotation, b"V")
+            elif kind == pdfium.FPDF_ANNOT_FREETEXT:
+                text = _text(annotation, b"Contents")
+            else:
+                continue
+            is_shown = not pdfium.FPDFAnnot_GetFlags(annotation) & INVISIBLE
+            has_place = pdfium.FPDFAnnot_GetRect(annotation, place) and place.right > place.left
+            if text and is_shown and has_place:
+                label = _text(annotation, b"TU")[:LABEL_CHARACTERS].rstrip(": ")
+                yield Field(text, label, place.left, place.bottom, place.top)
+        finally:
+            pdfium.FPDFPage_CloseAnnot(annotation)
+
+
+def _is_password(annotation: object) -> bool:
+    flags = ctypes.c_float()
+    found = pdfium.FPDFAnnot_GetNumberValue(annotation, b"Ff", flags)
+    return bool(found) and bool(int(flags.value) & PASSWORD)
+
+
+def _text(annotation: object, key: bytes) -> str:
+    size = min(pdfium.FPDFAnnot_GetStringValue(annotation, key, None, 0), TEXT_BYTES)
+    if size <= len("\0".encode("utf-16-le")):
+        return ""
+    buffer = ctypes.create_string_buffer(TEXT_BYTES)
+    written = pdfium.FPDFAnnot_GetStringValue(
+        annotation, key, ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), TEXT_BYTES
+    )
+    data = buffer.raw[: min(written, TEXT_BYTES)]
+    return one_line(data.decode("utf-16-le", "replace").rstrip("\0"), TEXT_BYTES)

@@ -6,8 +6,10 @@ Each file is one complete statement that `psql -f` can run: parameters are psql 
 
 import functools
 import hashlib
+import math
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
 from uuid import UUID
@@ -226,10 +228,19 @@ def _quoted(value: Any, transformer: Transformer) -> str:
 
 
 def _text(value: str, transformer: Transformer) -> str:
-    """Quotes simple text; the driver handles text that needs escapes or cannot be stored."""
-    if "\\" in value or "\0" in value:
+    """Quotes text; the driver reports text that cannot be stored."""
+    if "\0" in value:
         return _quoted(value, transformer)
-    return "'" + value.replace("'", "''") + "'"
+    quoted = "'" + value.replace("'", "''") + "'"
+    return " E" + quoted.replace("\\", "\\\\") if "\\" in value else quoted
+
+
+def _float(value: float, transformer: Transformer) -> str:
+    return f" {value!r}" if math.isfinite(value) else _quoted(value, transformer)
+
+
+def _time(value: datetime, transformer: Transformer) -> str:
+    return f"'{value}'::timestamptz" if value.tzinfo else _quoted(value, transformer)
 
 
 def _array(values: list[Any], transformer: Transformer) -> str:
@@ -255,7 +266,10 @@ _WRITERS: dict[type, Callable[[Any, Transformer], str]] = {
     type(None): lambda *_: "NULL",
     bool: lambda value, _: "true" if value else "false",
     int: lambda value, _: f" {value}",  # the space keeps two minus signs from beginning a comment
+    float: _float,
     str: _text,
+    date: lambda value, _: f"'{value}'::date",
+    datetime: _time,
     UUID: lambda value, _: f"'{value}'::uuid",
     list: _array,
 }

@@ -1,7 +1,7 @@
 """Statements from files, with the values of their parameters."""
 
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from unittest import mock
 
 import pytest
@@ -49,13 +49,18 @@ def folder(tmp_path):
         "text[]": [HARD, [], ["a", None]],
         "bigint": [0, -1, 2**62],
         "bigint[]": [[0, -1, 2**62], [], [1, None]],
-        "double precision": [1.5, -0.1, 1e300, 7],
+        "double precision": [1.5, -0.1, 1e300, 5e-324, float("-inf"), 7],
         "double precision[]": [[1.5, -0.1, 1e300], [1, 2]],
         "boolean": [True, False, None],
         "boolean[]": [[True, False]],
         "uuid": [uuid.uuid4(), None],
         "uuid[]": [[uuid.uuid4()]],
-        "timestamptz": [datetime(2026, 11, 22, 12, 30, 1, 5, tzinfo=UTC)],
+        "date": [date(2026, 11, 22), date.min],
+        "timestamp": [datetime(2026, 11, 22, 12, 30)],
+        "timestamptz": [
+            datetime(2026, 11, 22, 12, 30, 1, 5, tzinfo=UTC),
+            datetime(2026, 11, 22, tzinfo=timezone(timedelta(hours=5, minutes=45))),
+        ],
     }.items(),
 )
 def test_values_arrive_as_they_are(folder, kind, values):
@@ -65,7 +70,8 @@ def test_values_arrive_as_they_are(folder, kind, values):
 
 
 def test_a_negative_number_begins_no_comment(folder):
-    assert rows("less", {"value": -3}, folder(less="SELECT 1 -:value AS found")) == [{"found": 4}]
+    for value in (-3, -3.0):
+        assert rows("less", {"value": value}, folder(less="SELECT 1 -:value AS found")) == [{"found": 4}]
 
 
 def test_what_postgresql_cannot_store_is_an_error_of_the_value(folder):
@@ -86,12 +92,12 @@ def test_a_statement_without_rows_gives_none_and_two_in_one_message_the_second_o
 
 
 def test_a_value_is_written_once_however_often_a_statement_names_it(folder):
-    statements = folder(long=" UNION ALL ".join(["SELECT :'value'::timestamptz AS value"] * 200))
+    statements = folder(long=" UNION ALL ".join(["SELECT :'value'::interval AS value"] * 200))
     with (
         mock.patch.object(sql_files, "_quoted", wraps=sql_files._quoted) as written,
         CaptureQueriesContext(connection) as asked,
     ):
-        assert len(rows("long", {"value": datetime(2026, 11, 22, tzinfo=UTC)}, statements)) == 200
+        assert len(rows("long", {"value": timedelta(days=2)}, statements)) == 200
     assert written.call_count == 1
     assert len(asked) == 1
 

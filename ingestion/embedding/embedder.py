@@ -39,7 +39,8 @@ class Embedder(Protocol):
 
 def unit(vectors: Vectors) -> Vectors:
     """Normalise each row to length 1; rows of zeros are unchanged."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    # The same as np.linalg.norm, which takes several times as long for the vector of one question.
+    lengths = np.sqrt(np.add.reduce(vectors * vectors, axis=1, keepdims=True))
     result: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return result
 

@@ -20,6 +20,7 @@ from .arrays import arrays, tokenizer_of
 from .embedder import Vectors, unit
 
 TEXTS_PER_BATCH = 8  # texts that are tokenized together: tokens take far more memory than texts
+SHORT_TEXT = 64  # tokens up to which Python counts them faster than NumPy
 
 
 class TokenTable:
@@ -40,16 +41,24 @@ class TokenTable:
             part = [text or " " for text in texts[start : start + TEXTS_PER_BATCH]]
             encoded = self._tokenizer.encode_batch_fast(part, add_special_tokens=False)
             for row, text in enumerate(encoded, start):
-                # Read the vector of each distinct token only once.
-                tokens, counts = np.unique(np.asarray(text.ids, dtype=np.int64), return_counts=True)
-                vectors[row] = self._sum(tokens, counts.astype(np.float32))
+                tokens, counts = _counted(text.ids)
+                vectors[row] = self._sum(tokens, counts)
         return unit(vectors)
 
     def _sum(self, tokens: NDArray[np.int64], counts: Vectors) -> Vectors:
         """The sum of a text's token vectors; it has the same direction as their mean."""
-        rows = self._table[np.clip(tokens, 0, len(self._table) - 1)].astype(np.float32)
+        rows = self._table[np.minimum(tokens, len(self._table) - 1)].astype(np.float32)
         result: Vectors = counts @ rows
         return result
+
+
+def _counted(numbers: list[int]) -> tuple[NDArray[np.int64], Vectors]:
+    """The distinct tokens of a text in order, whose vectors are read only once, and how often each occurs."""
+    if len(numbers) > SHORT_TEXT:
+        tokens, counts = np.unique(np.asarray(numbers, dtype=np.int64), return_counts=True)
+        return tokens, counts.astype(np.float32)
+    distinct = sorted(set(numbers))
+    return np.array(distinct, np.int64), np.array([numbers.count(each) for each in distinct], np.float32)
 
 
 class StaticEmbedder(TokenTable):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import jiter
 from django.utils import timezone
 
 from chatsite import metrics, traces
@@ -325,7 +326,7 @@ def _run(
     every = max(surveyed.every, surveyed.visible)
     searching = _for_corpus("search", every, search, {name: parameters[name] for name in PLANNED})
     ((row,),) = planned_rows([], searching, parameters)
-    return json.loads(row["candidates"]), row["unknown"]
+    return jiter.from_json(row["candidates"].encode()), row["unknown"]
 
 
 def _for_corpus(name: str, every: int, search: Mapping[str, Any], constants: Mapping[str, Any]) -> str:

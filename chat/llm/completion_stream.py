@@ -94,7 +94,8 @@ class GatheredBody:
     async def read(self, by: float, *, at_once: bool) -> bytes:
         """Return the next bytes; b"" at the end. Raises TimeoutError at `by`, in the loop's time.
 
-        Unless `at_once` is set, the next read waits for a moment, so that it returns more data.
+        Unless `at_once` is set, this first waits until some time after the previous read, so that it returns
+        more data.
         """
         time = asyncio.get_running_loop().time
         if not at_once and (seconds := self._gather_until - time()) > 0:
@@ -109,7 +110,7 @@ class GatheredBody:
         async with asyncio.timeout_at(by):
             while (piece := await anext(self._pieces, None)) == b"":
                 pass
-        if not at_once and piece is not None and len(piece) < GATHERED_BYTES:
+        if piece is not None and len(piece) < GATHERED_BYTES:
             self._gather_until = time() + self._seconds
         return piece or b""
 

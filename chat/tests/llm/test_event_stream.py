@@ -330,7 +330,7 @@ class GatheringTests(SimpleTestCase):
     def now(self):
         return self.clock
 
-    async def waits(self, late, reads=8):
+    async def waits(self, late, reads=8, first_at_once=False):
         """How long each read of a stream waits for more text if timers are `late` by so many seconds."""
         sleep, waits = asyncio.sleep, []
 
@@ -344,9 +344,13 @@ class GatheringTests(SimpleTestCase):
             mock.patch.object(asyncio, "sleep", late_sleep),
             mock.patch.object(asyncio.get_running_loop(), "time", side_effect=self.now),
         ):
-            for _ in range(reads + 1):
-                await body.read(self.clock + 1_000, at_once=False)
+            for number in range(reads + 1):
+                await body.read(self.clock + 1_000, at_once=first_at_once and number == 0)
         return waits
+
+    async def test_the_read_after_the_first_text_waits_like_any_other(self):
+        self.clock = 0.0
+        self.assertEqual(await self.waits(late=0.01, reads=2, first_at_once=True), [GATHER_SECONDS] * 2)
 
     async def test_a_busy_process_reads_each_stream_less_often_but_never_too_seldom(self):
         self.clock = 0.0

@@ -1,18 +1,21 @@
 """Splits text into quotable pieces with positions: sentences, bullets, table rows, headings.
 
-Lines of a PDF break anywhere, so a line break alone does not end a sentence, but a blank line, a bullet, a
-row or a heading does.
+Lines may break anywhere, so a line break alone does not end a sentence, but a blank line, a bullet, a row or
+a heading does. So does each line break of a paragraph whose lines are short, as in an address or a schedule.
 """
 
 import functools
+import itertools
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 MAX_CACHED = 1_000  # passages, some kilobytes each; cached because different questions find the same passages
 LONGEST = 500  # characters; longer sentences are cut at semicolons or line breaks
 _SHORT_LINE = 70  # characters of a line that may be a heading
 _NUMBERED_LINE = 100  # the same for a line that begins with a section number
+# A line is short if the next line's first word would fit into this share of the longest line.
+_SHORT_SHARE, _LONGEST_SHORT = 0.75, 90
 
 _BLOCK_START = re.compile(r"\s*(?:[-*•–▪‣●○■❑❖➢]\s|\(?\d{1,2}[.)]\s|\(?[a-z]\)\s|#{1,6}\s|\||>)")
 _ITEM = re.compile(r"\s*(?:[-*•–▪‣●○■❑❖➢]\s|\(?\d{1,2}[.)]\s|\(?[a-z]\)\s)")
@@ -82,9 +85,9 @@ def split_sentences(content: str) -> list[Span]:
     """The non-empty sentences and headings of `content` in order, without bullets and markup."""
     spans = []
     columns = _first_columns(content)
-    for number, (start, end) in enumerate(_blocks(content, columns)):
+    for number, (start, end, is_line) in enumerate(_blocks(content, columns)):
         block = content[start:end]
-        heading = _is_heading(block)
+        heading = not is_line and _is_heading(block)
         row = _is_row(block, columns)
         item = not row and bool(_ITEM.match(block))
         for first, last in [(start, end)] if heading else _sentences(content, start, end):
@@ -110,8 +113,34 @@ def _is_row(line: str, columns: Collection[str]) -> bool:
     return bool(_ROW.match(line)) or (cell is not None and cell[1] in columns)
 
 
-def _blocks(content: str, columns: Collection[str]) -> Iterator[tuple[int, int]]:
-    """Paragraphs, list items, table rows and headings."""
+def _blocks(content: str, columns: Collection[str]) -> Iterator[tuple[int, int, bool]]:
+    """Paragraphs, list items, table rows and headings, and whether each is a short line of a paragraph."""
+    for start, end in _whole_blocks(content, columns):
+        lines = content[start:end].splitlines(keepends=True)
+        if not _are_short(lines):
+            yield start, end, False
+            continue
+        place = first = start
+        for line, following in itertools.pairwise([*lines, ""]):
+            place += len(line)
+            if not following or not following.lstrip()[:1].islower():
+                yield first, place, True
+                first = place
+
+
+def _are_short(lines: Sequence[str]) -> bool:
+    """Whether the lines of a paragraph were broken on purpose: a word more would often have fitted."""
+    texts = [line.strip() for line in lines]
+    longest = max(map(len, texts), default=0)
+    if len(lines) < 3 or longest > _LONGEST_SHORT:
+        return False
+    fits = _SHORT_SHARE * longest
+    begun = [(line, after) for line, after in itertools.pairwise(texts) if not after[:1].islower()]
+    short = sum(len(line) + 1 + len(after.split(maxsplit=1)[0]) <= fits for line, after in begun)
+    return len(begun) >= 0.8 * (len(texts) - 1) and 2 * short >= len(begun)
+
+
+def _whole_blocks(content: str, columns: Collection[str]) -> Iterator[tuple[int, int]]:
     start = place = 0
     single = False  # whether the next line cannot continue the block
     for line in content.splitlines(keepends=True):

@@ -23,6 +23,18 @@ class SplittingTests(SimpleTestCase):
             ],
         )
 
+    def test_each_line_of_a_schedule_is_a_sentence_of_its_own(self):
+        schedule = (
+            "Week 5 - Working with scales in history - Sarah\nWeek 6 - Independent learning\nEssay 1 due\n"
+            "Week 7 - Transnational lives - Bernhard"
+        )
+        self.assertEqual(self.texts(schedule), schedule.split("\n"))
+        wrapped = (
+            "The house in\nBerlin has a garden. All of its rooms\nwere painted last year, and\n"
+            "Paula chose the colours."
+        )
+        self.assertEqual(len(self.texts(wrapped)), 2)
+
     def test_a_no_that_answers_is_a_sentence_and_one_before_a_number_is_not(self):
         for text in ("No. Ask your manager first.", "May I? No. Ask first."):
             self.assertIn("No.", self.texts(text))

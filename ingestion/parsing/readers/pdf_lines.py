@@ -442,6 +442,7 @@ CENTRED = (
     0.12  # least distance of a centred line from both edges, and most difference, as shares of the width
 )
 PAGE_NUMBER = re.compile(r"(?<!\d)\d{1,3}(?!\d)")  # longer numbers are years or invoice numbers
+PRINTED_NUMBER = re.compile(r"\A\d{1,4}(?=\s|\Z)|(?<=\s)\d{1,4}\Z")  # at the beginning or end of a line
 EDGE_SHARE = 0.6  # share of the pages on which a line must appear to be boilerplate
 HEADING_SCALE = 1.12  # a heading is larger than the surrounding text by this factor
 CERTAIN_SCALE = 1.3  # a heading of a scan, or one that a small letter follows, is larger by this factor
@@ -474,7 +475,7 @@ def without_boilerplate(pages: list[list[Line]]) -> list[list[Line]]:
 
     Books have other titles on left pages than on right ones. Lines that differ only in short numbers count as
     equal, but not lines of another size. A line that occurs at least as often inside pages is kept, because
-    it belongs to a list.
+    it belongs to a list. Lines beside the page's number are running titles, too.
     """
     if len(pages) < 3:
         return pages
@@ -484,14 +485,56 @@ def without_boilerplate(pages: list[list[Line]]) -> list[list[Line]]:
         side = edges[first::step]
         counts = Counter(key for keys in side for key in set(itertools.chain(*keys.values())))
         often |= {key: count for key, count in counts.items() if count >= max(least, len(side) * EDGE_SHARE)}
-    if not often:
-        return pages
     inside = Counter(_shape(line) for lines in pages for line in lines[EDGE_LINES:-EDGE_LINES])
     running = {key for key, count in often.items() if key[2] is not None or inside.get(key, 0) < count}
+    numbered = _numbered_heights(pages)
     return [
-        [line for place, line in enumerate(lines) if running.isdisjoint(keys.get(place, ()))]
-        for lines, keys in zip(pages, edges, strict=True)
+        [
+            line
+            for place, line in enumerate(lines)
+            if running.isdisjoint(keys.get(place, ())) and _height(line) not in heights
+        ]
+        for lines, keys, heights in zip(pages, edges, numbered, strict=True)
     ]
+
+
+def _numbered_heights(pages: list[list[Line]]) -> list[set[int]]:
+    """For each page, the height of the line with its printed page number, if it was found on most pages.
+
+    It is the topmost or lowest line, and not large: a chapter with its number may be on top of each page. What
+    else is at that height is a running title, which may be another one in each chapter.
+    """
+    places: list[
+        set[tuple[int, int]]
+    ] = []  # for each page, how far a number is ahead of the page, and its height
+    for number, lines in enumerate(pages):
+        heights = [round(line.baseline) for line in lines if line.baseline is not None]
+        outermost = {min(heights, default=None), max(heights, default=None)}
+        body = median(line.size for line in lines) if lines else 0
+        ends = [
+            (found, _height(line))
+            for line in lines
+            if not line.whole and _height(line) in outermost and line.size <= body * BOLD_HEADING_SCALE
+            for found in PRINTED_NUMBER.findall(line.text)
+        ]
+        places.append({(int(found) - number, height) for found, height in ends if height is not None})
+    ahead = Counter(each for page in places for each in {distance for distance, _ in page})
+    best, count = max(ahead.items(), key=lambda item: item[1], default=(0, 0))
+    if count < max(LEAST_PAGES, len(pages) * EDGE_SHARE):
+        return [set() for _ in pages]
+    usual = Counter(height for page in places for distance, height in page if distance == best)
+    least = max(LEAST_PAGES, len(pages) * EDGE_SHARE / 2)  # other heights on left pages than on right ones
+    often = {height for height, times in usual.items() if times >= least}
+    return [{height for distance, height in page if distance == best and height in often} for page in places]
+
+
+def _height(line: Line) -> int | None:
+    return None if line.baseline is None else round(line.baseline)
+
+
+def _extreme_heights(lines: list[Line]) -> set[int]:
+    heights = sorted({round(line.baseline) for line in lines if line.baseline is not None})
+    return {*heights[:BOTTOM_HEIGHTS], *heights[-TOP_HEIGHTS:]}
 
 
 def _edges(lines: list[Line]) -> dict[int, list[Shape]]:
@@ -501,8 +544,7 @@ def _edges(lines: list[Line]) -> dict[int, list[Shape]]:
     too.
     """
     found: dict[int, list[Shape]] = {}
-    heights = sorted({round(line.baseline) for line in lines if line.baseline is not None})
-    extreme = {*heights[:BOTTOM_HEIGHTS], *heights[-TOP_HEIGHTS:]}
+    extreme = _extreme_heights(lines)
     for place, line in enumerate(lines):
         if line.whole:
             continue

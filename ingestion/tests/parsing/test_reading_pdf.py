@@ -102,6 +102,18 @@ class PdfTests(SimpleTestCase):
         text = " ".join(text for _, text in self.sections(*map(page, range(1, 10))))
         self.assertEqual([text.count(words) for words in ("Staff manual", "Part two", "Port")], [0, 0, 9])
 
+    def test_running_titles_beside_the_page_number_are_left_out_although_each_chapter_has_its_own(self):
+        def page(number):
+            title = f"Chapter {number // 3}. About part {'abcd'[number // 3]}"
+            footer = f"{number + 4} {title}" if number % 2 else f"{title} {number + 4}"
+            rows = [("F1", 11, f"{SENTENCE} {letter} of {number}.") for letter in "abcd"]
+            numbered = ("F1", 11, f"{number + 4} boxes are enough.") if number == 5 else ("F1", 11, "None.")
+            return lines(*rows, numbered) + lines(("F1", 9, footer), top=40)
+
+        text = " ".join(text for _, text in self.sections(*map(page, range(1, 12))))
+        self.assertNotIn("Chapter", text)
+        self.assertIn("9 boxes are enough.", text)
+
     def test_a_title_is_kept_although_it_is_also_the_running_title(self):
         pages = [
             lines(("F1", 22, "Staff manual"), *[("F1", 11, f"{SENTENCE} {a} {b}.") for b in "abcde"])

@@ -45,6 +45,7 @@ MAX_FIT = 8.0  # a better fit makes no difference
 _NAME = re.compile(r"(?<=\w )[A-ZÀ-Þ][\w’'&.-]*(?: [A-ZÀ-Þ][\w’'&.-]*)*")
 _NOT_NAMES = frozenset({"i", "i m", "i ve", "i d", "i ll"})
 _PRICE = stems("cost price kostet kosten preis")
+_NUMBERED_THING = re.compile(r"\b([^\W\d_]{3,20})\s(\d{1,4})\b")  # “week 5”
 _NUMBER = re.compile(r"\b(?:[A-Za-z]+-)?\d[\w.,:-]*\b")
 
 
@@ -226,8 +227,11 @@ def _lacks_number(quoted: QuotedText, *, compared: bool = False) -> bool:
     """Whether the text lacks a number of the question, or a duration in words.
 
     Numbers must have the same spelling. With `compared`, an age or duration does not count as missing if the
-    text gives another number with the same unit.
+    text gives another number with the same unit. A number that only the heading has counts as missing if the
+    quoted sentence is about another one: “No meeting in week 6” in the section on week 5.
     """
+    if _has_other_number(quoted):
+        return True
     said = " ".join(quoted.texts)
     other = _compared(quoted) if compared else frozenset[str]()
     durations = {each for each in stated_durations(quoted.question.text) if each[0] not in other}
@@ -239,6 +243,17 @@ def _lacks_number(quoted: QuotedText, *, compared: bool = False) -> bool:
         for number in _NUMBER.findall(quoted.question.text)
         if number.partition("-")[0] not in other  # “13-year-old”
     )
+
+
+def _has_other_number(quoted: QuotedText) -> bool:
+    """Whether the question names a thing by its number, and the first text only things with other numbers."""
+    for word, number in _NUMBERED_THING.findall(quoted.question.text):
+        if word.lower() not in STOP_WORDS:
+            named = rf"\b{re.escape(word)}\s(\d{{1,4}})\b(?!\s?[/,–-]\s?\d|[.:]\d)"  # no range
+            said = re.findall(named, quoted.texts[0], re.IGNORECASE)
+            if said and number not in said:
+                return True
+    return False
 
 
 def _compared(quoted: QuotedText) -> frozenset[str]:

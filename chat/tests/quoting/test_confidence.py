@@ -2,7 +2,7 @@
 
 from django.test import SimpleTestCase
 
-from chat.quoting.confidence import SURE, answers, confidence
+from chat.quoting.confidence import SURE, _lacks_number, answers, confidence
 from chat.quoting.questions.answer_types import QuotedText
 from chat.quoting.questions.question import Question
 
@@ -29,6 +29,18 @@ class ConfidenceTests(SimpleTestCase):
         text = "In 2026 the exercise takes place at Sennick Harbour."
         asked = self.sure("Where is the exercise in 2026?", text)
         self.assertLess(self.sure("Where is the exercise in 2029?", text), asked)
+
+    def test_the_number_of_a_thing_must_be_in_the_sentence(self):
+        """The heading has the number, but the sentence is about another one."""
+        other = "No meeting in week 6, which is independent learning week."
+        for week, text, is_sure in (
+            ("5", other, False),
+            ("6", other, True),
+            ("5", "We meet in weeks 5/6.", True),
+        ):
+            question = f"Do we meet in week {week}?"
+            lacks = _lacks_number(QuotedText(Question(question), (text, "Seminars › Week 5 – Scales")))
+            self.assertEqual(not lacks, is_sure, (week, text))
 
     def test_a_duration_must_be_there_with_its_number(self):
         question = "Can I work abroad for {}?"

@@ -501,8 +501,8 @@ def without_boilerplate(pages: list[list[Line]]) -> list[list[Line]]:
 def _numbered_heights(pages: list[list[Line]]) -> list[set[int]]:
     """For each page, the height of the line with its printed page number, if it was found on most pages.
 
-    It is the topmost or lowest line, and not large: a chapter with its number may be on top of each page. What
-    else is at that height is a running title, which may be another one in each chapter.
+    It is the topmost or lowest line, and not large: a chapter with its number may be on top of each page.
+    What else is at that height is a running title, which may be another one in each chapter.
     """
     places: list[
         set[tuple[int, int]]

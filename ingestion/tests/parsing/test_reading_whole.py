@@ -138,9 +138,9 @@ class WholeTests(SimpleTestCase):
         mail = self.mail()
         mail.set_content(f"<p>{self.words(5)}</p>", subtype="html")
         mail.add_attachment(self.words(3), disposition="inline")
-        mail.add_attachment(b"BEGIN:VCALENDAR", maintype="text", subtype="calendar", disposition="inline")
+        mail.add_attachment(b"BEGIN:VCARD", maintype="text", subtype="vcard", disposition="inline")
         read = self.found("a.eml", mail.as_bytes())
-        self.assertIn(("attachment.ics", "files of this kind cannot be read"), read.left_out)
+        self.assertIn(("attachment.vcf", "files of this kind cannot be read"), read.left_out)
 
     def test_all_recipients_and_the_names_of_attachments_that_are_not_read(self):
         mail = self.mail()

@@ -26,18 +26,30 @@ class DocumentOptions:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the flags that `parse` reads."""
-    parser.add_argument("--everyone", action="store_true", help="Everyone who signs in may read them.")
-    parser.add_argument("--guests", action="store_true", help="Everyone may, and guests too.")
     parser.add_argument(
-        "--user", nargs="+", action="extend", default=[], metavar="NAME", help="These people may."
+        "--everyone", action="store_true", help="Everyone who signs in may read the documents."
     )
     parser.add_argument(
-        "--group", nargs="+", action="extend", default=[], metavar="NAME", help="These groups may."
+        "--guests", action="store_true", help="Everyone who signs in and guests may read the documents."
     )
     parser.add_argument(
-        "--owner", metavar="NAME", help="Whose documents they are; the owner may always read them."
+        "--user",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="These people may read the documents.",
     )
-    parser.add_argument("--category", default="", help="A category for all of them.")
+    parser.add_argument(
+        "--group",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="These groups may read the documents.",
+    )
+    parser.add_argument("--owner", metavar="NAME", help="Owner of the documents, who may always read them.")
+    parser.add_argument("--category", default="", help="A category for all of the documents.")
 
 
 def parse(options: dict[str, Any]) -> DocumentOptions:

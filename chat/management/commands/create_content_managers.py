@@ -34,8 +34,8 @@ RIGHTS = {
 
 class Command(BaseCommand):
     help = (
-        "Create a group whose members manage all content in the admin. An existing group gets"
-        " the rights that it lacks. PERSONs become its members, and staff."
+        "Create a group whose members manage all content in the admin, or add missing permissions to it."
+        " Each PERSON becomes a member of it, and staff."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -11,9 +11,7 @@ from chatsite.db.migration_state import demand_migrations
 
 
 class Command(BaseCommand):
-    help = (
-        "Delete an account with all that is the person's. The audit log keeps a number instead of the name."
-    )
+    help = "Delete an account with all data of the person. The audit log keeps a number instead of the name."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("user", metavar="USER", help="The account's user name.")
@@ -21,12 +19,18 @@ class Command(BaseCommand):
         documents.add_argument(
             "--documents-to",
             metavar="USER",
-            help="Who gets the documents that others read, and verified answers.",
+            help="Account that gets the documents that others can read, and the verified answers.",
         )
         documents.add_argument(
-            "--delete-documents", action="store_true", help="Delete these too, for everybody."
+            "--delete-documents",
+            action="store_true",
+            help="Delete these documents and answers for everybody.",
         )
-        parser.add_argument("--yes", action="store_true", help="Erase; without it only say what would go.")
+        parser.add_argument(
+            "--yes",
+            action="store_true",
+            help="Erase the person; without this option, only list what would be deleted.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         demand_migrations()

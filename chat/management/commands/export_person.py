@@ -12,7 +12,7 @@ from chatsite.db.migration_state import demand_migrations
 
 
 class Command(BaseCommand):
-    help = "Write all that a person has to a zip file. The export is written to the audit log."
+    help = "Write all data of a person to a zip file. The audit log records the export."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("user", metavar="USER", help="The account's user name.")

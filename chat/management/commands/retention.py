@@ -10,10 +10,10 @@ from chatsite.db.migration_state import demand_migrations
 
 
 class Command(BaseCommand):
-    help = "Delete what is older than the rules of retention allow, as the worker does each night."
+    help = "Delete what the retention rules allow no longer, as the worker does each night."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="Only say how much that is.")
+        parser.add_argument("--dry-run", action="store_true", help="Only say how much would be deleted.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         demand_migrations()

@@ -34,14 +34,16 @@ MIGRATIONS = "SELECT app || '.' || name FROM django_migrations ORDER BY 1"
 
 
 class Command(BaseCommand):
-    help = "Write database, files and signing key to one file, from one moment, while the site runs."
+    help = "Write the database, the files and the signing key to one file while the site runs."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "file", help="Where to write it, a path or s3://BUCKET/NAME; nothing may be there yet."
+            "file", help="Where to write the backup: a path or s3://BUCKET/NAME, at which nothing exists yet."
         )
         parser.add_argument(
-            "--passphrase-file", type=Path, help="Encrypt it with the first line of this file (as age does)."
+            "--passphrase-file",
+            type=Path,
+            help="Encrypt the backup with the first line of this file, in the format of age.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

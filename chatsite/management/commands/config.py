@@ -21,7 +21,9 @@ class Command(BaseCommand):
     requires_system_checks = []  # the command is for finding configuration errors
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--given", action="store_true", help="Only those that the environment sets.")
+        parser.add_argument(
+            "--given", action="store_true", help="Only the settings that the environment sets."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         environment.text("HOST", "127.0.0.1")  # `up` reads these; the settings do not

@@ -9,7 +9,10 @@ from chatsite.server.diagnosis import findings
 
 
 class Command(BaseCommand):
-    help = "Say in plain words what is wrong with this site. Changes nothing; status 1 if something is wrong."
+    help = (
+        "List the problems of this site and what to do about each. Changes nothing; exits with status 1 if"
+        " there is a problem."
+    )
     requires_system_checks = []  # the command runs the checks itself and reports them like the other findings
 
     def handle(self, *args: Any, **options: Any) -> None:

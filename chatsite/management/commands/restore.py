@@ -34,10 +34,10 @@ class Command(BaseCommand):
         parser.add_argument(
             "--verify",
             action="store_true",
-            help="Only rehearse it, in a temporary database; the site may be in use.",
+            help="Only rehearse the restore, in a temporary database; the site may be running.",
         )
         parser.add_argument(
-            "--passphrase-file", type=Path, help="The file with the passphrase that encrypted it."
+            "--passphrase-file", type=Path, help="A file whose first line is the passphrase of the backup."
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -52,7 +52,9 @@ WORKERS = min(2, os.cpu_count() or 1)
 
 
 class Command(BaseCommand):
-    help = "Start the site: database, migrations, web server and ingestion worker. Ctrl-C stops it all."
+    help = (
+        "Start the site: database, migrations, web servers and ingestion workers. Ctrl-C stops all of them."
+    )
     requires_system_checks = []  # the command runs its checks first, and refuses to start in one line
 
     def add_arguments(self, parser: ArgumentParser) -> None:

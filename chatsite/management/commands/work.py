@@ -39,7 +39,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--alive-file",
             type=Path,
-            help="Touch this file every second while all of them run (health checks).",
+            help="Touch this file every second while all workers run (for health checks).",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -40,30 +40,40 @@ STEP = 20  # questions or texts between two progress messages
 
 class Command(BaseCommand):
     help = (
-        "Ask the questions of a file (lines of JSON) under somebody's rights, or those of a BEIR folder"
-        " of its own texts, and print recall, MRR and nDCG with 95 % intervals."
+        "Search for the questions of a file (lines of JSON) with the rights of an account, or for those of a"
+        " BEIR folder in the folder's own texts, and print recall, MRR and nDCG with 95 % intervals."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("path", metavar="PATH", type=Path, help="A file of questions, or a folder.")
         parser.add_argument(
-            "--as", dest="reader", metavar="USER", help="Under whose rights to search; not with own texts."
+            "--as",
+            dest="reader",
+            metavar="USER",
+            help="Account with whose rights to search; not for a folder with its own texts.",
         )
         parser.add_argument(
-            "--with", dest="chosen", default="", metavar="NAME=VALUE,…", help="Of search: mode=text,top=5"
+            "--with", dest="chosen", default="", metavar="NAME=VALUE,…", help="How to search: mode=text,top=5"
         )
-        parser.add_argument("--against", metavar="NAME=VALUE,…", help="A second setting to compare with.")
+        parser.add_argument(
+            "--against", metavar="NAME=VALUE,…", help="A second way to search, to compare with."
+        )
         parser.add_argument(
             "--off-topic",
             type=Path,
             default=OFF_TOPIC,
             metavar="FILE",
-            help="Questions, one a line, that nothing here answers; by default sixty of general knowledge.",
+            help="Questions that no document answers, one per line; by default sixty of general knowledge.",
         )
         parser.add_argument(
-            "--sizes", default="", metavar="N,…", help="Of a folder: also with so many of its texts, each."
+            "--sizes",
+            default="",
+            metavar="N,…",
+            help="For a folder with its own texts: repeat the evaluation with only that many of them.",
         )
-        parser.add_argument("--details", action="store_true", help="Name the questions that went wrong.")
+        parser.add_argument(
+            "--details", action="store_true", help="List the questions whose places were not found."
+        )
         parser.add_argument("--json", action="store_true", help="Print one JSON object.")
 
     def handle(self, *args: Any, **options: Any) -> None:

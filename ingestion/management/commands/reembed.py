@@ -27,8 +27,8 @@ INTERRUPTED = 130  # the exit status of a program that was ended by Ctrl-C
 
 class Command(BaseCommand):
     help = (
-        "Embed all documents with the model that the settings name. Search goes on with the former model"
-        " until that is complete. It may be stopped at any time; begun again, it goes on where it was."
+        "Embed all documents with the model that the settings name. Search uses the former model until this"
+        " is complete. The command may be stopped at any time; the next run continues where it stopped."
     )
     requires_system_checks = ["chatsite"]  # checks the settings
 

@@ -27,23 +27,30 @@ SOURCE_CHARACTERS = 500
 
 
 class Command(BaseCommand):
-    help = "Make documents follow a folder: new files are added, changed ones replaced, gone ones deleted."
+    help = "Mirror a folder: add new files, replace changed ones, and delete the documents of deleted files."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", type=Path, metavar="FOLDER")
         document_options.add_arguments(parser)
-        parser.add_argument("--prefix", default="", metavar="FOLDER", help="Where they are listed.")
         parser.add_argument(
-            "--source", default="", metavar="NAME", help="Name of the source; by default its path."
+            "--prefix",
+            default="",
+            metavar="FOLDER",
+            help="Folder of the site in which the documents are listed.",
         )
-        parser.add_argument("--dry-run", action="store_true", help="Only say what would be done.")
-        parser.add_argument("--now", action="store_true", help="Read them here, not by a worker.")
+        parser.add_argument(
+            "--source", default="", metavar="NAME", help="Name of the source; by default the folder's path."
+        )
+        parser.add_argument("--dry-run", action="store_true", help="Only list what would be done.")
+        parser.add_argument(
+            "--now", action="store_true", help="Read the files in this command, not by a worker."
+        )
         parser.add_argument(
             "--allow-empty", action="store_true", help="Continue even if the folder is empty."
         )
         parser.add_argument(
             "--most-gone", type=int, default=50, metavar="PERCENT",
-            help="Stop where more of the known files are gone, and more than ten (50).",
+            help="Refuse if more than this share of the known files, and more than ten files, are gone (50).",
         )  # fmt: skip
 
     def handle(self, *args: Any, **options: Any) -> None:

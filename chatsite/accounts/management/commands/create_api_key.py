@@ -15,32 +15,34 @@ MAX_DAYS = 36_500
 
 
 class Command(BaseCommand):
-    help = "Creates an API key and prints it, alone. It is stored hashed and never shown again."
+    help = "Create an API key and print only the key. It is stored as a hash and never shown again."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username")
         parser.add_argument("--name", default="", help="What the key is for.")
         parser.add_argument(
-            "--days", type=int, help="How long it is valid; 0: for ever. By default CHATSITE_API_KEY_DAYS."
+            "--days",
+            type=int,
+            help="Days for which the key is valid; 0: without limit. By default CHATSITE_API_KEY_DAYS.",
         )
 
         parser.add_argument(
             "--scope",
             action="append",
             choices=Scope.values,
-            help=f"What it may be used for; may be repeated. By default {', '.join(DEFAULT_SCOPES)}.",
+            help=f"What the key may be used for; may be repeated. By default {', '.join(DEFAULT_SCOPES)}.",
         )
 
         parser.add_argument(
             "--address",
             action="append",
             default=[],
-            help="An address or a network (192.0.2.0/24) that it may be used from; may be repeated.",
+            help="An address or a network (192.0.2.0/24) from which the key may be used; may be repeated.",
         )
         parser.add_argument(
             "--acts-for-others",
             action="store_true",
-            help="Let its program act with the rights of a person whom it names in X-On-Behalf-Of.",
+            help="Let the program act with the rights of a person whom it names in X-On-Behalf-Of.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

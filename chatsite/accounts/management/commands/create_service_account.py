@@ -15,15 +15,17 @@ from chatsite.db.migration_state import demand_migrations
 
 class Command(BaseCommand):
     help = (
-        "Creates an account for a program: without a password, with its own documents, quota and groups. Its"
-        " keys are made by create_api_key."
+        "Create an account for a program: without a password, with its own documents, quota and groups."
+        " create_api_key makes its keys."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", help="The user name.")
-        parser.add_argument("--for", required=True, dest="integration", help="The program it belongs to.")
         parser.add_argument(
-            "--group", action="append", default=[], help="A group that it is in; may be repeated."
+            "--for", required=True, dest="integration", help="The program that the account is for."
+        )
+        parser.add_argument(
+            "--group", action="append", default=[], help="A group of the account; may be repeated."
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -18,7 +18,7 @@ from chat.sources import PageImage, SourceView
 
 MAX_TOKENS = 1_000_000_000  # tokens of a request or an answer; a larger reported number is invalid
 NOTHING_FITS = gettext_noop(
-    "Nothing was found in the documents you may read. Try other words, or ask who keeps the document."
+    "Nothing was found in the documents you may read. Try other words, or ask the document’s owner."
 )
 NOTHING_IN_PART = gettext_noop(
     "Nothing was found in the part of the documents that was searched. Search everything, or try other words."

@@ -20,6 +20,6 @@ class Command(BaseCommand):
         for finding in findings():
             self.stdout.write(f"{finding.level:<5}  {finding.words}")
             wrong += finding.level == "wrong"
-        self.stdout.write("\nNothing is wrong." if not wrong else f"\n{wrong} to be mended.")
+        self.stdout.write("\nNothing is wrong." if not wrong else f"\nProblems found: {wrong}.")
         if wrong:
             sys.exit(1)

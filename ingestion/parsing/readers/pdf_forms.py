@@ -53,7 +53,9 @@ def with_fields(page: pypdfium2.PdfPage, lines: list[Line]) -> list[Line]:
             continue
         whole = lines[place].text
         before = one_line(textpage.get_text_bounded(bottom=low, top=high, right=field.left), TEXT_BYTES)
-        end = len(before) if whole.startswith(before) else len(whole)
+        # A field that begins inside of a word is over the text, or below it.
+        is_between = whole.startswith(before) and whole[len(before) : len(before) + 1] in ("", " ")
+        end = len(before) if is_between else len(whole)
         text = " ".join(filter(None, (whole[:end].strip(), field.text, whole[end:].strip())))
         lines[place] = replace(lines[place], text=text)
     textpage.close()

@@ -23,6 +23,9 @@ LINE_PITCH = 1.6  # maximum distance, in em, between the lines of a cell
 PITCH = 2.6  # maximum distance, in em, between rows without drawn lines
 ROWS = 3  # minimum number of rows without drawn lines
 CELL_CHARACTERS = 28  # a column with longer cells counts as text; one such column is allowed
+LEVEL = 0.15  # greatest difference of the tops of cells on one line, as a share of their height
+MAX_NUMBERS = 4  # words of a cell that consists of numbers
+SPACED = 1.15  # rows are further apart than the lines of a cell by this factor
 MARKERS = 3  # characters of a bullet or a list number
 
 
@@ -353,24 +356,19 @@ class _Run:
 
     def table(self) -> Iterator[Table]:
         gutters = self._gutters()
-        cells = []
-        for band in self.bands:
-            # Read the texts between the gutters in the reading direction of the script.
-            columns: list[list[Word]] = [[] for _ in range(len(gutters) + 1)]
-            backwards = _from_the_right(band)
-            for line in _visual_lines(band):
-                for word in reversed(line) if backwards else line:
-                    column = sum(word.left >= (start + end) / 2 for start, end in gutters)
-                    columns[column].append(word)
-            cells.append(columns)
+        cells = [_divided(band, gutters) for band in self.bands]
         full = [row for row in cells if sum(map(bool, row)) > 1]
+        if len(full) < (2 if self._ruled else ROWS):
+            return
+        if not self._ruled and not _like_cells(_texts(cells)):
+            cells = _wrapped(self.bands, cells)
+        if not cells:
+            return
         if _from_the_right(word for band in self.bands for word in band):
             cells = [row[::-1] for row in cells]
-        rows = _texts(cells)
-        if len(full) >= (2 if self._ruled else ROWS) and (self._ruled or _like_cells(rows)):
-            named = self._ruled or is_named(cells)
-            lines = frozenset(word.line for band in self.bands for word in band)
-            yield Table(cells, named, lines, gutters)
+        named = self._ruled or is_named(cells)
+        lines = frozenset(word.line for band in self.bands for word in band)
+        yield Table(cells, named, lines, gutters)
 
     def _common(self, other: list[Span]) -> list[Span]:
         """The white space that a row has in common with the previous rows, from left to right."""
@@ -386,6 +384,70 @@ class _Run:
             else:
                 next_place += 1
         return both
+
+
+def _divided(band: Sequence[Word], gutters: Sequence[Span]) -> list[list[Word]]:
+    """The words between the gutters, in the reading direction of the script."""
+    columns: list[list[Word]] = [[] for _ in range(len(gutters) + 1)]
+    backwards = _from_the_right(band)
+    for line in _visual_lines(band):
+        for word in reversed(line) if backwards else line:
+            column = sum(word.left >= (start + end) / 2 for start, end in gutters)
+            columns[column].append(word)
+    return columns
+
+
+def _wrapped(bands: Sequence[Sequence[Word]], lines: list[list[list[Word]]]) -> list[list[list[Word]]]:
+    """The rows of a table whose cells may have several lines; empty if these are no rows.
+
+    A row begins where the distance to the line above is larger than that between the lines of a cell, or, if
+    all distances are equal, at each line with text in the first column. All cells of a row begin on its first
+    line, at the same height, and each row begins with a few words.
+    """
+    heights = [max(word.top for word in band) for band in bands]
+    steps = [above - below for above, below in pairwise(heights)]
+    # Lines of the same cell are at the least distance, which varies with the letters of a line.
+    continuing = [step for step, line in zip(steps, lines[1:], strict=True) if not line[0]]
+    pitch = median(continuing) if continuing else min(steps)
+    is_spaced = max(steps) > pitch * SPACED
+    rows: list[list[list[Word]]] = []
+    firsts: list[list[list[Word]]] = []  # the first line of each row
+    for step, line in zip([math.inf, *steps], lines, strict=True):
+        if not rows or (step > pitch * SPACED if is_spaced else bool(line[0])):
+            rows.append(line)
+            firsts.append(line)
+        elif any(more and not cell for cell, more in zip(rows[-1], line, strict=True)):
+            return []
+        else:
+            rows[-1] = [cell + more for cell, more in zip(rows[-1], line, strict=True)]
+    texts = _texts(rows)
+    columns = [[cell for cell in column if cell] for column in zip(*_texts(lines), strict=True)]
+    long = sum(median(map(len, column)) > CELL_CHARACTERS for column in columns)
+    first = [row[0] for row in texts]
+    is_table = (
+        len(rows) >= ROWS
+        and len(rows) < len(lines)
+        and sum(map(_is_level, firsts)) >= ALIKE * len(firsts)
+        and all(row[0] and any(row[1:]) for row in texts)
+        and not any(_is_numbers(cell) for row in texts for cell in row)
+        and max(map(len, first)) <= 2 * CELL_CHARACTERS
+        and sum(sum(map(str.isalpha, cell)) > MARKERS for cell in first) >= ALIKE * len(first)
+        and long <= (len(columns) > 2 or median(map(len, first)) <= CELL_CHARACTERS / 2)
+    )
+    return rows if is_table else []
+
+
+def _is_numbers(cell: str) -> bool:
+    """Whether a cell consists of many numbers, such as those of lines at a margin."""
+    words = cell.split()
+    return len(words) > MAX_NUMBERS and sum(map(is_number, words)) > len(words) / 2
+
+
+def _is_level(line: Iterable[Sequence[Word]]) -> bool:
+    """Whether the cells of a line are at the same height, unlike columns of text in different sizes."""
+    tops = [max(word.top for word in cell) for cell in line if cell]
+    height = max(max(word.top - word.bottom for word in cell) for cell in line if cell)
+    return max(tops) - min(tops) < LEVEL * height
 
 
 def is_named(cells: Sequence[Sequence[Sequence[Word]]]) -> bool:

@@ -29,6 +29,9 @@ class FormTests(SimpleTestCase):
         self.assertIn("Name: Ada Berg", lines)
         self.assertIn("Port: Ellery Date: 2 March", lines)
 
+    def test_a_field_over_a_line_of_text_does_not_divide_a_word(self):
+        self.assertIn("Name: Ada Berg", self.lines(field("Ada Berg", 60, 695)))
+
     def test_a_field_without_text_beside_it_is_named_by_its_description(self):
         self.assertIn("Telephone: 12345", self.lines(field("12345", 100, 300, "/TU(Telephone:)")))
         self.assertIn("12345", self.lines(field("12345", 100, 300)))

@@ -84,6 +84,53 @@ class TablesTests(SimpleTestCase):
         ):
             self.assertNotIn(";", "\n".join(self.lines(words)))
 
+    def test_rows_of_a_pdf_table_without_lines_may_have_several_lines(self):
+        rows = [
+            (("Harbour",), ("Keeps the berths and the", "crane in order"), ("Ann Smith",)),
+            (("Pier", "office"), ("Sells tickets",), ("Bo Larsen, on", "Mondays Cy", "Young")),
+            (("Yard",), ("Repairs boats, engines", "and nets"), ("Dee Hall",)),
+            (("Lighthouse",), ("Watches",), ("Ed Poe",)),
+        ]
+        expected = [
+            "Harbour; Keeps the berths and the crane in order; Ann Smith",
+            "Pier office; Sells tickets; Bo Larsen, on Mondays Cy Young",
+            "Yard; Repairs boats, engines and nets; Dee Hall",
+            "Lighthouse; Watches; Ed Poe",
+        ]
+        for space in (4, 8):
+            words, top = [(50, 730, "The offices of the harbour and what they do.")], 700
+            for row in rows:
+                for x, cell in zip((50, 150, 350), row, strict=True):
+                    words += [(x, top - 12 * number, line) for number, line in enumerate(cell)]
+                top -= 12 * max(map(len, row)) + space
+            words.append((50, top - 20, "All offices are closed on Sundays."))
+            with self.subTest(space=space):
+                self.assertEqual(self.lines(words)[1:-1], expected)
+
+    def test_cells_without_space_between_rows_continue_below_an_empty_first_cell(self):
+        rows = [("Editor", "Ann Smith"), ("", "Bo Larsen"), ("Clerk", "Dee Hall"), ("Reader", "Cy Young")]
+        self.assertEqual(
+            self.lines(self.cells(rows, (50, 200))),
+            ["Editor; Ann Smith Bo Larsen", "Clerk; Dee Hall", "Reader; Cy Young"],
+        )
+
+    def test_columns_of_text_with_paragraphs_and_numbers_of_lines_are_no_rows(self):
+        short, long = "The ferry leaves", "at nine and arrives at ten in the morning, unless"
+        quote = [(50, 700 - 15 * n, short) for n in range(8)]
+        beside = [(200, 697 - 12 * n, long) for n in range(10)]
+        paragraphs = [
+            (x, 700 - 12 * n - 8 * (n // 3), f"{long} {n}")
+            for x in (50, 330)
+            for n in range(9)
+            if n % 3 or x < 99
+        ]
+        clauses = [("1.1", long), ("", long), ("1.2", long), ("", long), ("1.3", long)]
+        margin = [(50, 700 - 14 * n, f"Chapter {n}" if n < 5 else "") for n in range(12)]
+        margin += [(300, 700 - 14 * n, str(n)) for n in range(12)]
+        for words in (quote + beside, paragraphs, self.cells(clauses, (50, 100)), margin):
+            with self.subTest(words=words[0]):
+                self.assertNotIn(";", "\n".join(self.lines([each for each in words if each[2]])))
+
     def test_names_and_values_of_a_pdf_form_are_no_header(self):
         rows = [("Phone", "01632 960118"), ("Name", "Ann Smith"), ("Town", "Ellery")]
         self.assertEqual(self.lines(self.cells(rows, (50, 200)))[1], "Name; Ann Smith")

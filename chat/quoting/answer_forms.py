@@ -231,7 +231,7 @@ def _closest_passages(findings: Findings) -> Quoted:
     leading = next((each for each in kept if findings.leads(each, kept[0])), None)
     if leading and not (alike.text or may_answer):
         kept.sort(key=lambda each: each is not leading)
-    kept = [kept[0], *(each for each in kept[1:] if not _is_stray(findings, each, kept[0]))]
+    kept = [kept[0].in_section, *(each for each in kept[1:] if not _is_stray(findings, each, kept[0]))]
     if may_answer:
         first, *others = findings.quoted(kept[: 1 + BEHIND]) or ("",)
         texts = (first, OTHERS, *others) if others else _texts(first)

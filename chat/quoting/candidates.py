@@ -17,7 +17,15 @@ from ingestion.search.sentence_splitting import spans_of
 from ingestion.search.table_rows import rows_of
 
 from .confidence import answers
-from .extracts import MAX_CHARACTERS, MAX_UNASKED_ROWS, Extract, extract, with_surroundings, without_rows
+from .extracts import (
+    MAX_CHARACTERS,
+    MAX_FIRST_PASSAGE,
+    MAX_UNASKED_ROWS,
+    Extract,
+    extract,
+    with_surroundings,
+    without_rows,
+)
 from .rendering import markdown
 from .sentence_selection import Sentence
 
@@ -146,6 +154,15 @@ class Quotation:
     def in_passage(self) -> "Quotation":
         """The quotation, extended by the surrounding text of its passage."""
         quoted = with_surroundings(self.source.content, self.quoted)
+        return replace(self, quoted=quoted, text=markdown(quoted, self.source, self.all_rows))
+
+    @property
+    def in_section(self) -> "Quotation":
+        """The quotation with its whole passage if that is a short section; otherwise unchanged."""
+        content = self.source.content.strip()
+        if len(content) > MAX_FIRST_PASSAGE:
+            return self
+        quoted = with_surroundings(self.source.content, self.quoted, MAX_FIRST_PASSAGE)
         return replace(self, quoted=quoted, text=markdown(quoted, self.source, self.all_rows))
 
     def without(self, shown: set[ShownRow]) -> str:

@@ -19,6 +19,7 @@ FEW_ROWS = 3  # if at most this many rows were asked for, only these are quoted
 MAX_GROUPS = 1 / 3  # share of the rows that may name groups of other rows
 MAX_TABLE = 1_600  # characters of a table that is quoted in full
 MAX_PASSAGE = 700  # characters of a passage that is quoted in full
+MAX_FIRST_PASSAGE = 1_200  # the same for the first of several passages: a short section (MAX_SECTION)
 MAX_ITEM = 80  # characters of a list item that may end without a full stop
 
 _POINTS_BACK = re.compile(
@@ -97,8 +98,8 @@ def as_item(text: str) -> str:
     return text if NUMBERED.match(text) else f"- {text}"
 
 
-def with_surroundings(content: str, quoted: Extract) -> Extract:
-    """The whole passage if it is short, otherwise the extract with adjacent sentences.
+def with_surroundings(content: str, quoted: Extract, most: int = MAX_PASSAGE) -> Extract:
+    """The whole passage if it has at most `most` characters, otherwise the extract with adjacent sentences.
 
     An extract with table rows is not changed; others are extended up to the next table.
     """
@@ -112,7 +113,7 @@ def with_surroundings(content: str, quoted: Extract) -> Extract:
     def fits(first: int, last: int) -> bool:
         if first < 0 or last == len(spans) or spans[first].is_row or spans[last].is_row:
             return False
-        return spans[last].end - spans[first].start <= MAX_PASSAGE
+        return spans[last].end - spans[first].start <= most
 
     while fits(first - 1, last) and spans[first - 1].block == spans[first].block:
         first -= 1

@@ -42,6 +42,21 @@ class LikelyAnswerTests(QuotingCase):
         other = source(2, "b.md", "A taxi is booked by the office.", heading="Taxis", score=0.94)
         self.assertEqual(self.quoted(QUESTION, RECEIPTS, other).notice, UNSURE)
 
+    def test_a_short_section_is_quoted_whole_if_its_passage_is_the_first(self):
+        """The rule that answers may be far from the words of the question."""
+        rules = [
+            f"{number}. Keep part {number} of the balcony neat and clean at all times."
+            for number in range(1, 19)
+        ]
+        section = "\n".join([*rules, "19. No open flame is allowed under the overhangs."])
+        balconies = source(1, "rules.md#balconies", section, heading="Balconies", score=0.9)
+        garages = source(
+            2, "rules.md#garages", section.replace("balcony", "garage"), heading="Garages", score=0.8
+        )
+        first, *others = self.quoted("May I grill on my balcony?", balconies, garages).texts
+        self.assertIn("open flame", first)
+        self.assertNotIn("open flame", " ".join(others))
+
     def test_a_passage_that_the_search_hardly_finds_is_one_of_the_closest(self):
         quoted = QuotedText(
             Question("Is the director told?"), ("The director is told at once.", "Letters", "")

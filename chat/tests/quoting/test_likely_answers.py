@@ -44,11 +44,8 @@ class LikelyAnswerTests(QuotingCase):
 
     def test_a_short_section_is_quoted_whole_if_its_passage_is_the_first(self):
         """The rule that answers may be far from the words of the question."""
-        rules = [
-            f"{number}. Keep part {number} of the balcony neat and clean at all times."
-            for number in range(1, 19)
-        ]
-        section = "\n".join([*rules, "19. No open flame is allowed under the overhangs."])
+        rules = [f"Part {number} of the balcony is kept neat and clean at all times." for number in range(18)]
+        section = "\n\n".join([*rules, "No open flame is allowed under the overhangs."])
         balconies = source(1, "rules.md#balconies", section, heading="Balconies", score=0.9)
         garages = source(
             2, "rules.md#garages", section.replace("balcony", "garage"), heading="Garages", score=0.8

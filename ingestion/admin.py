@@ -232,7 +232,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
             changed = {name: getattr(obj, name) for name in ("folder", "category", "valid_until")}
             Document.objects.filter(pk=obj.pk).update(**changed)
             if written := {name: value for name, value in changed.items() if name in form.changed_data}:
-                subject = f"Changed ({details_in_words(written)}) {obj.name} ({obj.public_id})"
+                subject = f"Changed ({details_in_words(obj, written)}) {obj.name_for_audit}"
                 actor = request.user if isinstance(request.user, User) else None
                 record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, person=obj.owner, subject=subject)
             former = obj.access_list_id
@@ -270,7 +270,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
             document = shown_object(self, request, object_id)
             readable = Document.objects.filter(access_list__in=AccessEntry.lists_of(reader.pk))
             if not readable.filter(pk=document.pk).exists():
-                act, subject = AuditEntry.Action.DOCUMENT_READ, f"{document.name} ({document.public_id})"
+                act, subject = AuditEntry.Action.DOCUMENT_READ, document.name_for_audit
                 record_before(act, actor=reader, person=document.owner, subject=subject)
             # A link to the document in the portal, if this person may open it there.
             kwargs["extra_context"] = {
@@ -284,7 +284,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
     def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
         actor = request.user if isinstance(request.user, User) else None
         for document in queryset:
-            subject = f"Deleted {document.name} ({document.public_id})"
+            subject = f"Deleted {document.name_for_audit}"
             record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, person=document.owner, subject=subject)
         return super().log_deletions(request, queryset)
 

@@ -277,6 +277,21 @@ class Document(models.Model):
         return bool(self.__dict__.get("of_named_people"))
 
     @property
+    def is_for_named_people(self) -> bool:
+        """Whether it is a person's document that no group and not everyone may read."""
+        entries = AccessEntry.objects.filter(access_list=self.access_list_id)
+        return self.owner_id is not None and not entries.filter(user=None).exists()
+
+    @property
+    def name_for_audit(self) -> str:
+        """The name and the public id; instead of a name that may be private, the number.
+
+        The audit log is read by staff who may not read the document.
+        """
+        name = f"Private document {self.pk}" if self.is_for_named_people else self.name
+        return f"{name} ({self.public_id})"
+
+    @property
     def shown_folder(self) -> str:
         """The folder, as shown in the reader's language."""
         return as_shown(self.folder)

@@ -189,7 +189,7 @@ class AccessPage:
                 context["person"] = person
                 explained = context["explained"] = []
                 for document in form.cleaned_data["document"]:
-                    subject = f"{document.name} ({document.public_id})"
+                    subject = document.name_for_audit
                     record_before(
                         AuditEntry.Action.EXPLAIN_ACCESS, actor=request.user, person=person, subject=subject
                     )

@@ -170,15 +170,14 @@ def change_rights(actor: object, document: Document, audience: Audience) -> None
                 rows.update(audience_version=F("audience_version") + 1)
                 return
         former = document.access_list
-        before = readers_for_audit(former)
+        before, what = readers_for_audit(former), document.name_for_audit
         set_audience(document, audience)
         if staff is None or document.owner_id != staff.pk:
-            what = f"{document.name} ({document.public_id}): "
             after = readers_for_audit(document.access_list)
             # The usual subject omits names if everyone may read the document, and in long lists, so name
             # added and removed readers instead.
             subject = [
-                what,
+                f"{what}: ",
                 *before,
                 *(_difference(former, document.access_list) if before == after else [" → ", *after]),
             ]

@@ -223,7 +223,7 @@ class DocumentWriteView(OneDocumentView):
                 changed["category"] = category
             changed |= documents.change_details(document, details_of(new))
             if changed:
-                record_as_staff(self.request, document, f"Changed ({details_in_words(changed)})")
+                record_as_staff(self.request, document, f"Changed ({details_in_words(document, changed)})")
         return self.found(document_id)
 
     def remove(self, document_id: str) -> None:

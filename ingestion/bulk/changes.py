@@ -196,7 +196,7 @@ class Owner(Change):
             AuditEntry.Action.DOCUMENT_CHANGED,
             actor=actor,
             person=former,
-            subject=[f"Handed over {document.name} ({document.public_id}) to ", named(owner)],
+            subject=[f"Handed over {document.name_for_audit} to ", named(owner)],
         )
         document.refresh_from_db()
         Readers().write(document, value["readers"], actor)
@@ -382,7 +382,7 @@ def _apply(
     if change.kind == Kind.DELETE:
         if is_mirrored:
             raise Refused(gettext_noop("It mirrors a file of a synchronised folder and would come back."))
-        subject = f"Deleted {document.name} ({document.public_id})"
+        subject = f"Deleted {document.name_for_audit}"
         documents.delete_document(document)
         record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, person=document.owner, subject=subject)
         return Outcome.DONE

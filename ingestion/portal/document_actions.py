@@ -75,17 +75,24 @@ def record_as_staff(request: HttpRequest | Request, document: Document, did: str
     """Audit a change of a document that is not the caller's own. Call in the change's transaction."""
     actor = request.user
     if isinstance(actor, User) and document.owner_id != actor.pk:
-        subject = f"{did} {document.name} ({document.public_id})"
+        subject = f"{did} {document.name_for_audit}"
         record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, person=document.owner, subject=subject)
 
 
-def details_in_words(changed: Mapping[str, Any]) -> str:
-    """The changed details with their labels and new values, in English for the audit log."""
+def details_in_words(document: Document, changed: Mapping[str, Any]) -> str:
+    """The changed details with their labels and new values, in English for the audit log.
+
+    If the document's name may be private, the last day is the only value.
+    """
     words = {"given_title": "title", "source_url": "source", "valid_until": "last day"}
-    values = {name: ", ".join(value) if isinstance(value, list) else value for name, value in changed.items()}
-    return "; ".join(
-        f"{words.get(name, name.replace('_', ' '))}: {values[name] or 'removed'}" for name in sorted(values)
-    )
+    parts = []
+    for name, value in sorted(changed.items()):
+        label = words.get(name, name.replace("_", " "))
+        if document.is_for_named_people and name != "valid_until":
+            parts.append(label)
+        else:
+            parts.append(f"{label}: {(', '.join(value) if isinstance(value, list) else value) or 'removed'}")
+    return "; ".join(parts)
 
 
 def _changeable(request: HttpRequest, public_id: UUID, *, even_part: bool = False) -> Document:
@@ -157,7 +164,7 @@ def details(request: HttpRequest, public_id: UUID) -> HttpResponse:
         return render(request, "ingestion/details.html", context, status=422)
     with transaction.atomic():
         if changed := documents.change_details(document, cast(Details, form.cleaned_data)):
-            record_as_staff(request, document, f"Changed ({details_in_words(changed)})")
+            record_as_staff(request, document, f"Changed ({details_in_words(document, changed)})")
     messages.success(request, gettext("Details saved."))
     return redirect("ingestion:document", public_id)
 

@@ -150,7 +150,7 @@ def _place(request: HttpRequest, chosen: Sequence[Document]) -> HttpResponse:
                     Folder("folder").write(each, folder, request.user)
                 if category := changed.get("category"):
                     Column("category").write(each, category, request.user)
-                record_as_staff(request, each, f"Changed ({details_in_words(changed)})")
+                record_as_staff(request, each, f"Changed ({details_in_words(each, changed)})")
         except StaysAsItIs as refusal:
             stay[each] = str(refusal)
     if stay:

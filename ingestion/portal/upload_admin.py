@@ -109,5 +109,5 @@ def record_upserted(actor: User | None, put: Upserted) -> None:
     """Write to the audit log that a member of staff added or replaced a document in the admin."""
     if put.outcome != "unchanged":
         document = put.document
-        subject = f"{OUTCOMES[put.outcome]} {document.name} ({document.public_id})"
+        subject = f"{OUTCOMES[put.outcome]} {document.name_for_audit}"
         record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, person=document.owner, subject=subject)

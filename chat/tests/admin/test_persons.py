@@ -296,10 +296,11 @@ class ErasingTests(TestCase):
         erase(bert, actor=self.root)
         entries = AuditEntry.objects.filter(action="rights_changed").order_by("pk")
         what = f"anna.md ({self.shared.public_id}): "
+        then = f"Private document {self.shared.pk} ({self.shared.public_id}): "
         both = f"person {anna.pk}, person {bert.pk}, olga"
         self.assertEqual(
             [entry.subject for entry in entries],
-            [f"{what}Everyone who signs in → {both}", f"{what}{both} → person {anna.pk}, olga"],
+            [f"{what}Everyone who signs in → {both}", f"{then}{both} → person {anna.pk}, olga"],
         )
         self.assertEqual(chain.verify().anonymized, [entry.pk for entry in entries])
 

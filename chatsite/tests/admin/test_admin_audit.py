@@ -225,7 +225,7 @@ class AdminAuditTests(TestCase):
         changes.work(change.pk)
         subjects = [entry.subject for entry in self.entries("document_changed")]
         self.assertIn("Delete of 1 documents at once", subjects[0])
-        self.assertIn("Deleted theirs.md", subjects[1])
+        self.assertIn(f"Deleted Private document {document.pk} ", subjects[1])
         self.assertFalse(Document.objects.exists())
 
 

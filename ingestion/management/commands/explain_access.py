@@ -35,7 +35,7 @@ class Command(BaseCommand):
         if not found:
             raise CommandError(f"There is no document “{options['document']}”.")
         for document in found:
-            subject = f"{document.name} ({document.public_id})"
+            subject = document.name_for_audit
             record_before(AuditEntry.Action.EXPLAIN_ACCESS, actor=None, person=user, subject=subject)
             explanation = explain(user, document)
             where = f"  {document.folder}/" if document.folder else "  "

@@ -95,12 +95,13 @@ class AddSeveralTests(MediaMixin, TestCase):
         self.assertEqual(Document.objects.count(), 2)
 
     def test_each_addition_and_replacement_is_in_the_audit_log(self):
-        self.send(("a.md", b"Text."), ("b.md", b"Text too."))
-        self.send(("a.md", b"Text."), ("b.md", b"Other."))
+        self.send(("a.md", b"Text."), ("b.md", b"Text too."), who="everyone")
+        self.send(("a.md", b"Text."), ("b.md", b"Other."), who="everyone")
         self.assertEqual(self.subjects(), ["Added a.md", "Added b.md", "Replaced b.md"])
 
     def test_one_file_of_the_ordinary_form_is_in_the_audit_log_too(self):
-        self.client.post(f"{LIST}add/", {"upload": SimpleUploadedFile("a.md", b"Text.")})
+        upload = {"upload": SimpleUploadedFile("a.md", b"Text."), "everyone": "on"}
+        self.client.post(f"{LIST}add/", upload)
         self.assertEqual(self.subjects(), ["Added a.md"])
 
     def test_what_is_missing_is_said_and_nothing_is_added(self):

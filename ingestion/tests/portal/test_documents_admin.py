@@ -14,6 +14,7 @@ from chatsite.accounts.models import AuditEntry, User
 from ingestion.access.lists import (
     Audience,
     audience_of,
+    change_rights,
     set_audience,
 )
 from ingestion.models import Document, Passage
@@ -58,15 +59,18 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         self.assertEqual((document.folder, document.valid_until), ("rules", yesterday))
         self.assertContains(self.client.get(LIST), "✗ Expired")
         entry = AuditEntry.objects.get(action="document_changed", subject__startswith="Changed (")
-        self.assertEqual(entry.subject, f"Changed (last day: {yesterday}) a.md ({document.public_id})")
+        self.assertEqual(
+            entry.subject,
+            f"Changed (last day: {yesterday}) Private document {document.pk} ({document.public_id})",
+        )
         self.assertContains(self.client.get(page), f'value="{yesterday}"')
 
     def test_another_folder_and_category_are_in_the_audit_log_with_their_new_values(self):
-        document = make_document("a.md", owner=self.ann)
+        document = make_document("a.md", owner=self.ann, groups=[self.group])
         page = f"{LIST}{document.pk}/change/"
-        self.client.post(page, {"folder": "rules", "category": "leave"})
-        self.client.post(page, {"folder": "", "category": "leave"})
-        self.client.post(page, {"folder": "", "category": "leave"})
+        self.client.post(page, {"folder": "rules", "category": "leave", "groups": [self.group.pk]})
+        self.client.post(page, {"folder": "", "category": "leave", "groups": [self.group.pk]})
+        self.client.post(page, {"folder": "", "category": "leave", "groups": [self.group.pk]})
         entries = AuditEntry.objects.filter(action="document_changed").order_by("pk")
         named = f"a.md ({document.public_id})"
         self.assertEqual(
@@ -102,6 +106,29 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         self.assertFalse(AuditEntry.objects.filter(action="document_read").exists())
         self.assertContains(self.client.get(f"{LIST}{private.pk}/change/"), "divorce.md")
         self.assertEqual(AuditEntry.objects.get(action="document_read").person, "ann")
+
+    def test_what_only_named_people_may_read_is_not_named_in_the_audit_log(self):
+        private = make_document("divorce.md", owner=self.ann, folder="My papers")
+        page = f"{LIST}{private.pk}/change/"
+        self.client.get(page)
+        self.client.post(page, {"folder": "Divorce", "category": "Lawyers"})
+        change_rights(self.admin, private, Audience(user_ids=frozenset({self.admin.pk})))
+        self.client.post(f"{LIST}{private.pk}/delete/", {"post": "yes"})
+        self.assertFalse(Document.objects.exists())
+        named = f"Private document {private.pk} ({private.public_id})"
+        subjects = list(
+            AuditEntry.objects.filter(person="ann").order_by("pk").values_list("subject", flat=True)
+        )
+        self.assertEqual(
+            subjects,
+            [
+                named,
+                named,
+                f"Changed (category; folder) {named}",
+                f"{named}: ann → admin, ann",
+                f"Deleted {named}",
+            ],
+        )
 
     def test_a_category_of_what_only_named_people_may_read_is_neither_offered_nor_found(self):
         make_document("divorce.md", owner=self.ann, category="Lawyers")

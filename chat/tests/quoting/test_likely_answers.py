@@ -50,9 +50,9 @@ class LikelyAnswerTests(QuotingCase):
         garages = source(
             2, "rules.md#garages", section.replace("balcony", "garage"), heading="Garages", score=0.8
         )
-        first, *others = self.quoted("May I grill on my balcony?", balconies, garages).texts
+        first = self.quoted("May I grill on my balcony?", balconies, garages).texts[0]
+        self.assertIn("Part 0", first)
         self.assertIn("open flame", first)
-        self.assertNotIn("open flame", " ".join(others))
 
     def test_a_passage_that_the_search_hardly_finds_is_one_of_the_closest(self):
         quoted = QuotedText(

@@ -13,6 +13,7 @@ from ingestion.search.table_rows import cells_of, table_around
 
 MAX_CHARACTERS = 420  # characters of a paragraph that is quoted in full, or of the extract from a longer one
 MAX_LIST = 900  # characters of a list that is quoted in full
+MIN_LEAD = 40  # characters of the lead-in of a table that is understood without a heading
 MAX_ROWS = 12
 MAX_UNASKED_ROWS = 6  # a table with more rows is quoted with only the rows that were asked for
 FEW_ROWS = 3  # if at most this many rows were asked for, only these are quoted
@@ -349,7 +350,7 @@ def _table(spans: Sequence[Span], at: int, wanted: Sequence[int], is_part: bool)
         tuple(span.text for span in own),
         columns,
         cells,
-        needs_heading=not lead,
+        needs_heading=len(lead) < MIN_LEAD,
         matching=tuple(span.text for span in matching),
         rows=len(rows),
     )
@@ -359,13 +360,25 @@ def _with_groups(rows: Sequence[Span], chosen: Sequence[Span]) -> Sequence[Span]
     """The selected rows, each below the row that names its group.
 
     In a row that names a group, only the first cell is filled. If many rows have only one cell, they do not
-    name groups.
+    name groups. A row without the first column, such as a number, is also below the numbered row before it if
+    that lacks the row's last column, such as a price: “7.9 Borders of graves”, “Double grave: 357 €”.
     """
     names = [row for row in rows if len(cells_of(row.text)) == 1]
     if len(names) > MAX_GROUPS * len(rows):
-        return chosen
-    above = [next((name for name in reversed(names) if name.start < row.start), row) for row in chosen]
-    return sorted({*above, *chosen}, key=lambda row: row.start)
+        names = []
+    groups = [next((name for name in reversed(names) if name.start < row.start), row) for row in chosen]
+    groups += [_numbered_above(rows, row) for row in chosen]
+    return sorted({*groups, *chosen}, key=lambda row: row.start)
+
+
+def _numbered_above(rows: Sequence[Span], row: Span) -> Span:
+    """The row before that has the table's first column, without the last one; the row itself if none."""
+    number = next(iter(cells_of(rows[0].text)), "")
+    columns = list(cells_of(row.text))
+    if not columns or number in columns:
+        return row
+    above = next((each for each in reversed(rows[: rows.index(row)]) if number in cells_of(each.text)), row)
+    return row if columns[-1] in cells_of(above.text) else above
 
 
 def _is_short(rows: Sequence[Span]) -> bool:

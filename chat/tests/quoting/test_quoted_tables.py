@@ -49,6 +49,20 @@ def contacts():
 
 
 class ConditionTests(SimpleTestCase):
+    def test_a_row_without_a_number_is_below_the_numbered_row_that_names_its_group(self):
+        fees = ["Item: 1; Service: Bench in the park; Fee: 80.00", "Item: 2; Service: Cleaning of borders"]
+        fees += ["Service: Single plot; Fee: 201.00", "Service: Double plot; Fee: 357.00"]
+        fees += [
+            f"Item: {number}; Service: Planting of kind {number}; Fee: {number}0.00"
+            for number in range(3, 12)
+        ]
+        table = source(1, "fees.odt#fees", "\n".join(["Charged are:", *fees]), heading="Fees of the park")
+        quoted = asked("What is the fee for a double plot?", [table], len(fees))
+        self.assertRegex(
+            quoted.texts[0], r"\*\*Fees of the park\*\*[^|]*\|(.|\n)*\| 2 \| Cleaning(.|\n)*Double plot"
+        )
+        self.assertNotIn("Single plot", quoted.texts[0])
+
     def test_a_number_beside_a_column_selects_all_rows_with_it_in_that_column(self):
         quoted = asked("Which rooms have 20 seats?")
         self.assertEqual(shown(quoted), having(lambda floor, seats: seats == 20))

@@ -2,9 +2,9 @@
 
     PYTHONPATH=. python benchmarks/fit_credence.py
 
-Statements that a fact contradicts are left out, because they are called not found with any weights. Prints
-the result of cross-validation by document for some bounds, then the weights of a fit to all statements. The
-product uses the weights without the constant term BIAS, so its bound is BIAS instead of 0.
+Statements that a fact contradicts are left out, because they count as not found whatever the weights are.
+Prints the result of cross-validation by document for some bounds, then the weights of a fit to all
+statements. The product uses the weights without the constant term BIAS, so its bound is BIAS instead of 0.
 """
 
 import sys

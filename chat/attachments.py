@@ -28,7 +28,7 @@ def attach(body: dict[str, Any], files: dict[str, bytes], *, readable: bool) -> 
         if place is None:
             shown = name[:100]
             raise InvalidRequest(
-                f"“{shown}” is no name of a part: expected “json” or “messages[0].files[0]”."
+                f"“{shown}” is not the name of a part: expected “json” or “messages[0].files[0]”."
             )
         if not readable:
             raise InvalidRequest(f"“{name}” cannot be read: this site’s model reads text only.", name)

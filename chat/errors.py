@@ -28,7 +28,7 @@ ERRORS: dict[str, ErrorText] = {
     "answer_not_found": ErrorText(404, "There is no such answer."),
     "message_empty": ErrorText(400, "The message is empty."),
     "message_too_long": ErrorText(400, "The message is longer than 32,000 characters."),
-    "message_not_text": ErrorText(400, "The message holds characters that are not text."),
+    "message_not_text": ErrorText(400, "The message contains characters that are not text."),
     "messages_too_long": ErrorText(400, "All messages together are longer than 1,000,000 characters."),
     "system_messages_too_long": ErrorText(
         400, "The system messages together are longer than 10,000 characters."

@@ -1,7 +1,7 @@
 """Daily message allowances, and limits on connections.
 
-A person's own allowance applies; without one, the largest of their groups; else the general one. If there is
-none, there is no limit. Days begin at midnight in the site's time zone.
+A person's own allowance applies, otherwise the largest of their groups', otherwise the general one. If there
+is none, there is no limit. Days begin at midnight in the site's time zone.
 """
 
 import asyncio
@@ -83,8 +83,8 @@ def with_one_more(limit: int | None, used: int) -> Allowance | None:
         return None
     if used >= limit:
         words = ngettext(
-            "You have sent today’s message. More can be sent from 00:00 (%(zone)s).",
-            "You have sent all %(number)s messages of today. More can be sent from 00:00 (%(zone)s).",
+            "You have sent today’s message. You can send more from 00:00 (%(zone)s).",
+            "You have sent all %(number)s of today’s messages. You can send more from 00:00 (%(zone)s).",
             limit,
         )
         words %= {

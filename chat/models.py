@@ -82,7 +82,8 @@ class Run(models.Model):
     options = models.JSONField(default=dict, help_text=gettext_lazy("The validated options of the request."))
     idempotency_key = models.CharField(max_length=200, null=True)  # noqa: DJ001 - absent keys must not collide
     body_digest = models.CharField(
-        max_length=64, help_text=gettext_lazy("Of the request; the same key with another is refused.")
+        max_length=64,
+        help_text=gettext_lazy("The digest of the request. The same key with another request is refused."),
     )
     stop_requested = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now)
@@ -90,19 +91,19 @@ class Run(models.Model):
     last_event = models.PositiveIntegerField(
         default=0,
         db_default=0,
-        help_text=gettext_lazy("The number of the event that ended it; 0 where that is not known."),
+        help_text=gettext_lazy("The number of the event that ended it; 0 if unknown."),
     )
     first_word_ms = models.PositiveIntegerField(
         null=True,
-        help_text=gettext_lazy("From its acceptance to the first text; empty where there was none."),
+        help_text=gettext_lazy("From its acceptance to the first text; empty if there was none."),
     )
 
     objects = RunQuerySet.as_manager()
 
     class Meta:
         permissions = [
-            ("set_prompt", gettext_noop("Can set the model's instructions for a question of their own")),
-            ("see_thoughts", gettext_noop("Can see the steps behind an answer, where these are restricted")),
+            ("set_prompt", gettext_noop("Can set the model's instructions for their own questions")),
+            ("see_thoughts", gettext_noop("Can see the steps behind an answer, if these are restricted")),
         ]
         constraints = [
             models.UniqueConstraint(name="run_idempotency", fields=["owner", "idempotency_key"]),
@@ -129,7 +130,7 @@ class Lease(models.Model):
     """
 
     run = models.OneToOneField(Run, primary_key=True, on_delete=models.CASCADE, related_name="lease")
-    until = models.DateTimeField(help_text="Past this moment, the run's process is dead.")
+    until = models.DateTimeField(help_text="After this time, the run's process counts as dead.")
 
     def __str__(self) -> str:
         return f"{self.run_id} {self.until}"
@@ -159,7 +160,7 @@ class MessageAllowance(models.Model):
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
-        help_text=gettext_lazy("A number for a person replaces those of their groups."),
+        help_text=gettext_lazy("A person's own number takes precedence over those of their groups."),
     )  # fmt: skip
     group = models.OneToOneField(
         Group, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
@@ -244,7 +245,7 @@ class Usage(models.Model):
     owner = models.OneToOneField(
         settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="+"
     )
-    day = models.DateField(help_text="In the site's time zone.")
+    day = models.DateField(help_text="The day in the site's time zone.")
     messages = models.PositiveIntegerField(default=0)
 
     def __str__(self) -> str:
@@ -315,7 +316,9 @@ class VerifiedAnswer(models.Model):
     citation_count = models.PositiveSmallIntegerField(
         default=0,
         editable=False,
-        help_text=gettext_lazy("A deleted source takes its row along; then this tells."),
+        help_text=gettext_lazy(
+            "The number of sources. If a source is deleted, its row is deleted too, and this number shows it."
+        ),
     )
     created_at = models.DateTimeField(auto_now_add=True)
     changed_at = models.DateTimeField(auto_now=True)
@@ -324,7 +327,7 @@ class VerifiedAnswer(models.Model):
 
     class Meta:
         ordering = ["-changed_at"]
-        permissions = [("view_unanswered", gettext_noop("Can see what was asked in vain"))]
+        permissions = [("view_unanswered", gettext_noop("Can see unanswered questions"))]
 
     def __str__(self) -> str:
         first = self.questions.first()
@@ -360,11 +363,13 @@ class VerifiedCitation(models.Model):
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
     words = models.CharField(
         max_length=500,
-        help_text=gettext_lazy("A few words of the document that say it, as they stand there."),
+        help_text=gettext_lazy("A few words of the document that support the answer, copied exactly."),
     )
-    position = models.PositiveIntegerField(editable=False, help_text="Of the passage in its document.")
-    digest = models.CharField(max_length=32, editable=False, help_text="MD5 of the passage.")
-    sha256 = models.CharField(max_length=64, editable=False, help_text="Of the file.")
+    position = models.PositiveIntegerField(
+        editable=False, help_text="The position of the passage in its document."
+    )
+    digest = models.CharField(max_length=32, editable=False, help_text="The MD5 of the passage.")
+    sha256 = models.CharField(max_length=64, editable=False, help_text="The SHA-256 of the file.")
 
     class Meta:
         ordering = ["pk"]
@@ -378,12 +383,12 @@ class VerifiedCitation(models.Model):
 class DismissedQuestion(models.Model):
     """A wording that was removed from the list of unanswered questions; its text is not stored."""
 
-    digest = models.CharField(max_length=64, primary_key=True, help_text="Keyed, of its bare words.")
+    digest = models.CharField(max_length=64, primary_key=True, help_text="A keyed digest of its words.")
     reason = models.CharField(max_length=300)
     dismissed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
-    dismissed_at = models.DateTimeField(help_text="What is asked later is listed again.")
+    dismissed_at = models.DateTimeField(help_text="Questions that are asked later are listed again.")
 
     def __str__(self) -> str:
         return self.reason

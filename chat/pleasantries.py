@@ -8,7 +8,7 @@ from ingestion.search.tokens import plain_words
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of message: it has one of `words`, and gets the answer."""
+    """A kind of message: one with any of `words` gets this answer."""
 
     words: frozenset[str]
     answer: str

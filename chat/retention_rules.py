@@ -62,9 +62,7 @@ def apply(*, dry_run: bool = False) -> Due:
                 delete_documents(found)
     due = Due(conversations, feedback, files)
     if not dry_run and (conversations or feedback or files):
-        record(
-            AuditEntry.Action.CONVERSATION_DELETED, actor=None, subject=f"By the rules of retention: {due}"
-        )
+        record(AuditEntry.Action.CONVERSATION_DELETED, actor=None, subject=f"By the retention rules: {due}")
     return due
 
 

@@ -129,7 +129,7 @@ SCRIPT_WORDS = [
     gettext_noop("Answer complete, {n} sources."),
     gettext_noop("Answer complete."),
     gettext_noop("Answering…"),
-    gettext_noop("Asked without what could not be read: {n}"),
+    gettext_noop("Asked without the files that could not be read: {n}"),
     gettext_noop("Cancel upload of {n}"),
     gettext_noop("Cancelled"),
     gettext_noop("Connection lost. Reconnecting …"),

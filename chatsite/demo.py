@@ -123,7 +123,7 @@ def refusal() -> str:
     if not names or not (reason := exposed_by()):
         return ""
     return (
-        f"The demo accounts still have their first passwords ({names}), and the site would serve more than "
+        f"The demo accounts still have their initial passwords ({names}), and the site would serve more than "
         f"this machine ({reason}). Change these passwords, or set CHATSITE_DEMO=0."
     )
 

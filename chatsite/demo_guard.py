@@ -68,7 +68,7 @@ class DemoGuard:
             try:
                 self._open = bool(await in_database_within_budget(known_passwords))
             except DatabaseError:
-                logger.warning("The demo accounts could not be looked at", exc_info=True)
+                logger.warning("The demo accounts could not be checked", exc_info=True)
                 return self._open  # without the database, nobody can sign in anyway
             self._looked_at = time.monotonic()
         return self._open

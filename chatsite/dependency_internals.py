@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # children that read files load neither Django's models nor D
 OVERRIDDEN = {
     "django.db.backends.postgresql.base.DatabaseWrapper": {
         "_close": "to note when a session went back to the pool, and to release its bulkhead",
-        "_commit": "a failed transaction is rolled back by it, and with it the session's reader",
+        "_commit": "it rolls back a failed transaction, and thus the session's reader",
         "_rollback": "it undoes the reader that was set in the transaction",
         "_savepoint_rollback": "it undoes the reader that was set after the savepoint",
     },

@@ -116,12 +116,15 @@ _lock = threading.Lock()
 
 REQUESTS = Counter("requests_total", "Requests answered, and sockets closed.", ("method", "route", "status"))
 REQUEST_SECONDS = Histogram(
-    "request_seconds", "Seconds from a request to the head of its answer; streams go on after it.", ("route",)
+    "request_seconds",
+    "Seconds from a request to the head of its response; streams continue after it.",
+    ("route",),
 )
 SOCKETS = Gauge("sockets", "Open sockets of pages.")
 CONNECTIONS_ENDED = Counter(
     "connections_ended_total",
-    "Connections ended without an answer of the site: evicted (silent, to make room), or by status.",
+    "Connections closed without a response of the application: evicted (silent, to free a slot), or "
+    "by status.",
     ("reason",),
     known=("evicted", "400", "408", "431", "501", "503"),
 )
@@ -137,29 +140,33 @@ TOKENS = Counter(
 )
 MODEL_ERRORS = Counter(
     "model_errors_total",
-    "Answers that the model failed, by the error's code.",
+    "Answers that failed because of the model, by error code.",
     ("code",),
     known=("upstream_unavailable", "upstream_timeout", "upstream_protocol", "rate_limited"),
 )
 SEARCH_SECONDS = Histogram("search_seconds", "Seconds of a search in the database, by plan.", ("plan",))
-FLUSH_SECONDS = Histogram("journal_flush_seconds", "Seconds of a write of running answers to the journal.")
-LEASES_EXPIRED = Counter("leases_expired_total", "Answers closed for a process that had died.")
+FLUSH_SECONDS = Histogram("journal_flush_seconds", "Seconds for writing running answers to the journal.")
+LEASES_EXPIRED = Counter("leases_expired_total", "Answers that were closed after their process had died.")
 POOL = Gauge(
-    "database_pool", "Connections of the pool: size, idle; and requests that wait for one.", ("state",)
+    "database_pool", "Connections of the pool: size, idle, and requests that are waiting for one.", ("state",)
 )
-BREAKERS_OPEN = Gauge("breakers_open", "Processes that leave a failing server alone, by server.", ("server",))
+BREAKERS_OPEN = Gauge(
+    "breakers_open", "Processes that have paused requests to a failing server, by server.", ("server",)
+)
 DOCUMENTS_READ = Counter("documents_read_total", "Readings of documents that have ended.", ("outcome",))
 PROCESSES = Gauge("processes", "Processes that are alive.", ("kind",))
 PROCESS_CPU_SECONDS = Counter("process_cpu_seconds_total", "Processor seconds of processes.", ("kind",))
-PROCESS_PEAK_BYTES = Gauge("process_peak_bytes", "Most memory that the living processes have had.", ("kind",))
+PROCESS_PEAK_BYTES = Gauge("process_peak_bytes", "Peak memory of the living processes.", ("kind",))
 # Metrics that the page reads from the database; they are the same on all machines.
 DATABASE_UP = Gauge("database_up", "Whether the database answered this page in time.")
-DATABASE_LOOK_SECONDS = Gauge("database_look_seconds", "Seconds in which it did.")
+DATABASE_LOOK_SECONDS = Gauge("database_look_seconds", "Seconds that the database took to answer.")
 JOBS = Gauge("jobs", "Jobs of the workers: todo, doing, failed.", ("state",))
-OLDEST_JOB_SECONDS = Gauge("oldest_job_seconds", "Age of the oldest job that nobody has begun.")
-WEBHOOKS_DUE = Gauge("webhooks_due", "Messages of webhooks that are due, where their endpoints answer.")
-OLDEST_WEBHOOK_SECONDS = Gauge("oldest_webhook_seconds", "For how long the oldest of them has been due.")
-LEASES = Gauge("leases", "Unfinished answers: held by a process, or expired.", ("state",))
+OLDEST_JOB_SECONDS = Gauge("oldest_job_seconds", "Age of the oldest job that has not been started.")
+WEBHOOKS_DUE = Gauge("webhooks_due", "Due messages of webhooks whose endpoints respond.")
+OLDEST_WEBHOOK_SECONDS = Gauge(
+    "oldest_webhook_seconds", "For how long the oldest of these messages has been due."
+)
+LEASES = Gauge("leases", "Unfinished answers: with a valid lease, or with an expired one.", ("state",))
 
 
 class Recorder:

@@ -67,7 +67,7 @@ class ReasonForm(forms.Form):
         min_length=10,
         max_length=Look.MAX_REASON,
         widget=forms.TextInput(attrs={"size": 80}),
-        help_text=gettext_lazy("For example the number of a ticket, and what you look for."),
+        help_text=gettext_lazy("For example, the number of a ticket, and what you are looking for."),
     )
 
 
@@ -188,7 +188,7 @@ class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
     @admin.display(description=gettext_lazy("question"))
     def question(self, feedback: Feedback) -> str:
         if not feedback.shared:
-            return gettext("Not shared by who asked.")
+            return gettext("Not shared by the person who asked.")
         answer = feedback.message
         question = question_of(answer)
         return question.content if question else "–"
@@ -196,7 +196,7 @@ class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
     @admin.display(description=gettext_lazy("answer"))
     def answer(self, feedback: Feedback) -> str:
         if not feedback.shared:
-            return gettext("Not shared by who asked.")
+            return gettext("Not shared by the person who asked.")
         answer = feedback.message
         readable = _readable_sources(feedback).count()
         if readable < max(len(answer.labels), len(set(answer.citations))):

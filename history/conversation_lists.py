@@ -113,7 +113,7 @@ def place_of(cursor: str) -> Place:
     try:
         moment, identifier = signing.loads(cursor, salt=SALT)
     except signing.BadSignature:
-        raise ValueError("This is no cursor.") from None
+        raise ValueError("This is not a valid cursor.") from None
     return Place(datetime.fromisoformat(moment), UUID(identifier))
 
 

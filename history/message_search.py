@@ -159,7 +159,7 @@ def _in_title(words: Sequence[str]) -> Q:
 
 
 def hits(principal: Principal, conversations: Sequence[UUID], query: str) -> dict[UUID, list[Hit]]:
-    """The first matching messages of each of these conversations of the caller, in one query.
+    """The first matching messages of each of the caller's given conversations, in one query.
 
     If no message of a conversation has all the words, its messages that have some of them are returned.
     """

@@ -124,8 +124,8 @@ class Tally:
             return ""
         if self.verified_by:
             words = ngettext(
-                "%(count)s statement without a source, on the word of %(person)s",
-                "%(count)s statements without a source, on the word of %(person)s",
+                "%(count)s statement without a source, confirmed by %(person)s",
+                "%(count)s statements without a source, confirmed by %(person)s",
                 self.uncited,
             )
             return words % {"count": self.uncited, "person": self.verified_by}

@@ -66,7 +66,7 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
     guests = forms.BooleanField(
         required=False,
         label=gettext_lazy("Guests may read it too"),
-        help_text=gettext_lazy("They are let in where CHATSITE_LOGIN_REQUIRED is 0."),
+        help_text=gettext_lazy("They are admitted if CHATSITE_LOGIN_REQUIRED is 0."),
     )
     users = people_field(label=gettext_lazy("People who may read it"))
     groups = groups_field(label=gettext_lazy("Groups that may read it"))
@@ -253,7 +253,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         record_upserted(owner, put)
         if put.outcome == "unchanged":
             messages.info(
-                request, gettext("This very file is there already, with these rights. Nothing is changed.")
+                request, gettext("This file is already here, with these rights. Nothing was changed.")
             )
         else:
             _warn_without_readers(request, put.document, form.audience())

@@ -86,9 +86,9 @@ WAIT_SECONDS = 0.2
 UPSERT_ATTEMPTS = 5
 
 LOST = "The file is missing on the server. Add it again."
-BROKEN = "It could not be read because of a fault on the server, which is in its log. Read it again later."
-STORAGE_AWAY = "The files' storage does not answer, and nothing of this file is kept. Try again in a moment."
-DELAYED = "Reading is delayed by a fault on the server and is tried again by itself."
+BROKEN = "It could not be read because of a fault on the server, which was logged. Read it again later."
+STORAGE_AWAY = "The file storage does not respond, and nothing of this file was kept. Try again in a moment."
+DELAYED = "Reading is delayed by a fault on the server and is tried again automatically."
 
 
 class TemporaryFailure(Exception):
@@ -388,11 +388,11 @@ def _store(upload: "File[bytes]") -> files.Stored:
     try:
         return files.store(upload, limit)
     except files.StorageFault as fault:
-        logger.error("The storage does not take a file: %s", type(fault.__cause__).__name__)
+        logger.error("The storage did not accept a file: %s", type(fault.__cause__).__name__)
         raise UploadRefused("storage_away", STORAGE_AWAY) from None
     except files.TooLarge:
         raise UploadRefused(
-            "too_large", f"The file is larger than {limit / 1_000_000:g} MB and was not taken."
+            "too_large", f"The file is larger than {limit / 1_000_000:g} MB and was not accepted."
         ) from None
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
@@ -447,7 +447,7 @@ def _fail(document_id: int, reason: str, stored: files.Stored | None) -> None:
     documents = Document.objects.filter(pk=document_id)
     unfinished = documents.filter(status__in=Document.UNFINISHED)
     if stored:
-        reason = f"The new file was not taken, the former stays. {reason}"
+        reason = f"The new file was not accepted; the former one remains. {reason}"
         # if the file is in place, the swap was committed, and only its acknowledgement was lost
         unfinished = documents.exclude(file=stored.name)
     with transaction.atomic():

@@ -154,18 +154,18 @@ class Document(models.Model):
     audience_version = models.PositiveIntegerField(
         default=0,
         editable=False,
-        help_text=gettext_lazy("Counts the changes of the access list that were asked for."),
+        help_text=gettext_lazy("The number of requested changes of the access list."),
     )
     folder = models.CharField(
         max_length=500, blank=True, help_text=gettext_lazy("Path of the folder, without slashes at the ends.")
     )
-    name = models.CharField(max_length=255, help_text=gettext_lazy("File name as its author gave it."))
+    name = models.CharField(max_length=255, help_text=gettext_lazy("The original name of the file."))
     # Stored as a column, because row-level security prevents the use of an index on an expression.
     folded_name = models.GeneratedField(
         expression=Lower("name"),
         output_field=models.TextField(),
         db_persist=True,
-        help_text=gettext_lazy("By which names that differ in letter case only are found."),
+        help_text=gettext_lazy("For finding names regardless of letter case."),
     )
     title = models.CharField(max_length=500, blank=True)
     given_title = models.CharField(
@@ -173,7 +173,7 @@ class Document(models.Model):
         blank=True,
         default="",
         db_default="",
-        help_text=gettext_lazy("In place of the title that the file says itself."),
+        help_text=gettext_lazy("Replaces the title in the file itself."),
     )
     category = models.CharField(max_length=100, blank=True, db_index=True)
     labels = ArrayField(models.CharField(max_length=50), default=list, db_default=[], blank=True)
@@ -183,7 +183,7 @@ class Document(models.Model):
         default="",
         db_default="",
         validators=[is_web_address],
-        help_text=gettext_lazy("Where the document comes from: an address of http or https."),
+        help_text=gettext_lazy("Where the document comes from: an http or https address."),
     )
     valid_until = models.DateField(
         null=True,
@@ -202,11 +202,12 @@ class Document(models.Model):
         blank=True,
         editable=False,
         help_text=gettext_lazy(
-            "That it answers, to begin a conversation with; each is tried before it is shown."
+            "Questions that the document answers, to begin a conversation with; each is tried before "
+            "it is shown."
         ),
     )
 
-    file = models.FileField(max_length=200, help_text=gettext_lazy("Kept under a generated name."))
+    file = models.FileField(max_length=200, help_text=gettext_lazy("Stored under a generated name."))
     media_type = models.CharField(max_length=100)
     size = models.BigIntegerField(help_text=gettext_lazy("Bytes."))
     sha256 = models.CharField(max_length=64, editable=False)
@@ -214,29 +215,31 @@ class Document(models.Model):
     version = models.PositiveIntegerField(
         default=0,
         editable=False,
-        help_text=gettext_lazy("Of the passages in use; 0 until the file was read once."),
+        help_text=gettext_lazy("The version of the passages in use; 0 until the file has been read once."),
     )
     versions = models.JSONField(
         default=list,
         db_default=Value([], models.JSONField()),
         blank=True,
         editable=False,
-        help_text=gettext_lazy("What was read in when, the newest last; only the newest file is kept."),
+        help_text=gettext_lazy(
+            "The versions that were read, with their times, newest last; only the newest file is kept."
+        ),
     )
     page_count = models.PositiveIntegerField(null=True, editable=False)
     passage_count = models.PositiveIntegerField(
         default=0,
         editable=False,
-        help_text=gettext_lazy("Search chooses its plan by how many passages one may read."),
+        help_text=gettext_lazy("Search chooses its plan by the number of passages that the caller may read."),
     )
     status = models.CharField(max_length=10, choices=Status, default=Status.WAITING, db_index=True)
     reason = models.CharField(
-        max_length=300, blank=True, help_text=gettext_lazy("Why it failed, in words for people.")
+        max_length=300, blank=True, help_text=gettext_lazy("Why it failed, as a sentence for people.")
     )
     queue_position = models.PositiveIntegerField(
         default=0,
         editable=False,
-        help_text=gettext_lazy("Order of its waiting job (see ingestion.fair_queue)."),
+        help_text=gettext_lazy("Order of its waiting job (see ingestion.queue.fair_queue)."),
     )
     progress_done = models.PositiveIntegerField(default=0, editable=False)
     progress_total = models.PositiveIntegerField(default=0, editable=False)
@@ -355,9 +358,9 @@ class FormerVersion(models.Model):
     )
     access_list = models.ForeignKey(AccessList, on_delete=models.PROTECT, related_name="+", db_index=False)
     since = models.PositiveIntegerField(help_text="The first version of the document with this file.")
-    version = models.PositiveIntegerField(help_text="The last one.")
+    version = models.PositiveIntegerField(help_text="The last version of the document with this file.")
     content = models.TextField()
-    size = models.PositiveIntegerField(help_text="Bytes of the text.")
+    size = models.PositiveIntegerField(help_text="The size of the text in bytes.")
     replaced_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     class Meta:
@@ -377,11 +380,13 @@ class SourceFile(models.Model):
     document = models.OneToOneField(
         Document, on_delete=models.CASCADE, primary_key=True, related_name="source_file"
     )
-    source = models.CharField(max_length=500, help_text="Name of the folder that is mirrored.")
-    path = models.CharField(max_length=1000, help_text="Of the file below it.")
-    size = models.BigIntegerField(help_text="Bytes, when it was last looked at.")
-    modified_ns = models.BigIntegerField(help_text="When the file was changed then; 0 where that is unsure.")
-    sha256 = models.CharField(max_length=64, help_text="Of the contents that were last taken.")
+    source = models.CharField(max_length=500, help_text="The name of the mirrored folder.")
+    path = models.CharField(max_length=1000, help_text="The path of the file below the folder.")
+    size = models.BigIntegerField(help_text="The size in bytes when the file was last checked.")
+    modified_ns = models.BigIntegerField(
+        help_text="The modification time when the file was last checked; 0 if uncertain."
+    )
+    sha256 = models.CharField(max_length=64, help_text="The SHA-256 of the contents that were last added.")
 
     class Meta:
         constraints = [models.UniqueConstraint(name="source_file_path", fields=["source", "path"])]
@@ -400,7 +405,9 @@ class CitedName(models.Model):
     reader = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
     )  # the constraint has an index
-    name = models.UUIDField(help_text="MD5 of the name: it does not outlive its document as text.")
+    name = models.UUIDField(
+        help_text="The MD5 of the name, so that the name itself is not kept longer than its document."
+    )
     document = models.UUIDField(help_text="Its public id.")
 
     class Meta:
@@ -418,9 +425,9 @@ class Passage(models.Model):
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="passages")
     position = models.PositiveIntegerField(help_text="Order in the document, from 0.")
     anchor = models.CharField(
-        max_length=200, blank=True, help_text="What follows # in a citation: page=3, sheet=2025, leave."
+        max_length=200, blank=True, help_text="The part after # in a citation: page=3, sheet=2025, leave."
     )
-    page = models.PositiveIntegerField(null=True, help_text="Page or slide, from 1, where there is one.")
+    page = models.PositiveIntegerField(null=True, help_text="The page or slide, from 1, if there is one.")
     heading = models.CharField(max_length=300, blank=True)
     content = models.TextField()
 
@@ -466,7 +473,7 @@ class EmbeddingSpace(models.Model):
 
     name = models.CharField(max_length=200, help_text="Name of the model.")
     dimensions = models.PositiveIntegerField()
-    active = models.BooleanField(default=False, help_text="The space that search uses.")
+    active = models.BooleanField(default=False, help_text="Whether search uses this space.")
 
     class Meta:
         constraints = [
@@ -490,7 +497,9 @@ class Vector(models.Model):
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+", db_index=False)
     passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="+", db_index=True)
     vector = HalfVectorField()  # has as many dimensions as the space; the index casts to that number
-    digest = models.BigIntegerField(null=True, help_text="Of the text: who reads it again finds it by this.")
+    digest = models.BigIntegerField(
+        null=True, help_text="The digest of the text, by which the vector is found if the text is read again."
+    )
 
     class Meta:
         indexes = [models.Index(fields=["document", "space"], name="vector_document_space")]
@@ -507,7 +516,7 @@ class PreparedVector(models.Model):
 
     space = models.ForeignKey(EmbeddingSpace, on_delete=models.CASCADE, related_name="+", db_index=False)
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+", db_index=False)
-    digest = models.BigIntegerField(help_text="Of the text.")
+    digest = models.BigIntegerField(help_text="The digest of the text.")
     vector = HalfVectorField()
 
     class Meta:

@@ -59,8 +59,8 @@ class Usage:
         sentences = [gettext("You are using %(use)s.") % {"use": self}]
         if self.unread:
             words = ngettext(
-                "%(count)s document of these could not be read.",
-                "%(count)s documents of these could not be read.",
+                "%(count)s of these documents could not be read.",
+                "%(count)s of these documents could not be read.",
                 self.unread,
             )
             sentences.append(words % {"count": number_format(self.unread, force_grouping=True)})

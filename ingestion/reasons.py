@@ -16,16 +16,16 @@ MESSAGES = (
     gettext_noop("The file is empty."),
     gettext_noop("The file is damaged or incomplete."),
     gettext_noop("The file is password-protected. Save it without a password and add it again."),
-    gettext_noop("By its name the file is %(kind)s, but its content is a PDF."),
-    gettext_noop("By its name the file is %(kind)s, but its content is an image."),
-    gettext_noop("By its name the file is %(kind)s, but its content is a ZIP archive or an Office file."),
-    gettext_noop("By its name the file is %(kind)s, but its content is an old Office file."),
-    gettext_noop("By its name the file is %(kind)s, but its content is a compressed file."),
-    gettext_noop("By its name the file is %(kind)s, but its content is a program."),
-    gettext_noop("By its name the file is %(kind)s, but its content is a rich-text file."),
-    gettext_noop("By its name the file is %(kind)s, but its content is something else."),
-    gettext_noop("Files ending in %(ending)s cannot be read. What can be: %(kinds)s."),
-    gettext_noop("Files without an ending cannot be read. What can be: %(kinds)s."),
+    gettext_noop("The name of the file says %(kind)s, but its content is a PDF."),
+    gettext_noop("The name of the file says %(kind)s, but its content is an image."),
+    gettext_noop("The name of the file says %(kind)s, but its content is a ZIP archive or an Office file."),
+    gettext_noop("The name of the file says %(kind)s, but its content is an old Office file."),
+    gettext_noop("The name of the file says %(kind)s, but its content is a compressed file."),
+    gettext_noop("The name of the file says %(kind)s, but its content is a program."),
+    gettext_noop("The name of the file says %(kind)s, but its content is a rich-text file."),
+    gettext_noop("The name of the file says %(kind)s, but its content is something else."),
+    gettext_noop("Files ending in %(ending)s cannot be read. Readable formats: %(kinds)s."),
+    gettext_noop("Files without an ending cannot be read. Readable formats: %(kinds)s."),
     gettext_noop("The file is in an old Office format. Save it in the current one and add it again."),
     gettext_noop(
         "The file is in an old Office format, and LibreOffice is not installed on the server. "
@@ -34,7 +34,7 @@ MESSAGES = (
     gettext_noop(
         "LibreOffice could not read the file: it is damaged, password-protected, or not what its name says."
     ),
-    gettext_noop("LibreOffice needed longer than is allowed (%(number)s s) to read the file."),
+    gettext_noop("LibreOffice took longer than is allowed (%(number)s s) to read the file."),
     gettext_noop("The file holds %(number)s parts; at most %(most)s are allowed. It was not opened."),
     gettext_noop("The file unpacks to %(number)s MB; %(most)s MB are allowed. It was not opened."),
     gettext_noop(
@@ -53,15 +53,16 @@ MESSAGES = (
     gettext_noop("The file is an image, and text recognition (tesseract) is not installed on the server."),
     gettext_noop("The file is an image, and text recognition is switched off on the server."),
     gettext_noop(
-        "The file is an image, and text recognition on the server knows none of its languages (%(names)s)."
+        "The file is an image, and text recognition on the server has none of the languages set for "
+        "it (%(names)s)."
     ),
     gettext_noop(
         "The pages are scanned images, and text recognition (tesseract) is not installed on the server."
     ),
     gettext_noop("The pages are scanned images, and text recognition is switched off on the server."),
     gettext_noop(
-        "The pages are scanned images, and text recognition on the server knows none of its languages "
-        "(%(names)s)."
+        "The pages are scanned images, and text recognition on the server has none of the languages "
+        "set for it (%(names)s)."
     ),
     gettext_noop("Recognising the text of a page took longer than is allowed (%(number)s s)."),
     gettext_noop("The file is not valid JSON (line %(number)s)."),
@@ -71,9 +72,7 @@ MESSAGES = (
     gettext_noop("The table cannot be read: a cell is longer than %(number)s characters."),
     gettext_noop("Reading took longer than is allowed (%(number)s s)."),
     gettext_noop("The file needs more memory to read than is allowed (%(number)s MB)."),
-    gettext_noop(
-        "The file could not be read: it is damaged, or built in a way that its reader does not survive."
-    ),
+    gettext_noop("The file could not be read: it is damaged, or it makes its reader crash."),
     # reasons of archives and messages
     gettext_noop("The files in it are larger than is allowed (%(number)s MB)."),
     gettext_noop("The archive holds %(number)s files; at most %(most)s are read."),
@@ -92,27 +91,27 @@ MESSAGES = (
     # reasons of the server
     gettext_noop("The file is missing on the server. Add it again."),
     gettext_noop(
-        "It could not be read because of a fault on the server, which is in its log. Read it again later."
+        "It could not be read because of a fault on the server, which was logged. Read it again later."
     ),
-    gettext_noop("Reading is delayed by a fault on the server and is tried again by itself."),
-    gettext_noop("Reading it ended its worker each time, so it is not tried again by itself."),
-    gettext_noop("The new file was not taken, the former stays. %(reason)s"),
+    gettext_noop("Reading is delayed by a fault on the server and is tried again automatically."),
+    gettext_noop("Each attempt to read it ended the worker, so it is not tried again automatically."),
+    gettext_noop("The new file was not accepted; the former one remains. %(reason)s"),
     gettext_noop("The embedding model is being changed; the document is read again when that is done."),
     gettext_noop("The embedding service does not answer."),
     gettext_noop("The embedding service does not answer (%(number)s)."),
     gettext_noop("The embedding service took too long to answer."),
-    gettext_noop("The embedding service has failed and is not asked again for a while."),
+    gettext_noop("The embedding service has failed and is not called again for a while."),
     gettext_noop("The embedding service refuses the request (%(number)s)."),
-    gettext_noop("The embedding service answers with something else than vectors."),
-    gettext_noop("The embedding service answers with vectors of another size than %(number)s numbers."),
-    gettext_noop("The settings name no embedding service any more."),
-    gettext_noop("What was prepared for the document is gone; it is read again."),
+    gettext_noop("The embedding service did not return vectors."),
+    gettext_noop("The embedding service returned vectors that do not have %(number)s numbers."),
+    gettext_noop("The settings no longer name an embedding service."),
+    gettext_noop("The data prepared for the document was lost; it is read again."),
     # reasons of the upload
     gettext_noop(
-        "The files' storage does not answer, and nothing of this file is kept. Try again in a moment."
+        "The file storage does not respond, and nothing of this file was kept. Try again in a moment."
     ),
     gettext_noop("There is no room for the file on the server."),
-    gettext_noop("The file is larger than %(number)s MB and was not taken."),
+    gettext_noop("The file is larger than %(number)s MB and was not accepted."),
     gettext_noop("The file has no name."),
     DOCUMENT_ON_HOLD,
     gettext_noop("The folder's path is longer than %(number)s characters."),

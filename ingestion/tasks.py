@@ -58,7 +58,7 @@ READ_RETRIES = ReadRetryStrategy(
 # Retries if another process has locked a document.
 BULK_RETRIES = RetryStrategy(max_attempts=10, exponential_wait=2)
 ORPHAN_AGE = timedelta(days=1)
-WORKER_DIED = "Reading it ended its worker each time, so it is not tried again by itself."
+WORKER_DIED = "Each attempt to read it ended the worker, so it is not tried again automatically."
 GRACE_SECONDS = 5  # longest time between taking a job and locking its document; usually milliseconds
 ABANDONED = """
     SELECT job.id
@@ -108,7 +108,9 @@ def read(context: JobContext, document_id: int, replacement: dict[str, str | int
         documents.read_document(document_id, replacement, active.interruption)
     except documents.Yielded:
         metrics.DOCUMENTS_READ.add("yielded")
-        logger.info("A document yields to another person's, or was deleted.", extra={"document": document_id})
+        logger.info(
+            "A document yields to another person's document, or was deleted.", extra={"document": document_id}
+        )
         # If the database is unavailable, this uses up one attempt, but the job is retried.
         with contextlib.suppress(OperationalError, InterfaceError), connection.cursor() as cursor:
             cursor.execute(TAKE_BACK_ATTEMPT, [job_id])
@@ -145,7 +147,7 @@ async def yield_to_others() -> None:
                     inspected=fair_queue.MAX_INSPECTED,
                 )
             except ConnectorException:
-                logger.warning("Who waits for a worker could not be looked up", exc_info=True)
+                logger.warning("The owners who wait for a worker could not be looked up", exc_info=True)
                 continue
             if row["yields"]:
                 active.interruption.request()
@@ -236,7 +238,9 @@ def _fail_deadly(job_ids: Collection[int]) -> set[int]:
     )
     found = dict(deadly.values_list("pk", "args"))
     for arguments in found.values():
-        logger.error("Reading a document was given up: its workers die.", extra={"arguments": arguments})
+        logger.error(
+            "Reading a document was given up, because its workers die.", extra={"arguments": arguments}
+        )
         documents.give_up(**arguments, reason=WORKER_DIED)
     release_connection()
     return set(found)

@@ -190,7 +190,7 @@ class Day:
 
 def what_was_asked_in_vain(day: Day) -> None:
     day.open("/admin/", "home")
-    day.follow(day.link("What was asked in vain?"), "asked in vain")
+    day.follow(day.link("Which questions were not answered?"), "asked in vain")
 
 
 def group_of_question(day: Day) -> Locator:

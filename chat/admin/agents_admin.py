@@ -24,7 +24,7 @@ class AgentAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ignore[
 class MessageAllowanceAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
     """Daily message allowances.
 
-    A person's own allowance applies; without one, that of their most generous group; else the general one.
+    A person's own allowance applies, otherwise that of their most generous group, otherwise the general one.
     """
 
     audited_as = AuditEntry.Action.ALLOWANCE_CHANGED

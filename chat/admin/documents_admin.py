@@ -47,7 +47,7 @@ class UseFilter(admin.SimpleListFilter):
 class StaleFilter(admin.SimpleListFilter):
     """Filters for documents that may be candidates for deletion."""
 
-    title = gettext_lazy("what can go")
+    title = gettext_lazy("deletion")
     parameter_name = "stale"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:

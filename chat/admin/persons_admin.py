@@ -34,7 +34,7 @@ class ErasingForm(forms.Form):
         label=gettext_lazy("Documents that others read, verified answers and evaluation questions"),
         required=False,
         choices=[
-            ("", gettext_lazy("Choose, if there are any")),
+            ("", gettext_lazy("Choose (if there are any)")),
             ("hand over", gettext_lazy("Hand over")),
             ("delete", gettext_lazy("Delete for everybody")),
         ],
@@ -66,7 +66,7 @@ class ExportForm(forms.Form):
         min_length=10,
         max_length=Look.MAX_REASON,
         widget=forms.TextInput(attrs={"size": 80}),
-        help_text=gettext_lazy("For example the number of a ticket, and who gets the file."),
+        help_text=gettext_lazy("For example, the number of a ticket, and who gets the file."),
     )
 
 
@@ -123,10 +123,10 @@ class PersonAdmin(UserAdmin):
                     None, gettext("Your last file is still being prepared. Wait until it is ready.")
                 )
             except StorageFault:
-                form.add_error(None, gettext("The files' storage does not answer. Try again in a moment."))
+                form.add_error(None, gettext("The file storage does not respond. Try again in a moment."))
         context = {
             **self.admin_site.each_context(request),
-            "title": gettext("Export all that a person has"),
+            "title": gettext("Export all data of a person"),
             "opts": self.opts,
             "object": person,
             "holdings": count_data(person),

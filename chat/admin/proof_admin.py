@@ -70,7 +70,9 @@ class StartForm(forms.Form):
         label=gettext_lazy("With the rights of"),
         empty_label=gettext_lazy("me"),
         to_field_name="name",
-        help_text=gettext_lazy("With a group: the rights of somebody who is in this group only."),
+        help_text=gettext_lazy(
+            "With a group, the questions are asked with the rights of somebody who is only in this group."
+        ),
     )
     note = forms.CharField(
         max_length=200,
@@ -174,9 +176,7 @@ class ProofQuestionAdmin(
             _record(user, f"Added {len(added)} questions that the site had")
             messages.success(request, gettext("Added: %(count)s.") % {"count": len(added)})
             return redirect("admin:chat_proofquestion_changelist")
-        return self.page(
-            request, "collect.html", gettext("Questions that the site has already"), proposed=proposed
-        )
+        return self.page(request, "collect.html", gettext("Existing questions"), proposed=proposed)
 
     def import_csv(self, user: User, content: bytes) -> str:
         count = proof_questions.read_csv(user, content)

@@ -112,7 +112,7 @@ class CitationFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]
         super().clean()
         kept = [each for each in self.forms if each.cleaned_data and not each.cleaned_data.get("DELETE")]
         if not any(each.cleaned_data.get("document") for each in kept):
-            raise forms.ValidationError(gettext("A verified answer rests on at least one document."))
+            raise forms.ValidationError(gettext("A verified answer needs at least one document."))
         if any(self.errors):
             return
         cited = [each.passage_id for each in kept if isinstance(each, CitationForm)]
@@ -131,8 +131,8 @@ class CitationFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]
                         for each in self.doubtful
                     ),
                     gettext(
-                        "If they are right all the same, tick “I have checked these statements” at the end of"
-                        " the form and save again."
+                        "If they are right anyway, tick “I have checked these statements” at the end "
+                        "of the form and save again."
                     ),
                 ]
             )
@@ -263,13 +263,13 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
             messages.warning(
                 request,
                 gettext(
-                    "Readers will see this answer without a source: its text has no number of one, such"
-                    " as [1]."
+                    "Readers will see this answer without a source: its text does not contain the "
+                    "number of a source, such as [1]."
                 ),
             )
         doubtful = sum(len(each.doubtful) for each in formsets if isinstance(each, CitationFormSet))
         confirmed = (
-            f", though its sources do not clearly say {doubtful} of its statements" if doubtful else ""
+            f", though its sources do not clearly support {doubtful} of its statements" if doubtful else ""
         )
         _audit(request, "Changed" if change else "Added", answer, confirmed if doubtful else "")
 
@@ -289,7 +289,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
             if due:
                 messages.warning(
                     request,
-                    gettext("Verified answers of yours that are due for a look: %(count)s.") % {"count": due},
+                    gettext("Verified answers of yours that are due for review: %(count)s.") % {"count": due},
                 )
         return super().changelist_view(request, *args, **kwargs)
 
@@ -303,7 +303,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         if reasons:
             return gettext("Silent: %(why)s") % {"why": "; ".join(reasons)}
         return (
-            gettext("Speaks, due for a look") if is_due(answer, timezone.localdate()) else gettext("Speaks")
+            gettext("Active, due for review") if is_due(answer, timezone.localdate()) else gettext("Speaks")
         )
 
     @admin.display(description=gettext_lazy("who may get it"))

@@ -85,7 +85,7 @@ class ModelView(ModelsView):
 
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         if kwargs["model"] != _model_name():
-            words = "There is no such model. This site answers with its own, whatever a request names."
+            words = "There is no such model. This site always answers with its own model."
             return Response(OpenAI().error(words, "model_not_found", status=404, member="model"), status=404)
         return Response(model(_model_name(), CREATED))
 

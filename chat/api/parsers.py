@@ -33,7 +33,7 @@ class AttachmentParser(parsers.BaseParser):
         except ValueError:
             raise exceptions.ParseError(gettext("The body is not valid multipart/form-data.")) from None
         if "json" not in files:
-            raise InvalidRequest("The part “json” is missing: it holds the request.", "json")
+            raise InvalidRequest("The part “json”, which contains the request, is missing.", "json")
         try:
             body = StrictJSONParser().parse(BytesIO(files.pop("json")))
         except exceptions.ParseError:

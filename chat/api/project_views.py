@@ -39,9 +39,9 @@ class ProjectSerializer(serializers.Serializer[projects.Listed]):
     id = serializers.UUIDField(source="project.pk")
     name = serializers.CharField(source="project.name")
     instructions = serializers.CharField(source="project.instructions", allow_blank=True)
-    scope = serializers.SerializerMethodField(help_text="What new conversations in it are searched in.")
+    scope = serializers.SerializerMethodField(help_text="The scope of new conversations in it.")
     owner = serializers.CharField(
-        source="project.owner.username", help_text="The user name of who can change it."
+        source="project.owner.username", help_text="The user name of the person who can change it."
     )
     conversations = serializers.IntegerField()
     created_at = serializers.DateTimeField(source="project.created_at")
@@ -74,9 +74,9 @@ class ProjectChangeSerializer(StrictSerializer):
         max_length=Project.MAX_INSTRUCTIONS_CHARACTERS,
         allow_blank=True,
         required=False,
-        help_text="How answers in it should be: wishes, below the instructions of the site.",
+        help_text="How answers in it should be: wishes, with less authority than the site's instructions.",
     )
-    scope = ScopeField(required=False, help_text="What new conversations in it are searched in.")
+    scope = ScopeField(required=False, help_text="The scope of new conversations in it.")
 
     def validate_scope(self, scope: str) -> str:
         return "" if scope == ALL else scope
@@ -123,7 +123,7 @@ class ProjectsView(_View):
     }
 
     @extend_schema(
-        summary="One's projects, and those with one as a member, the last used first",
+        summary="The caller's projects, and those that the caller is a member of, last used first",
         operation_id="list_projects",
         parameters=[
             OpenApiParameter("q", str, description="Words in the name of the project."),
@@ -161,7 +161,7 @@ class ProjectView(_View):
         return self.respond(self.open(project_id))
 
     @extend_schema(
-        summary="Change a project: its conversations keep the scope that they have",
+        summary="Change a project; its existing conversations keep their scope",
         operation_id="change_project",
         parameters=[PROJECT_ID],
         request=ProjectChangeSerializer,
@@ -200,7 +200,7 @@ class MembersView(_View):
     serializer_class = MembersSerializer
 
     @extend_schema(
-        summary="The members of one's project besides oneself",
+        summary="The members of the caller's project, besides the caller",
         operation_id="project_members",
         parameters=[PROJECT_ID],
     )
@@ -208,7 +208,7 @@ class MembersView(_View):
         return Response(MembersSerializer(names_in(projects.members_of(self.own(project_id)))).data)
 
     @extend_schema(
-        summary="Set the members of one's project: it applies from the next question",
+        summary="Set the members of the caller's project; applies from the next question",
         operation_id="set_project_members",
         parameters=[PROJECT_ID],
         request=NamedReadersSerializer,
@@ -228,7 +228,7 @@ class MembersView(_View):
         return self.get(request, project_id)
 
     @extend_schema(
-        summary="Leave somebody else's project; members through a group cannot",
+        summary="Leave somebody else's project; impossible for members through a group",
         operation_id="leave_project",
         parameters=[PROJECT_ID],
         responses={204: None},

@@ -130,7 +130,7 @@ async def _chunks(
     except errors.Refused as refusal:
         failed = Failed("failed", refusal.code)
     except (OperationalError, InterfaceError):
-        logger.warning("The database was away while an answer was followed", exc_info=True)
+        logger.warning("The database was unavailable while an answer was followed", exc_info=True)
         failed = Failed("failed", "database_unavailable")
     except Exception:
         logger.exception("An answer could not be followed to its end")

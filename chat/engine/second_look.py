@@ -59,7 +59,7 @@ async def second_look(
         return None
     if verdicts.get(control) is not False:
         if verdicts:
-            logger.warning("The second look confirmed its control, or left it out, and was discarded")
+            logger.warning("The second look confirmed or omitted its control statement, and was discarded")
         return None
     confirmed = {
         proof for place, (_, proof) in enumerate(doubted) if verdicts.get(place + (place >= control)) is True

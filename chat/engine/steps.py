@@ -84,7 +84,7 @@ def vector_fields(options: Options) -> list[Thought]:
 def page_images(options: Options, count: int) -> Thought:
     """The step about page images that the model got."""
     if not count:
-        text = "No passage found is from a page of a PDF that could be drawn, so their text is given."
+        text = "None of the passages found has a page that can be shown as an image, so their text is given."
     elif options.pages == "images":
         text = f"Images of pages given to the model in place of their text: {count}."
     else:

@@ -152,7 +152,7 @@ class ServerUnavailable(ModelError):
     """
 
     def __init__(self, seconds: float) -> None:
-        super().__init__("upstream_unavailable", max(1.0, seconds), detail="left alone after failures")
+        super().__init__("upstream_unavailable", max(1.0, seconds), detail="paused after failures")
 
 
 class ChatModel(Protocol):

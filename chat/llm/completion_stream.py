@@ -248,7 +248,7 @@ def content_parts(content: Any) -> list[Part]:
         if part["type"] in ("thinking", "reasoning"):
             found.append(Reasoning())
         elif part["type"] != "text" or not isinstance(part["text"], str):
-            raise TypeError("a part that is no text")
+            raise TypeError("a part that is not text")
         elif part["text"]:
             found.append(Text(part["text"]))
     return found

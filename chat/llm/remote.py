@@ -91,7 +91,7 @@ class RemoteModel:
                 if started or error.name in dropped | connection().refused:
                     raise
                 dropped.add(error.name)
-                logger.warning("The model is asked once more: %s", error.summary)
+                logger.warning("The request to the model is repeated: %s", error.summary)
                 if error.name in OWN:
                     connection().refused.add(error.name)
             except ModelError as error:
@@ -99,7 +99,7 @@ class RemoteModel:
                     raise
                 prompt = await self._prepare_repetition(prompt, error)
                 repeated = True
-                logger.warning("The model is asked once more: %s", error.summary)
+                logger.warning("The request to the model is repeated: %s", error.summary)
             clock.start_again()
 
     async def search_query(self, question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
@@ -184,7 +184,7 @@ class RemoteModel:
         except CircuitOpen as error:
             raise ServerUnavailable(error.seconds) from None
         except TimeoutError:
-            raise ModelError("upstream_timeout", detail="no answer in time") from None
+            raise ModelError("upstream_timeout", detail="no response in time") from None
         except openai.APIError as error:
             raise self._counted(breaker, translated(error), prompt.caller) from None
         except (httpx2.InvalidURL, ValueError) as error:

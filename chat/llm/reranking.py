@@ -52,9 +52,9 @@ def scores(body: Any, count: int) -> dict[int, float]:
     for result in body["results"]:
         place, score = result["index"], float(result["relevance_score"])
         if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place < count:
-            raise ValueError("a place that was not asked about")
+            raise ValueError("an index that was not requested")
         if not math.isfinite(score):
-            raise ValueError("a score that is no number")
+            raise ValueError("a score that is not a number")
         found[place] = score
     if any(not 0 <= score <= 1 for score in found.values()):
         # Map to 0..1, because some servers return raw scores of any size.

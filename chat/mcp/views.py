@@ -249,7 +249,7 @@ class McpView(ProtocolView):
             except Refused as refusal:
                 failure = _with_wait(refusal.message, refusal.retry_after)
             except (OperationalError, InterfaceError):
-                logger.warning("The database was away while an answer was followed", exc_info=True)
+                logger.warning("The database was unavailable while an answer was followed", exc_info=True)
                 failure = errors.DATABASE_AWAY
             members = mcp_tools.tool_failure(failure) if failure else self._answer_result(result)
             yield server_sent_event(mcp.result(call, self._site(), members))

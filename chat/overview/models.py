@@ -15,7 +15,7 @@ class DayFigures(models.Model):
     These are only numbers, which remain when a conversation is deleted or a person is erased.
     """
 
-    day = models.DateField(help_text="On which the questions were asked, in the site's time zone.")
+    day = models.DateField(help_text="The day on which the questions were asked, in the site's time zone.")
     group = models.ForeignKey(
         Group,
         null=True,
@@ -23,13 +23,15 @@ class DayFigures(models.Model):
         related_name="+",
         help_text="If empty, the row counts everyone.",
     )
-    people = models.PositiveIntegerField(default=0, help_text="Who asked.")
+    people = models.PositiveIntegerField(default=0, help_text="The number of people who asked.")
     questions = models.PositiveIntegerField(default=0)
     answered = models.PositiveIntegerField(default=0)
     unsure = models.PositiveIntegerField(default=0)
     refused = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)
-    stopped = models.PositiveIntegerField(default=0, help_text="By who asked.")
+    stopped = models.PositiveIntegerField(
+        default=0, help_text="Answers that the person who asked has stopped."
+    )
     prompt_tokens = models.PositiveBigIntegerField(default=0)
     completion_tokens = models.PositiveBigIntegerField(default=0)
     first_words = ArrayField(
@@ -89,7 +91,7 @@ class CountedUntil(models.Model):
     """
 
     finished_at = models.DateTimeField(help_text="Runs that ended later are not counted yet.")
-    counted_at = models.DateTimeField(help_text="When the worker last looked.")
+    counted_at = models.DateTimeField(help_text="When the worker last counted.")
 
     class Meta:
         default_permissions = ()

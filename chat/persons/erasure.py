@@ -76,7 +76,7 @@ class Erased:
                 os.fsync(file.fileno())
         except OSError as error:
             logger.error(
-                "%s could not be written (%s): an older backup would bring back who was erased.", path, error
+                "%s could not be written (%s): an older backup would restore erased people.", path, error
             )
 
 
@@ -175,7 +175,7 @@ def erase(
             # Lock the account, so that a concurrent legal hold is either respected or finds no account.
             locked = User.objects.select_for_update().filter(pk=person.pk).first()
             if locked is None or locked.legal_hold:
-                raise ErasureRefused("Meanwhile this account was put under a legal hold, or erased.")
+                raise ErasureRefused("This account has meanwhile been put under a legal hold, or erased.")
             line = Erased(
                 person.pk, person.date_joined.isoformat(), documents_to.pk if documents_to else None
             )
@@ -228,7 +228,7 @@ def erase_returned() -> list[str]:
         except ErasureRefused as refused:
             said.append(f"Person {erased.number} was erased once, and cannot be erased again: {refused}")
         else:
-            said.append(f"Person {erased.number}, whom a backup had brought back, is erased again.")
+            said.append(f"Person {erased.number}, whom a backup had restored, is erased again.")
     return said
 
 
@@ -270,8 +270,9 @@ def _check(
     if used and not (documents_to or delete_documents):
         raise ErasureRefused(
             gettext(
-                "Others use what is this person's: %(documents)s documents, %(answers)s verified answers,"
-                " %(questions)s evaluation questions. Hand them over to somebody, or delete them."
+                "Others use what this person owns: %(documents)s documents, %(answers)s verified "
+                "answers, %(questions)s evaluation questions. Hand them over to somebody, or delete "
+                "them."
             )
             % {
                 "documents": had.documents_of_others,
@@ -288,10 +289,10 @@ def _check(
     if closed:
         raise ErasureRefused(
             ngettext(
-                "%(name)s cannot read %(count)s document of these. Choose somebody who can read it, or ask"
-                " somebody who may change documents.",
-                "%(name)s cannot read %(count)s documents of these. Choose somebody who can read them, or"
-                " ask somebody who may change documents.",
+                "%(name)s cannot read %(count)s of these documents. Choose somebody who can read it, "
+                "or ask somebody who may change documents.",
+                "%(name)s cannot read %(count)s of these documents. Choose somebody who can read "
+                "them, or ask somebody who may change documents.",
                 closed,
             )
             % {"name": documents_to.display_name(), "count": closed}

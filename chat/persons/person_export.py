@@ -66,7 +66,7 @@ def export_response(
             response.streaming_content = _pieces(file)  # Django would load the whole file
         return response
     except files.StorageFault as fault:
-        logger.error("The storage broke off an export: %s", type(fault.__cause__ or fault).__name__)
+        logger.error("The storage failed during an export: %s", type(fault.__cause__ or fault).__name__)
         raise
     finally:
         cache.delete(f"export:{actor.pk}")

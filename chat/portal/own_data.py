@@ -37,10 +37,10 @@ def own_data(request: HttpRequest) -> HttpResponseBase:
             except ExportRunning:
                 problem = gettext("Your file is already being prepared. Wait until it is ready.")
             except StorageFault:
-                problem = gettext("The files' storage does not answer. Try again in a moment.")
+                problem = gettext("The file storage does not respond. Try again in a moment.")
                 status = 503
         elif "confirmed" not in request.POST:
-            problem = gettext("Tick the box first: it cannot be undone.")
+            problem = gettext("Tick the box first: this cannot be undone.")
         else:
             try:
                 delete_own(person, documents="documents" in request.POST)

@@ -60,10 +60,12 @@ VALUES = {
 }
 DESCRIPTIONS = StoredMessages(
     (
-        gettext_noop("This site has no vectors of images: those of the text are searched in their place."),
+        gettext_noop("This site has no vectors of images: those of the text are searched instead."),
         gettext_noop("This site has no vectors of images: those of the text are searched."),
         gettext_noop("“vector_fields” names none, so the question is searched by its words alone."),
-        gettext_noop("No passage found is from a page of a PDF that could be drawn, so their text is given."),
+        gettext_noop(
+            "None of the passages found has a page that can be shown as an image, so their text is given."
+        ),
         gettext_noop("Images of pages given to the model in place of their text: %(number)s."),
         gettext_noop("Images of pages given to the model beside their text: %(number)s."),
         gettext_noop("The ranker ordered %(number)s passages."),

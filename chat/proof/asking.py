@@ -26,7 +26,7 @@ from ingestion.search.retrieval import FoundPassage
 
 from .models import ProofQuestion, ProofResult
 
-FIRST = 5  # a document counts as found up to this rank; an answer gets as many passages
+FIRST = 5  # a document counts as found up to this rank; an answer gets this many passages
 SAID = ("quoted", "supported")  # verdicts that count as support
 
 Outcome = ProofResult.Outcome

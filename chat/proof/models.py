@@ -33,7 +33,7 @@ class ProofQuestion(models.Model):
         HAND = "hand", gettext_lazy("by hand")
         FILE = "file", gettext_lazy("a CSV file")
         VERIFIED = "verified", gettext_lazy("a verified answer")
-        UNANSWERED = "unanswered", gettext_lazy("what was asked in vain")
+        UNANSWERED = "unanswered", gettext_lazy("unanswered questions")
         FEEDBACK = "feedback", gettext_lazy("an answer marked good")
 
     MAX_CHARACTERS: ClassVar = 500
@@ -65,7 +65,7 @@ class ProofQuestion(models.Model):
     )
     asker = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, editable=False, on_delete=models.CASCADE, related_name="+",
-        help_text=gettext_lazy("Whose words these are, where they were taken from an answer marked good."),
+        help_text=gettext_lazy("Who wrote the question, if it was taken from an answer marked good."),
     )  # fmt: skip
     origin = models.CharField(
         gettext_lazy("made from"), max_length=10, choices=Origin, default=Origin.HAND, editable=False
@@ -117,7 +117,9 @@ class ProofRun(models.Model):
             "Without a group, the questions are asked with the rights of the person who starts the run."
         ),
     )  # fmt: skip
-    note = models.CharField(max_length=200, blank=True, help_text=gettext_lazy("What was changed before it."))
+    note = models.CharField(
+        max_length=200, blank=True, help_text=gettext_lazy("What was changed before the run.")
+    )
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     created_at = models.DateTimeField(auto_now_add=True)
     ended_at = models.DateTimeField(null=True, editable=False)
@@ -155,14 +157,24 @@ class ProofResult(models.Model):
 
     run = models.ForeignKey(ProofRun, on_delete=models.CASCADE, related_name="results")
     question = models.ForeignKey(ProofQuestion, on_delete=models.CASCADE, related_name="+")
-    asked = models.CharField(max_length=64, help_text="Digest of the question and the place it wanted.")
+    asked = models.CharField(
+        max_length=64, help_text="Digest of the question and of the place that it should find."
+    )
     wants_nothing = models.BooleanField()
-    wanted = models.BigIntegerField(null=True, help_text="The document, unless it was deleted before.")
+    wanted = models.BigIntegerField(
+        null=True, help_text="The expected document, unless it was deleted before the run."
+    )
     outcome = models.CharField(max_length=10, choices=Outcome, default=Outcome.WAITING, blank=True)
-    rank = models.PositiveSmallIntegerField(default=0, help_text="Of what was wanted; 0 if it was not found.")
-    found = ArrayField(models.BigIntegerField(), default=list, help_text="Documents, the best first.")
-    statements = models.PositiveSmallIntegerField(default=0, help_text="Of the answer.")
-    supported = models.PositiveSmallIntegerField(default=0, help_text="Of these: said by their sources.")
+    rank = models.PositiveSmallIntegerField(
+        default=0, help_text="The rank of the expected document; 0 if it was not found."
+    )
+    found = ArrayField(models.BigIntegerField(), default=list, help_text="The documents found, best first.")
+    statements = models.PositiveSmallIntegerField(
+        default=0, help_text="The number of statements in the answer."
+    )
+    supported = models.PositiveSmallIntegerField(
+        default=0, help_text="The number of these statements that their sources support."
+    )
 
     class Meta:
         default_permissions = ()

@@ -139,11 +139,11 @@ def _question(user: User, cells: list[str], line: int, resolve: Resolver) -> Pro
             gettext("a question has 1 to %(most)s characters.") % {"most": ProofQuestion.MAX_CHARACTERS},
         )
     if any("\0" in cell for cell in cells):
-        raise bad_line(line, gettext("it holds a NUL character."))
+        raise bad_line(line, gettext("it contains a NUL character."))
     question = ProofQuestion(text=text, added_by=user, origin=Origin.FILE)
     if document.lower() == NOTHING:
         if place:
-            raise bad_line(line, gettext("nothing has no place."))
+            raise bad_line(line, gettext("“nothing” must have no place."))
         question.wants_nothing = True
         return question
     if not document:

@@ -129,7 +129,8 @@ def read(headers: Mapping[str, str], body: Any) -> Call | None:
     """The request in a body; None for notifications and responses, which get no reply. Raises McpError."""
     if not isinstance(body, dict) or body.get("jsonrpc") != "2.0":
         raise McpError(
-            INVALID_REQUEST, "A message is one JSON object with “jsonrpc”: “2.0”; batches are not read."
+            INVALID_REQUEST,
+            "A message must be one JSON object with “jsonrpc”: “2.0”; batches are not supported.",
         )
     version = headers.get("MCP-Protocol-Version", "").strip()
     handshake = _has_handshake(version, body)
@@ -138,7 +139,7 @@ def read(headers: Mapping[str, str], body: Any) -> Call | None:
         return None
     if not _is_id(call_id) or not isinstance(method, str):
         raise McpError(
-            INVALID_REQUEST, "A request has a “method” and an “id”, which is text or a whole number."
+            INVALID_REQUEST, "A request must have a “method”, and an “id” that is text or a whole number."
         )
     if not isinstance(params, dict):
         raise McpError(INVALID_PARAMS, "“params” must be an object.")

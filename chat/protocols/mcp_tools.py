@@ -92,45 +92,48 @@ SCOPE = _text(
 )
 HIT = _object(
     ("id", "title", "url"),
-    id=_text("Of the passage, for `fetch`."),
-    title=_text("Of the document, with the page."),
-    url=_text("Where a person can open it."),
+    id=_text("The id of the passage, for `fetch`."),
+    title=_text("The title of the document, with the page."),
+    url=_text("The URL at which a person can open it."),
     text=_text("The passage."),
-    document_id=_text("Of the whole document, for `fetch`."),
+    document_id=_text("The id of the whole document, for `fetch`."),
     page={"type": ["integer", "null"]},
     score={"type": "number", "description": "From 0 to 1."},
 )
 LISTED = _object(
     ("id", "title", "url"),
     id=_text("For `fetch`."),
-    title=_text("Of the document."),
-    url=_text("Where a person can open it."),
-    name=_text("Of the file."),
-    folder=_text("Where it is kept."),
-    category=_text("Empty if it has none."),
+    title=_text("The title of the document."),
+    url=_text("The URL at which a person can open it."),
+    name=_text("The name of the file."),
+    folder=_text("The folder of the document."),
+    category=_text("The category; empty if there is none."),
     pages={"type": ["integer", "null"]},
     changed=_text("When it was last changed (ISO 8601)."),
 )
 CITED = _object(
     ("id", "title", "url"),
-    id=_text("Of the passage, for `fetch`."),
-    title=_text("Of the document, with the page."),
-    url=_text("Where a person can open it."),
-    label=_text("By which the answer cites it, in brackets."),
+    id=_text("The id of the passage, for `fetch`."),
+    title=_text("The title of the document, with the page."),
+    url=_text("The URL at which a person can open it."),
+    label=_text("The label by which the answer cites it, in brackets."),
     cited={"type": "boolean", "description": "Whether the answer cites it."},
     text=_text("The passage."),
 )
 STATEMENT = _object(
     ("start", "end", "citations", "verdict"),
     start={"type": "integer", "description": "First character of the statement in `answer`, from 0."},
-    end={"type": "integer", "description": "The character after its last one."},
-    citations={"type": "array", "items": {"type": "string"}, "description": "Labels that it cites."},
+    end={"type": "integer", "description": "The position after its last character."},
+    citations={"type": "array", "items": {"type": "string"}, "description": "The labels that it cites."},
     verdict=_text(
         "Whether the cited sources contain the statement.",
         enum=["quoted", "supported", "not_found", "uncited"],
     ),
-    by_model={"type": "boolean", "description": "Confirmed only by the language model."},
-    unclear={"type": "boolean", "description": "Nothing disagrees, but the words differ too much to tell."},
+    by_model={"type": "boolean", "description": "Whether only the language model has confirmed it."},
+    unclear={
+        "type": "boolean",
+        "description": "Whether nothing disagrees, but the wording differs too much to tell.",
+    },
 )
 # The values of history.tally.Grade, which this module may not import.
 GRADES = ("given", "several", "likely", "closest", "none")
@@ -140,7 +143,7 @@ TOOLS: Mapping[str, Json] = {
     "search": {
         "name": "search",
         "title": "Search documents",
-        "description": "Find the passages of the documents that fit a query best, best first.",
+        "description": "Find the passages of the documents that best fit a query, best first.",
         "inputSchema": _object(
             ("query",),
             query=_text("Words or a question.", minLength=1, maxLength=MAX_QUERY),
@@ -156,13 +159,13 @@ TOOLS: Mapping[str, Json] = {
         "title": "Read a document",
         "description": "Read a passage or a whole document by its id. A long document comes in parts: "
         "`metadata.next` is the id of the part that follows.",
-        "inputSchema": _object(("id",), id=_text("As `search` or `list_sources` gave it.")),
+        "inputSchema": _object(("id",), id=_text("An id from `search` or `list_sources`.")),
         "outputSchema": _object(
             ("id", "title", "text", "url"),
-            id=_text("Of what was read."),
-            title=_text("Of the document."),
-            text=_text("What it says."),
-            url=_text("Where a person can open it."),
+            id=_text("The id of the passage or document."),
+            title=_text("The title of the document."),
+            text=_text("The text of the passage or document."),
+            url=_text("The URL at which a person can open it."),
             metadata={"type": "object"},
         ),
         "annotations": READS,
@@ -175,36 +178,41 @@ TOOLS: Mapping[str, Json] = {
             (),
             query=_text("Only documents with these words in title, name or folder.", maxLength=MAX_CURSOR),
             limit=_integer("How many.", MAX_LISTED, 50),
-            cursor=_text("`next_cursor` of the page before."),
+            cursor=_text("The `next_cursor` of the previous page."),
         ),
         "outputSchema": _object(
             ("documents",),
             documents={"type": "array", "items": LISTED},
-            next_cursor=_text("Where the list goes on; missing at its end."),
+            next_cursor=_text("The cursor of the next page; missing on the last page."),
         ),
         "annotations": READS,
     },
     "ask": {
         "name": "ask",
         "title": "Ask a question",
-        "description": "Get a written answer to a question, from the documents alone, with verified "
-        "citations. It takes seconds; question and answer are kept in the account's history.",
+        "description": "Get a written answer to a question, only from the documents, with verified "
+        "citations. This takes seconds; the question and the answer are stored in the "
+        "account's history.",
         "inputSchema": _object(
             ("question",),
             question=_text("In any language.", minLength=1),
-            conversation_id=_text("Of an earlier answer, to ask on; without `scope` in the same documents."),
+            conversation_id=_text(
+                "The conversation of an earlier answer, for a follow-up question; "
+                "without `scope`, in the same documents."
+            ),
             category=CATEGORY,
             scope=SCOPE,
         ),
         "outputSchema": _object(
             ("answer", "conversation_id", "sources"),
-            answer=_text("In Markdown; citations are labels in brackets."),
-            conversation_id=_text("To ask on."),
+            answer=_text("The answer in Markdown; citations are labels in brackets."),
+            conversation_id=_text("The conversation, for follow-up questions."),
             sources={"type": "array", "items": CITED},
             followups={"type": "array", "items": {"type": "string"}},
             verification={"type": "array", "items": STATEMENT},
             grade=_text(
-                "Without a language model: how surely the quoted passages answer the question.", enum=GRADES
+                "Without a language model: how certain it is that the quoted passages answer the question.",
+                enum=GRADES,
             ),
         ),
         "annotations": WRITES,
@@ -396,14 +404,14 @@ def templates() -> Json:
                 "uriTemplate": f"{DOCUMENT}{{document}}",
                 "name": "document",
                 "title": "A document",
-                "description": "The text of a document, by the id that `list_sources` gives.",
+                "description": "The text of a document, by its id from `list_sources`.",
                 "mimeType": "text/plain",
             },
             {
                 "uriTemplate": f"{DOCUMENT}{{document}}/{{passage}}",
                 "name": "passage",
                 "title": "A passage",
-                "description": "A passage of a document, by the id that `search` gives.",
+                "description": "A passage of a document, by its id from `search`.",
                 "mimeType": "text/plain",
             },
         ]

@@ -67,7 +67,9 @@ def conversation(
         if parts and isinstance(content, list):
             for part in content:
                 if not isinstance(part, dict) or part.get("type") != "text":
-                    raise InvalidRequest(f"“{place}” must be text: other parts are not read here.", place)
+                    raise InvalidRequest(
+                        f"“{place}” must be text: other parts are not supported here.", place
+                    )
             content = "\n".join(validators.a_text(part.get("text"), f"{place}.text") for part in content)
         text = validators.a_text(content, place)
         said.append(EarlierMessage("user" if role == "user" else "assistant", text))
@@ -201,5 +203,5 @@ def options(overrides: Mapping[str, Any], place: str = "context.overrides") -> O
         values["pages"] = ""
     if values.get("retrieval_mode") == "vectors" and values.get("vector_fields") == "":
         member = f"{place}.vector_fields"
-        raise InvalidRequest(f"“{member}” must name a field where only vectors are searched.", member)
+        raise InvalidRequest(f"“{member}” must name a field if only vectors are searched.", member)
     return Options(**values, unknown=tuple(unknown[:UNKNOWN_TOLD]))

@@ -25,7 +25,7 @@ def a_text(value: Any, member: str) -> str:
     if not isinstance(value, str):
         raise InvalidRequest(f"“{member}” must be text.", member)
     if "\x00" in value:  # PostgreSQL cannot store NUL
-        raise InvalidRequest(f"“{member}” holds characters that are not text.", member)
+        raise InvalidRequest(f"“{member}” contains characters that are not text.", member)
     return value
 
 

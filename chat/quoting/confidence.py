@@ -124,9 +124,10 @@ def is_preferred(quoted: QuotedText, score: float, fit: float, lead: float, *, i
     """Whether a passage may answer although its words are far apart.
 
     Words that are adjacent in the question may be distant in the passage. The passage must have the names and
-    numbers of the question, and every type of answer asked for. In addition, either the search must clearly
-    prefer it to all others and its confidence be that of an answer, or it must be the only passage found and
-    have most of the named words. `score` and `fit` are explained at `confidence`, `lead` at `is_likely`.
+    numbers of the question, and every type of answer asked for. In addition, one of two conditions must hold:
+    the search clearly prefers the passage to all others and its confidence is that of an answer, or it is the
+    only passage found and has most of the named words. `score` and `fit` are explained at `confidence`,
+    `lead` at `is_likely`.
     """
     question = quoted.question
     asked = (each for each in types_asked_for(question) if not each.is_worded)

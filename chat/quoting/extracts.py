@@ -255,7 +255,7 @@ def _neighbours(spans: Sequence[Span], at: int, first: int, last: int) -> tuple[
 
     If everything up to the sentence fits, the quotation begins at the start of the paragraph, because a rule
     comes before its exceptions. Otherwise it begins with the sentence, or with the one before if the sentence
-    refers back. Then following sentences are added as long as they fit, then preceding ones.
+    refers back. After that, the following sentences are added as long as they fit, then the preceding ones.
     """
     if spans[at].end - spans[first].start <= MAX_CHARACTERS:
         start = first

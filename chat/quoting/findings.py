@@ -103,7 +103,7 @@ class Findings:
 
     @cached_property
     def closest(self) -> Sequence[Quotation]:
-        """Passages to quote if nothing answers: that of the best quotation, then by search rank.
+        """Passages to quote if nothing answers: that of the best quotation, then others by search rank.
 
         If only selected documents are searched, passages with the kind of amount asked for, such as a price,
         come first, because a short document may use other words than the question.

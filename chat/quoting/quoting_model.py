@@ -137,7 +137,10 @@ class QuotingModel:
 
 
 def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
-    """The question, with earlier ones that it refers to; those that may have its subject are the context."""
+    """The query for a question. It includes the earlier questions that the question refers to.
+
+    Those that may have its subject are the context.
+    """
     text = " ".join([*leaned_on(question, earlier), question])
     asked = _questions(question, earlier)
     parts = tuple(search_query(part, before) for part, before in asked) if len(asked) > 1 else ()

@@ -176,7 +176,7 @@ def visible_sources(principal: Principal, answer_id: UUID) -> tuple[SourceView, 
 def count_readable_sources(answers: Sequence[tuple[Principal, UUID]]) -> dict[UUID, int]:
     """The number of sources of each answer that its owner may open now.
 
-    Answers without any are missing.
+    Answers without readable sources are missing.
     """
     if not answers:
         return {}

@@ -228,7 +228,7 @@ class SiteTextsAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ign
     def what(self, texts: SiteTexts) -> str:
         return ", ".join(_name(field) for field in texts.changes_since(_before(texts))) or "–"
 
-    @admin.display(description=gettext_lazy("what it changed"))
+    @admin.display(description=gettext_lazy("changes"))
     def changes_since_previous(self, texts: SiteTexts) -> str:
         return differences(_before(texts), texts)
 

@@ -67,7 +67,7 @@ class SiteTexts(models.Model):
         gettext_lazy("banner"),
         max_length=MAX_LINE,
         blank=True,
-        help_text=gettext_lazy("Above every page, also the sign-in page, which everyone can read."),
+        help_text=gettext_lazy("Above every page, including the sign-in page, which everyone can see."),
     )
     banner_de = models.CharField(
         gettext_lazy("banner in German"), max_length=MAX_LINE, blank=True, help_text=GERMAN
@@ -103,7 +103,7 @@ class SiteTexts(models.Model):
         help_text=gettext_lazy("If you leave it empty, maintenance lasts until you end it here."),
     )
     maintenance_words = models.CharField(
-        gettext_lazy("what is said meanwhile"),
+        gettext_lazy("message during maintenance"),
         max_length=MAX_LINE,
         blank=True,
         help_text=gettext_lazy(
@@ -111,14 +111,17 @@ class SiteTexts(models.Model):
         ),
     )
     maintenance_words_de = models.CharField(
-        gettext_lazy("what is said meanwhile in German"), max_length=MAX_LINE, blank=True, help_text=GERMAN
+        gettext_lazy("message during maintenance in German"),
+        max_length=MAX_LINE,
+        blank=True,
+        help_text=GERMAN,
     )
     privacy = models.TextField(
         gettext_lazy("privacy note"),
         max_length=MAX_TEXT,
         blank=True,
         help_text=gettext_lazy(
-            "A page that the sign-in page and the help lead to. Empty lines part paragraphs."
+            "The sign-in page and the help link to this page. Blank lines separate paragraphs."
         ),
     )
     privacy_de = models.TextField(

@@ -18,8 +18,8 @@ class UnansweredQuestion(models.Model):
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="+")
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     asked_at = models.DateTimeField(db_index=True)
-    reasons = ArrayField(models.CharField(max_length=10), help_text="Of chat.unanswered.REASONS.")
-    digest = models.CharField(max_length=64, help_text="Keyed, of its words.")
+    reasons = ArrayField(models.CharField(max_length=10), help_text="Values of chat.unanswered.REASONS.")
+    digest = models.CharField(max_length=64, help_text="A keyed digest of its words.")
     group_number = models.PositiveIntegerField(
         null=True, help_text="Empty if there are more questions than can be grouped."
     )
@@ -27,7 +27,8 @@ class UnansweredQuestion(models.Model):
     shown = ArrayField(models.BigIntegerField(), help_text="Documents that the answers cite.")
     cited = ArrayField(
         models.BigIntegerField(),
-        help_text="Documents that the conversation cites up to the next question; 0 for one that is gone.",
+        help_text="Documents that the conversation cites up to the next question; 0 for a document "
+        "that was deleted.",
     )
 
     class Meta:

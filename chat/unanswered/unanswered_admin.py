@@ -158,7 +158,7 @@ class UnansweredPage(admin.ModelAdmin):  # type: ignore[type-arg]
                 dismiss(group, actor.pk, reason)
                 record(AuditEntry.Action.UNANSWERED_DISMISSED, actor=actor, subject=subject)
             messages.success(
-                request, gettext("Dismissed. It is listed again when somebody asks it again in vain.")
+                request, gettext("Dismissed. It is listed again if it is asked again and not answered.")
             )
         return unanswered_address(next_one.key) if next_one else request.path
 

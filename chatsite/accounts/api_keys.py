@@ -22,11 +22,11 @@ class Scope(models.TextChoices):
     SEARCH = "search", gettext_lazy("Search the documents")
     DOCUMENTS_READ = "documents:read", gettext_lazy("List and open documents")
     DOCUMENTS_WRITE = "documents:write", gettext_lazy("Add, change and delete documents")
-    WEBHOOKS = "webhooks", gettext_lazy("Have events sent to an address of its own")
+    WEBHOOKS = "webhooks", gettext_lazy("Have events sent to an address")
     # Needed in addition to documents:write; has no effect unless the key's owner is staff.
     ADMIN_DOCUMENTS = (
         "admin:documents",
-        gettext_lazy("Do to documents of others what its person may as staff"),
+        gettext_lazy("Change other people's documents, as its person may as staff"),
     )
 
 

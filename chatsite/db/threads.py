@@ -45,8 +45,8 @@ EVERYTHING = "everything"
 # Django's parameters, which libpq does not know
 DJANGOS = frozenset({"context", "cursor_factory", "prepare_threshold"})
 WAIT_SECONDS = 3.0  # wait for a thread or a connection, if no budget limits the total
-LOCKED = "The database is kept waiting by a lock."
-BUSY = "All database threads are at work."
+LOCKED = "A lock delays the database."
+BUSY = "All database threads are busy."
 ALL = "*"  # name of the lane that all views share; no view has this name
 # The least budget of a request that has waited long for a slot of its address: that wait says nothing about
 # the database.
@@ -167,8 +167,8 @@ def reading_everything() -> Iterator[None]:
 def reading_for_request(waited: float = 0.0) -> Iterator[None]:
     """Read nothing until :func:`request_reads_as` names the caller.
 
-    That function can be called anywhere within the request. `waited` is how many seconds the request was
-    queued before.
+    That function can be called anywhere within the request. `waited` is the number of seconds for which the
+    request was queued before.
     """
     request = _Reader(NOBODY, budget=Budget(waited))
     request.request = request

@@ -26,8 +26,8 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Key = tuple[str, bool]
 
 HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
-# The longest time for which a request holds a slot: a longer one is waiting for a body, an answer or the
-# database, and hardly slows down others.
+# The longest time for which a request holds a slot: a request that takes longer is waiting for a body, an
+# answer or the database, and hardly slows down others.
 SLOT_SECONDS = 2.0
 WAIT_SECONDS = 10.0  # longest wait for a slot; a request that would wait longer is refused within a second
 RETRY_SECONDS = 5

@@ -165,7 +165,7 @@ class BodyLimit:
         except OSError as error:  # a long body is spooled to a file until it is complete
             if counted.answering or error.errno not in error_pages.DISK_FULL:
                 raise
-            logger.error("There is no room for a request's body in the temporary folder")
+            logger.error("There is no space for a request's body in the temporary folder")
             await refuse(scope, receive, send, 507, error_pages.WORDS[507])
         finally:
             counted.release()

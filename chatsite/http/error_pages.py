@@ -51,7 +51,9 @@ WORDS = {
     ),
 }
 ADVICE = {
-    403: gettext_noop("Your account has no right to this. If you need it, ask an administrator of the site."),
+    403: gettext_noop(
+        "Your account is not allowed to do this. If you need it, ask an administrator of the site."
+    ),
     404: gettext_noop("The address is wrong, or what it showed was deleted, or is not open to you."),
 }
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)

@@ -65,7 +65,7 @@ class OwnSession:
         except (OperationalError, InterfaceError):
             if opened:
                 raise
-            logger.warning("The database was away while a page came", exc_info=True)
+            logger.warning("The database was unavailable when a page connected", exc_info=True)
             headers = [(b"retry-after", b"%d" % SECONDS[503])]
             await send({"type": "websocket.http.response.start", "status": 503, "headers": headers})
             await send({"type": "websocket.http.response.body", "body": b""})

@@ -105,12 +105,12 @@ def _of_settings() -> Iterator[Finding]:
     if not problems:
         yield ok(gettext("Settings: no contradictions."))
     if settings.DEBUG:
-        yield wrong(gettext("CHATSITE_DEBUG is 1: error pages show the inside of the site. Remove it."))
+        yield wrong(gettext("CHATSITE_DEBUG is 1: error pages show internals of the site. Remove it."))
     if (reason := exposed_by()) and not settings.HTTPS:
         yield wrong(
             gettext(
-                "The site serves more than this machine (%(reason)s) without HTTPS: passwords can be read on"
-                " their way. Put a proxy with TLS before it, and set CHATSITE_HTTPS=1."
+                "The site serves more than this machine (%(reason)s) without HTTPS: passwords can be "
+                "read on their way. Put a proxy with TLS in front of it, and set CHATSITE_HTTPS=1."
             )
             % {"reason": reason}
         )
@@ -172,7 +172,7 @@ def _of_model() -> Iterator[Finding]:
         )
     elif answer.status_code >= 500:
         yield wrong(
-            gettext("The model's server answers with %(status)s: it is out of order.")
+            gettext("The model's server responds with %(status)s: it does not work.")
             % {"status": answer.status_code}
         )
     elif answer.status_code == 200 and known and settings.CHAT_MODEL not in known:
@@ -214,8 +214,8 @@ def _of_database() -> Iterator[Finding]:
     if role := unlocked_role(connection):
         yield wrong(
             gettext(
-                "The database role %(role)s is bound by no row-level security: give the site a role that is"
-                " no superuser and has no BYPASSRLS."
+                "Row-level security does not apply to the database role %(role)s: give the site a "
+                "role that is not a superuser and does not have BYPASSRLS."
             )
             % {"role": role}
         )
@@ -248,13 +248,18 @@ def _of_queue() -> Iterator[Finding]:
         cursor.execute(JOBS)
         waiting, age = cursor.fetchone()
     if waiting and not workers:
-        words = gettext("%(count)s documents wait to be read, and no worker runs: start one (up, or work).")
+        words = gettext(
+            "%(count)s documents are waiting to be read, but no worker is running: start one (up, or work)."
+        )
         yield wrong(words % {"count": waiting})
     elif age > OLD_JOB_SECONDS:
-        words = gettext("A document has waited for %(minutes)s minutes, and workers run: start more of them.")
+        words = gettext(
+            "A document has been waiting for %(minutes)s minutes although workers are "
+            "running: start more workers."
+        )
         yield wrong(words % {"minutes": f"{age / 60:.0f}"})
     else:
-        words = gettext("%(count)s documents wait to be read; %(workers)s workers run.")
+        words = gettext("%(count)s documents are waiting to be read; %(workers)s workers are running.")
         yield ok(words % {"count": waiting, "workers": workers})
 
 

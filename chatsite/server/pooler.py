@@ -101,7 +101,7 @@ def _check_pooled(pooled: Mapping[str, Any], direct: Mapping[str, Any]) -> None:
         if identity != own.execute(IDENTITY).fetchone():
             raise StartRefused(f"{POOLED} and {DIRECT} must lead to the same database, with the same role.")
         if not kept:
-            raise StartRefused(f"{POOLED} leads to a pooler that takes the statements of a message apart.")
+            raise StartRefused(f"{POOLED} leads to a pooler that splits the statements of a message.")
 
 
 def _connect(parameters: Mapping[str, Any], name: str) -> Probe:

@@ -39,7 +39,7 @@ def status(request: HttpRequest, context: dict[str, object]) -> TemplateResponse
     ]
     # Servers that this process calls, with the state of their circuit breakers.
     for labels, (is_open,) in metrics.BREAKERS_OPEN.read():
-        state = gettext("left alone after failures") if is_open else gettext("in use")
+        state = gettext("paused after failures") if is_open else gettext("in use")
         name = SERVERS.get(labels[0], labels[0])
         rows.append((gettext("Connection: %(name)s") % {"name": name}, state))
     context = {
@@ -63,8 +63,8 @@ def _of_database() -> Iterator[Row]:
     yield gettext("Answers being written"), str(leases["held"])
     waiting = gettext("%(count)s; the oldest for %(minutes)s minutes")
     waiting %= {"count": jobs["todo"], "minutes": f"{minutes:.0f}"}
-    yield gettext("Jobs that wait"), waiting if jobs["todo"] else "0"
-    yield gettext("Jobs that run"), str(jobs["doing"])
+    yield gettext("Waiting jobs"), waiting if jobs["todo"] else "0"
+    yield gettext("Running jobs"), str(jobs["doing"])
 
 
 def _of_processes() -> Iterator[Row]:

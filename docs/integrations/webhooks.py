@@ -31,7 +31,7 @@ def verify(secret: str, headers: Mapping[str, str], body: bytes, now: float | No
         version, _, value = signature.partition(",")
         if version == "v1" and hmac.compare_digest(value.encode(), expected.encode()):
             return json.loads(body)
-    raise ValueError("The signature is not that of the secret.")
+    raise ValueError("The signature does not match the secret.")
 
 
 class Receiver(BaseHTTPRequestHandler):

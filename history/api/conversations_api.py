@@ -159,7 +159,7 @@ class SearchView(HistoryView):
 
     @extend_schema(
         operation_id="chat_history_search",
-        summary="One's conversations with these words",
+        summary="The caller's conversations with these words",
         parameters=[WORDS, LINK],
         responses=FoundConversationSerializer(many=True),
     )
@@ -203,12 +203,12 @@ class ConversationView(SavingView):
         }
     }
 
-    @extend_schema(summary="One conversation, as in the list", parameters=[CONVERSATION_ID])
+    @extend_schema(summary="One conversation, as in the list of conversations", parameters=[CONVERSATION_ID])
     def get(self, request: Request, conversation_id: str) -> Response:
         return self.row()
 
     @extend_schema(
-        summary="Rename, pin or archive a conversation, move it to a project, or undo one of these",
+        summary="Rename, pin or archive a conversation, move it to a project, or undo any of these",
         parameters=[CONVERSATION_ID],
         request=ConversationChangeSerializer,
         responses=ConversationRowSerializer,
@@ -272,7 +272,7 @@ class RestoreView(HistoryView):
     def get_queryset(self) -> QuerySet[Conversation]:
         return Conversation.objects.deleted_by(self.principal)
 
-    @extend_schema(summary="Take a deletion back", parameters=[CONVERSATION_ID], request=None)
+    @extend_schema(summary="Undo a deletion", parameters=[CONVERSATION_ID], request=None)
     def post(self, request: Request, conversation_id: str) -> Response:
         conversation = self.get_object()
         recording.restore(self.principal, conversation.pk)

@@ -53,7 +53,7 @@ class FeedbackView(ResourceView):
     serializer_class = FeedbackSerializer
     api_tag = "Feedback"
 
-    @extend_schema(summary="One's feedback on an answer", parameters=[MESSAGE_ID])
+    @extend_schema(summary="The caller's feedback on an answer", parameters=[MESSAGE_ID])
     def get(self, request: Request, message_id: str) -> Response:
         answer = self._answer(message_id)
         given = feedback.of(answer)

@@ -52,7 +52,7 @@ class ConversationPagination(BasePagination):
         try:
             return conversation_lists.place_of(cursor) if cursor else None
         except ValueError:
-            raise ValidationError({"cursor": gettext("is not one that this site gave out.")}) from None
+            raise ValidationError({"cursor": gettext("was not issued by this site.")}) from None
 
     def get_paginated_response(self, data: Any) -> Response:
         response = Response(data)

@@ -30,11 +30,11 @@ class NewShareSerializer(NamedReadersSerializer):
 
     conversation_id = serializers.UUIDField()
     answer_id = serializers.UUIDField(
-        required=False, allow_null=True, default=None, help_text="Share this one answer alone."
+        required=False, allow_null=True, default=None, help_text="Share only this answer."
     )
-    everyone = StrictBooleanField(default=False, help_text="With everyone who signs in.")
+    everyone = StrictBooleanField(default=False, help_text="Share with everyone who signs in.")
     expires_at = serializers.DateTimeField(
-        required=False, allow_null=True, help_text="In 30 days if absent; null: until it is revoked."
+        required=False, allow_null=True, help_text="The expiry; in 30 days if absent, never if null."
     )
 
 
@@ -62,7 +62,7 @@ class ShareSerializer(serializers.Serializer[Share]):
 class CreatedShareSerializer(ShareSerializer):
     """A share with its URL, which only this response contains."""
 
-    url = serializers.URLField(help_text="Shown this once: only its hash is stored.")
+    url = serializers.URLField(help_text="Shown only once: only a hash of its token is stored.")
 
 
 class _View(ResourceView):

@@ -72,12 +72,13 @@ class Project(models.Model):
     instructions = models.CharField(
         max_length=MAX_INSTRUCTIONS_CHARACTERS,
         blank=True,
-        help_text="How its owner likes answers in it: wishes, below the instructions of the site.",
+        help_text="How its owner wants answers in it: wishes, with less authority than the site's "
+        "instructions.",
     )
     scope = models.CharField(
         max_length=600,
         blank=True,
-        help_text="What a new conversation in it is searched in; empty: all that its owner may read.",
+        help_text="The scope of a new conversation in it; empty for everything that its owner may read.",
     )
     access_list = models.ForeignKey(
         AccessList,
@@ -85,7 +86,7 @@ class Project(models.Model):
         blank=True,
         on_delete=models.PROTECT,
         related_name="+",
-        help_text="Its owner and members; empty: its owner alone.",
+        help_text="Its owner and members; empty for its owner alone.",
     )
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(
@@ -116,17 +117,22 @@ class Conversation(models.Model):
     )  # index conversation_list
     title = models.CharField(max_length=200, blank=True)
     title_by_owner = models.BooleanField(
-        default=False, help_text=gettext_lazy("Renamed by hand: never replaced.")
+        default=False, help_text=gettext_lazy("The owner chose the title, which is never replaced.")
     )
     mode = models.CharField(max_length=10, choices=Mode, default=Mode.STANDARD)
     listed = models.BooleanField(
-        default=True, help_text=gettext_lazy("False: a program keeps it; shown nowhere, purged soon.")
+        default=True,
+        help_text=gettext_lazy(
+            "False: a program stores the conversation itself; the site does not list it, and purges it soon."
+        ),
     )
     scope = models.CharField(
         max_length=600,
         blank=True,
         db_default="",
-        help_text=gettext_lazy("The part of the documents that its questions are searched in; empty: all."),
+        help_text=gettext_lazy(
+            "The part of the documents in which its questions are searched; empty for all."
+        ),
     )
     project = models.ForeignKey(
         Project,
@@ -146,16 +152,18 @@ class Conversation(models.Model):
     archived_at = models.DateTimeField(
         null=True,
         blank=True,
-        help_text=gettext_lazy("Left out of the list since then; a new question brings it back."),
+        help_text=gettext_lazy("Left out of the list since then; a new question adds it again."),
     )
     deleted_at = models.DateTimeField(null=True, blank=True)
     seen_at = models.DateTimeField(
         null=True,
         blank=True,
-        help_text=gettext_lazy("When its owner last had it open; empty where they never had."),
+        help_text=gettext_lazy("When its owner last opened it; empty if never."),
     )
     search = SearchVectorField(
-        null=True, editable=False, help_text=gettext_lazy("The words of its title, and whose they are.")
+        null=True,
+        editable=False,
+        help_text=gettext_lazy("The words of its title, with a word for its owner."),
     )
 
     objects = ConversationQuerySet.as_manager()

@@ -64,9 +64,7 @@ class Message(models.Model):
         default=True,
         db_default=True,
         editable=False,
-        help_text=gettext_lazy(
-            "False: of a branch that is kept aside, by an edited question or another version."
-        ),
+        help_text=gettext_lazy("False: the message is on a branch that is not chosen."),
     )
     role = models.CharField(max_length=10, choices=Role)
     content = models.TextField(blank=True)
@@ -79,20 +77,21 @@ class Message(models.Model):
         db_column="exchange",
         null=True,
         db_index=True,
-        help_text="The run that wrote it, of the site's own answers.",
+        help_text="For the site's own answers: the run that wrote the answer.",
     )
     imported = models.BooleanField(
         default=False,
         help_text=gettext_lazy("Written by a program through /chat-history, which may replace it."),
     )
     client_id = models.CharField(  # noqa: DJ001 - null, because missing ids must not collide
-        max_length=200, null=True, help_text="What a program calls it; unique in its conversation."
+        max_length=200, null=True, help_text="A program's id for it; unique in its conversation."
     )
     content_type = models.CharField(
-        max_length=8, blank=True, help_text="As imported: text or markdown; empty goes by the role."
+        max_length=8, blank=True, help_text="As imported: text or markdown; if empty, it depends on the role."
     )
     client_members = models.JSONField(
-        null=True, help_text="What a program said of it and gets back as it came: sources, error, timestamp."
+        null=True,
+        help_text="Members that a program has saved and gets back unchanged: sources, error, timestamp.",
     )
     citations = models.JSONField(
         default=list,
@@ -100,28 +99,35 @@ class Message(models.Model):
     )
     verification = models.JSONField(
         null=True,
-        help_text="Statements of the content with their citations, verdicts and proofs; null: not compared.",
+        help_text="Statements of the content with their citations, verdicts and proofs; null if not "
+        "compared.",
     )
     grade = models.CharField(
         max_length=10,
         blank=True,
         db_default="",
         default="",
-        help_text="Of an answer without a language model, how surely it answers (history.tally.Grade).",
+        help_text="For an answer without a language model: how certain it is (history.tally.Grade).",
     )
     verified = models.JSONField(
-        null=True, help_text="Of a verified answer: who vouched for it (by) and until which day (until)."
+        null=True,
+        help_text="For a verified answer: who verified it (by), and until which day it is valid (until).",
     )
     labels = models.JSONField(
         default=list,
         db_default=models.Value([], models.JSONField()),
-        help_text="Of each source that the answer was given, by rank, also of those that are gone since.",
+        help_text="The labels of all sources that the answer was given, by rank, including sources "
+        "that were deleted later.",
     )
     followups = models.JSONField(default=list)
     thoughts = models.JSONField(default=list, help_text="Steps: title, description, props. No passage text.")
     usage = models.JSONField(default=dict)
-    search = SearchVectorField(null=True, editable=False, help_text="Its words, and whose they are.")
-    searched_count = models.PositiveIntegerField(null=True, help_text="Documents the asker could read then.")
+    search = SearchVectorField(
+        null=True, editable=False, help_text="The words of the message, with a word for its owner."
+    )
+    searched_count = models.PositiveIntegerField(
+        null=True, help_text="The number of documents that the person who asked could read then."
+    )
     created_at = models.DateTimeField(default=timezone.now)
     finished_at = models.DateTimeField(null=True)
 
@@ -233,13 +239,13 @@ class Source(models.Model):
         default=list, help_text="[start, end] of the cited words in content, in characters."
     )
     captions = models.JSONField(
-        default=list, help_text="Sentences that stood for the content: text, and marks within it."
+        default=list, help_text="Sentences that were used instead of the content: text, and marks within it."
     )
     given = models.CharField(
         max_length=5, default="text", help_text="What the model was given: text, image (of the page) or both."
     )
     score = models.FloatField(help_text="0 to 1.")
-    ranker_score = models.FloatField(null=True, help_text="0 to 4, where a ranker ran.")
+    ranker_score = models.FloatField(null=True, help_text="0 to 4, if a ranker was used.")
     found_by = models.CharField(max_length=10, help_text="words, meaning, both or person.")
 
     objects = SourceQuerySet.as_manager()

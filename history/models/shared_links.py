@@ -78,7 +78,7 @@ class Share(models.Model):
         null=True,
         on_delete=models.CASCADE,
         related_name="+",
-        help_text=gettext_lazy("The one answer that it shows; empty: the conversation."),
+        help_text=gettext_lazy("The only answer that it shows; empty for the whole conversation."),
     )
     up_to = models.PositiveIntegerField(
         help_text=gettext_lazy("Position of the last message that it shows, with those that lead to it.")
@@ -88,8 +88,8 @@ class Share(models.Model):
         null=True,
         editable=False,
         help_text=gettext_lazy(
-            "Of the conversation when it was shared; empty if its first question names it. Null: created by a"
-            " version that did not keep it."
+            "The conversation's title when it was shared; empty if it is its first question. Null: "
+            "created by a version that did not store it."
         ),
     )
     access_list = models.ForeignKey(

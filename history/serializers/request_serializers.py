@@ -68,7 +68,7 @@ def too_long(most: int) -> str:
 
 
 def too_many(most: int) -> str:
-    return gettext("holds more than {most} messages.").format(most=number_format(most, force_grouping=True))
+    return gettext("has more than {most} messages.").format(most=number_format(most, force_grouping=True))
 
 
 class TextField(serializers.CharField):
@@ -78,7 +78,7 @@ class TextField(serializers.CharField):
         "required": TEXT,
         "null": TEXT,
         "invalid": TEXT,
-        "unstorable": gettext_lazy("holds characters that are not text."),
+        "unstorable": gettext_lazy("contains characters that are not text."),
     }
 
     def __init__(self, **kwargs: Any) -> None:
@@ -225,7 +225,7 @@ class SavedMessageSerializer(BodySerializer):
     id = optional_text(ID_LENGTH)
     conversationId = optional_text(ID_LENGTH)
     role = WordField(Message.Role.values)
-    content = TextField(help_text="At most 32,000 characters, or 200,000 of the role `assistant`.")
+    content = TextField(help_text="At most 32,000 characters, or 200,000 for the role `assistant`.")
     status = WordField(STORED_STATES, required=False, allow_null=True)
     contentType = WordField(("text", "markdown"), required=False, allow_null=True)
     agentName = optional_text(AGENT_LENGTH)
@@ -310,7 +310,7 @@ def _check_json(value: Any, member: str) -> None:
             raise serializers.ValidationError({member: gettext("is nested too deeply.")})
         if isinstance(item, str):
             if "\x00" in item:
-                raise serializers.ValidationError({member: gettext("holds characters that are not text.")})
+                raise serializers.ValidationError({member: gettext("contains characters that are not text.")})
             length += len(item)
         elif isinstance(item, Mapping):
             waiting += [(part, depth + 1) for pair in item.items() for part in pair]
@@ -342,8 +342,8 @@ class SavedMessageDescription(OpenApiSerializerExtension):  # type: ignore[no-un
     def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
         schema = serializer_schema(auto_schema, self.target, direction)
         schema["description"] = (
-            "`id` is read where `messageId` is missing or empty, and `agentIdentifier` where `agentName` is."
-            " Other members are ignored."
+            "`id` is read if `messageId` is missing or empty, and `agentIdentifier` if `agentName` "
+            "is. Other members are ignored."
         )
         schema["properties"]["content"]["maxLength"] = settings.MESSAGE_MAX_CHARACTERS
         schema["properties"]["createdAt"]["format"] = "date-time"

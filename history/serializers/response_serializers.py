@@ -63,10 +63,16 @@ class ConversationRowSerializer(serializers.Serializer[Any]):
     lastMessage = serializers.CharField(source="last_message")
     lastUpdated = TimestampField(source="conversation.updated_at")
     messageCount = serializers.IntegerField(source="message_count")
-    pinned = serializers.SerializerMethodField(required=False, help_text="Only of those that are: true.")
-    archived = serializers.SerializerMethodField(required=False, help_text="Only of those that are: true.")
+    pinned = serializers.SerializerMethodField(
+        required=False, help_text="`true`; missing if it does not apply."
+    )
+    archived = serializers.SerializerMethodField(
+        required=False, help_text="`true`; missing if it does not apply."
+    )
     project_id = serializers.UUIDField(
-        source="conversation.project_id", required=False, help_text="Only of those that are in one."
+        source="conversation.project_id",
+        required=False,
+        help_text="The id of the project; missing for a conversation without one.",
     )
 
     def to_representation(self, row: Any) -> dict[str, Any]:
@@ -141,11 +147,11 @@ class StatementSerializer(serializers.Serializer[Any]):
     citations = serializers.ListField(child=serializers.CharField())
     verdict = serializers.CharField()
     by_model = serializers.BooleanField(
-        required=False, help_text="Whether it was found by the language model's second look alone."
+        required=False, help_text="Whether only the language model's second look has found it."
     )
     unclear = serializers.BooleanField(
         required=False,
-        help_text="Whether it was not found because its words differ too much from the source's to tell.",
+        help_text="Whether it was not found because its wording differs too much from the source to tell.",
     )
 
 
@@ -155,7 +161,7 @@ class VerifiedSerializer(serializers.Serializer[Any]):
     by = serializers.CharField()
     until = serializers.DateField()
     question = serializers.CharField(
-        required=False, help_text="The question it was written for, if it has other words than the one asked."
+        required=False, help_text="The question for which it was written, if a different one was asked."
     )
 
 
@@ -167,7 +173,9 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
     """
 
     messageId = serializers.SerializerMethodField()
-    id = serializers.SerializerMethodField(help_text="The same; the client saves a message under this name.")
+    id = serializers.SerializerMethodField(
+        help_text="The same id; the client saves a message under this name."
+    )
     conversationId = serializers.UUIDField(source="conversation_id")
     status = serializers.SerializerMethodField()
     role = serializers.ChoiceField(Message.Role.values)
@@ -178,20 +186,22 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
     createdAt = TimestampField(source="created_at")
     verification = serializers.SerializerMethodField(required=False)
     verified = serializers.SerializerMethodField(
-        required=False, help_text="Of an answer that a person wrote: who vouches for it, and until which day."
+        required=False,
+        help_text="For an answer that a person wrote: who verified it, and until which day it is valid.",
     )
     grade = serializers.SerializerMethodField(
-        required=False, help_text="How surely an answer without a language model answers the question."
+        required=False,
+        help_text="How certain it is that an answer without a language model answers the question.",
     )
     timestamp = serializers.SerializerMethodField(
-        help_text="As the program wrote it, otherwise the time of day: “10:15 AM”."
+        help_text="The value that the program saved; otherwise the time of day: “10:15 AM”."
     )
     agentName = serializers.CharField(source="agent_name", required=False)
     agentIdentifier = serializers.CharField(
         source="agent_name", required=False, help_text="The same as `agentName`."
     )
     fromClient = serializers.SerializerMethodField(
-        required=False, help_text="The members that a program has saved and that come back as they were."
+        required=False, help_text="Members that a program has saved, returned unchanged."
     )
 
     def to_representation(self, row: Message) -> dict[str, Any]:

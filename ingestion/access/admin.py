@@ -93,8 +93,8 @@ class AccessForm(forms.Form):
         required=False,
         widget=Suggested("documents", size=60),
         help_text=gettext_lazy(
-            "Its title, file name, number, public id or label; or type a few letters and choose."
-            " Says why the person may read it, or may not."
+            "Its title, file name, number, public id or label; or type a few letters and choose. The "
+            "result says why the person may or may not read it."
         ),
     )
     question = forms.CharField(
@@ -112,9 +112,9 @@ class AccessForm(forms.Form):
         widget=forms.TextInput(attrs={"size": 60}),
         help_text=format_lazy(
             gettext_lazy(
-                "To search with the rights of another person: for example the number of a ticket, and what"
-                " you look for; at least {least} characters. It is written to the audit log, and the person"
-                " is told later."
+                "To search with the rights of another person: for example, the number of a ticket, "
+                "and what you are looking for; at least {least} characters. It is written to the "
+                "audit log, and the person is notified later."
             ),
             least=MIN_REASON,
         ),

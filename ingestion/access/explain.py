@@ -32,7 +32,7 @@ TO_THEMSELVES: dict[Kind, str] = {
     "person": gettext_noop("It is shared with you."),
     "group": gettext_noop("You are in {group}, and {group} may read it."),
     "everyone": gettext_noop("Everyone who signs in may read it."),
-    "guests": gettext_noop("Everyone may read it, also without signing in."),
+    "guests": gettext_noop("Everyone may read it, even without signing in."),
 }
 TO_OTHERS: dict[Kind, str] = TO_THEMSELVES | {
     "owner": gettext_noop("{person} added it."),
@@ -77,7 +77,7 @@ def explain(user: User, document: Document) -> Explanation:
     if not user.is_active:
         disabled = gettext("The account {person} is disabled, so it may not read anything.")
         reasons = [disabled.format(person=name)] + [
-            gettext("If it were not: {reason}").format(reason=reason) for reason in reasons
+            gettext("If the account were active: {reason}").format(reason=reason) for reason in reasons
         ]
     verdict = (
         gettext("{person} may read {document}.") if readable else gettext("{person} may not read {document}.")
@@ -212,9 +212,9 @@ def _notes(user: User, document: Document, readable: bool) -> Iterable[str]:
             "It has no passages yet, so neither search nor answers find anything in it, for anybody."
         )
     elif document.status != Document.Status.READY:
-        yield gettext("What was read before stays in use.")
+        yield gettext("The previous version remains in use.")
     if readable and user.is_guest and settings.LOGIN_REQUIRED:
-        yield gettext("Guests are not let in at present (CHATSITE_LOGIN_REQUIRED is 1).")
+        yield gettext("Guests are not admitted at present (CHATSITE_LOGIN_REQUIRED is 1).")
     if user.is_staff and any(user.has_perm(f"ingestion.{what}_document") for what in ("view", "change")):
         words = gettext("{person} can view it in the admin, whatever its readers are.")
         yield words.format(person=user.get_username())

@@ -27,7 +27,7 @@ from .document_views import DocumentWriteView
 
 MAX_ITEMS = 100
 MAX_BYTES = 8_000_000  # limit of the whole body, which is held in memory
-FAULT = "A fault on the server kept this item from being done; it is in its log."
+FAULT = "A fault on the server prevented this change; it was logged."
 DATABASE_AWAY = "The database does not answer. Send this item again in a moment."
 CONTENT = gettext_lazy("Give the content of the file either as “text” or as “base64”.")
 NO_CONDITIONS = gettext_lazy(
@@ -69,7 +69,8 @@ class BatchItemSerializer(ChangeSerializer):
 
     action = StrictChoiceField(["put", "patch", "delete"])
     id = StrictCharField(
-        max_length=200, help_text="Its id, or a name of the caller's own; `put` takes a name."
+        max_length=200,
+        help_text="The document's id, or a name that the caller chooses; `put` requires a name.",
     )
     name = StrictCharField(max_length=255, required=False, allow_blank=True, help_text="File name.")
     folder = StrictCharField(max_length=500, required=False, allow_blank=True)
@@ -115,7 +116,7 @@ class BatchResultSerializer(serializers.Serializer[Any]):
     """The result of one item, like the response to a single request."""
 
     id = serializers.CharField(allow_blank=True)
-    status = serializers.IntegerField(help_text="200, 201, 204, or that of the refusal.")
+    status = serializers.IntegerField(help_text="200, 201, 204, or the status of the refusal.")
     outcome = serializers.ChoiceField(["added", "replaced", "unchanged", "changed", "deleted", "refused"])
     document = DocumentSerializer(allow_null=True)
     problem = serializers.DictField(allow_null=True, help_text="Problem details of a refusal.")

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from ingestion.models import Document
 
 CONDITIONS = frozenset({"If-Match", "If-None-Match"})
-TAGS = gettext_lazy("%(header)s takes “*”, or the values of ETag with their quotation marks.")
+TAGS = gettext_lazy("%(header)s must be “*”, or values of ETag with their quotation marks.")
 MISSING = gettext_lazy("There is no document of this name, so it has no ETag that If-Match could name.")
 EXISTS = gettext_lazy("There is a document of this name, or it has an ETag that If-None-Match names.")
 
@@ -23,7 +23,7 @@ class PreconditionFailed(exceptions.APIException):
     """A condition of the request does not hold."""
 
     status_code = status.HTTP_412_PRECONDITION_FAILED
-    default_detail = gettext_lazy("The document was changed since: it has another ETag. Read it again first.")
+    default_detail = gettext_lazy("The document has been changed: it has another ETag. Read it again first.")
 
 
 def etag_of(document: Document) -> str:

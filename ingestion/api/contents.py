@@ -33,14 +33,16 @@ class PassageQuerySerializer(serializers.Serializer[Any]):
 
     limit = serializers.IntegerField(min_value=1, max_value=MAX_LIMIT, default=DEFAULT_LIMIT)
     start = serializers.IntegerField(
-        min_value=0, max_value=2**31 - 1, default=0, help_text="The position of the first."
+        min_value=0, max_value=2**31 - 1, default=0, help_text="The position of the first passage."
     )
 
 
 class DocumentPassageSerializer(serializers.ModelSerializer[Passage]):
     """A citable piece of a document's text."""
 
-    passage_id = serializers.IntegerField(source="pk", help_text="Of this version of the document.")
+    passage_id = serializers.IntegerField(
+        source="pk", help_text="The id of the passage in this version of the document."
+    )
 
     class Meta:
         model = Passage
@@ -51,7 +53,7 @@ class PageSerializer(serializers.Serializer[Any]):
     """A page, slide or sheet of a document."""
 
     page = serializers.IntegerField()
-    text = serializers.CharField(allow_blank=True, help_text="Its passages, one after the other.")
+    text = serializers.CharField(allow_blank=True, help_text="The text of its passages in order.")
     passages = DocumentPassageSerializer(many=True)
     image = serializers.CharField(
         allow_null=True, help_text="Address of its image, as PNG; null for formats without one."
@@ -62,12 +64,16 @@ class VersionSerializer(serializers.Serializer[Any]):
     """A version of a document that was read."""
 
     version = serializers.IntegerField()
-    sha256 = serializers.CharField(help_text="Of the file that was read.")
-    size = serializers.IntegerField(help_text="Of that file, in bytes.")
+    sha256 = serializers.CharField(help_text="The SHA-256 of the file that was read.")
+    size = serializers.IntegerField(help_text="The size of this file in bytes.")
     page_count = serializers.IntegerField(allow_null=True)
     passage_count = serializers.IntegerField()
-    read_at = serializers.DateTimeField(allow_null=True, help_text="null where that was not kept.")
-    current = serializers.BooleanField(help_text="Whether it is found and cited now; its file is kept.")
+    read_at = serializers.DateTimeField(
+        allow_null=True, help_text="When it was read; null if this was not recorded."
+    )
+    current = serializers.BooleanField(
+        help_text="Whether this version is found and cited now; its file is kept."
+    )
 
 
 class PassagesView(OneDocumentView):
@@ -122,7 +128,7 @@ class VersionsView(OneDocumentView):
     serializer_class = VersionSerializer
 
     @extend_schema(
-        summary="The last 20 versions of a document; to others than its owner the newest alone",
+        summary="The last 20 versions of a document; only the newest one for people other than its owner",
         operation_id="list_versions",
         parameters=[DOCUMENT_ID],
         responses=VersionSerializer(many=True),

@@ -34,30 +34,39 @@ class DocumentListQuerySerializer(serializers.Serializer[Any]):
         library.CURSOR,
         required=False,
         allow_blank=True,
-        help_text="From the address of the next page in `Link`.",
+        help_text="The cursor in the URL of the next page, from the `Link` header.",
     )
     q = serializers.CharField(
         required=False,
         allow_blank=True,
         max_length=library.QUERY_LENGTH,
-        help_text="Words of name, title or folder.",
+        help_text="Words of the name, title or folder.",
     )
     folder = serializers.CharField(
-        required=False, max_length=500, allow_blank=True, help_text="This folder, without those in it."
+        required=False,
+        max_length=500,
+        allow_blank=True,
+        help_text="Documents in this folder, without those in its subfolders.",
     )
     category = serializers.CharField(
-        required=False, allow_blank=True, max_length=100, help_text="Empty is any, as for the status."
+        required=False,
+        allow_blank=True,
+        max_length=100,
+        help_text="The category; empty for any. The same applies to `status`.",
     )
     status = StrictChoiceField(Document.Status.choices, required=False, allow_blank=True)
     label = serializers.CharField(required=False, allow_blank=True, max_length=details.LABEL_CHARACTERS)  # type: ignore[assignment]
     owner = serializers.CharField(
-        required=False, allow_blank=True, max_length=150, help_text="User name of who added it."
+        required=False,
+        allow_blank=True,
+        max_length=150,
+        help_text="The user name of the person who added the document.",
     )
     valid = StrictChoiceField(
         ["true", "false"],
         required=False,
         allow_blank=True,
-        help_text="Whether search still finds it: its last day is not past.",
+        help_text="Whether search still finds the document, because its last day is not past.",
     )
     part_of = serializers.UUIDField(
         required=False, help_text="Only the files in the archive or message with this id."
@@ -100,14 +109,18 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     """A document as its readers see it."""
 
     id = serializers.UUIDField(source="public_id")
-    reason = serializers.SerializerMethodField(help_text="Why it failed or waits, for people.")
+    reason = serializers.SerializerMethodField(
+        help_text="Why it failed or is waiting, as a sentence for people."
+    )
     progress = ProgressSerializer(source="*")
-    source_url = serializers.CharField(allow_blank=True, help_text="Where it comes from; else empty.")
+    source_url = serializers.CharField(
+        allow_blank=True, help_text="The URL of its source; empty if there is none."
+    )
     expired = serializers.BooleanField(
         source="is_expired", help_text="Whether its last day is past: search no longer finds it."
     )
     external_id = serializers.SerializerMethodField(
-        help_text="What the caller's programs call it; else empty."
+        help_text="The id that the caller's programs gave it; empty if there is none."
     )
     own = serializers.SerializerMethodField(help_text="Whether the caller added it.")
     readers = serializers.SerializerMethodField(help_text="null for callers who may not change them.")
@@ -116,10 +129,12 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         source="part_of.public_id",
         default=None,
         allow_null=True,
-        help_text="The archive or message that it is in, whose readers it has; else null.",
+        help_text="The archive or message that it is in, which has the same readers; otherwise null.",
     )
-    parts = serializers.SerializerMethodField(help_text="null for documents that are neither.")
-    left_out = serializers.SerializerMethodField(help_text="Files in it that are not documents.")
+    parts = serializers.SerializerMethodField(
+        help_text="The parts of an archive or a message; null for other documents."
+    )
+    left_out = serializers.SerializerMethodField(help_text="Files in it that did not become documents.")
 
     class Meta:
         model = Document
@@ -179,7 +194,7 @@ class RightsSerializer(serializers.Serializer[Any]):
         child=StrictCharField(max_length=150),
         required=False,
         max_length=200,
-        help_text="Names of groups that the caller is in; of staff, with `admin:documents`, any.",
+        help_text="Names of groups that the caller is in; staff with `admin:documents` may name any group.",
     )
 
 
@@ -232,9 +247,7 @@ class DetailsSerializer(RightsSerializer):
         max_length=details.MAX_LABELS,
         required=False,
     )
-    source_url = WebAddressField(
-        required=False, help_text="Where it comes from: an address of http or https."
-    )
+    source_url = WebAddressField(required=False, help_text="The document's source: an http or https URL.")
     valid_until = DayField(
         allow_null=True, required=False, help_text="After this day it is neither found nor cited."
     )
@@ -257,11 +270,14 @@ class NewDocumentSerializer(DetailsSerializer):
         max_length=255,
         required=False,
         allow_blank=True,
-        help_text="File name, whose ending says how it is read; if empty, the name in the address.",
+        help_text="The file name, whose ending determines how it is read; if empty, the name in the URL.",
     )
     folder = serializers.CharField(max_length=500, allow_blank=True, required=False)
     category = serializers.CharField(
-        max_length=100, allow_blank=True, required=False, help_text="Empty leaves it as it is."
+        max_length=100,
+        allow_blank=True,
+        required=False,
+        help_text="The category; if empty, it is not changed.",
     )
 
 

@@ -299,7 +299,7 @@ class DocumentView(DocumentWriteView):
         return Response(self.get_serializer(document).data, headers={"ETag": conditional.etag_of(document)})
 
     @extend_schema(
-        summary="Add a file under a name of the caller's own, or replace the one that has it",
+        summary="Add a file under a name that the caller chooses, or replace the file with this name",
         operation_id="put_document",
         parameters=[EXTERNAL_ID, NewDocumentSerializer],
         request={
@@ -316,7 +316,7 @@ class DocumentView(DocumentWriteView):
                 description="The file or its name is not accepted, or the file exceeds the quota."
             ),
             429: OpenApiResponse(description="Too many simultaneous uploads. Try again after Retry-After."),
-            507: OpenApiResponse(description="The server has no room for the file."),
+            507: OpenApiResponse(description="The server has no space for the file."),
         },
     )
     def put(self, request: Request, document_id: str) -> Response:
@@ -389,7 +389,9 @@ def _details_in(query: QueryDict, body: QueryDict | RawBody) -> Mapping[str, Any
     if isinstance(body, RawBody):
         return query
     if twice := sorted(query.keys() & body.keys()):
-        raise exceptions.ValidationError({twice[0]: [gettext("This is in the address and in the form.")]})
+        raise exceptions.ValidationError(
+            {twice[0]: [gettext("This is both in the address and in the form.")]}
+        )
     values = query.copy()
     for name, given in body.lists():
         values.setlist(name, given)

@@ -66,10 +66,12 @@ class SearchRequestSerializer(StrictSerializer):
 
     query = QueryField(max_length=MAX_QUERY_CHARACTERS, help_text="A question, or words.")
     limit = StrictIntegerField(
-        min_value=1, max_value=retrieval.MAX_PASSAGES, default=5, help_text="How many passages at most."
+        min_value=1, max_value=retrieval.MAX_PASSAGES, default=5, help_text="The maximum number of passages."
     )
     mode = StrictChoiceField(
-        ["hybrid", "text", "vectors"], default="hybrid", help_text="By words and meaning, or by one of them."
+        ["hybrid", "text", "vectors"],
+        default="hybrid",
+        help_text="Search by words and meaning, or by one of these.",
     )
     scope = ScopeField(
         default="all",
@@ -82,9 +84,9 @@ class SearchRequestSerializer(StrictSerializer):
         min_value=0,
         max_value=MAX_NEIGHBOURS,
         default=0,
-        help_text="How many passages before and after each are given, too.",
+        help_text="How many passages before and after each passage are also returned.",
     )
-    explain = StrictBooleanField(default=False, help_text="Tell how each passage was found.")
+    explain = StrictBooleanField(default=False, help_text="Explain how each passage was found.")
 
 
 class NeighbourSerializer(serializers.Serializer[Any]):
@@ -117,34 +119,36 @@ class ExplanationSerializer(serializers.Serializer[Any]):
 class SearchHitSerializer(serializers.Serializer[Any]):
     """A passage, with everything that a citation of it needs."""
 
-    passage_id = serializers.IntegerField(help_text="Of this version of the document.")
+    passage_id = serializers.IntegerField(help_text="The id of the passage in this version of the document.")
     document_id = serializers.UUIDField()
     document_version = serializers.IntegerField()
-    label = serializers.CharField(help_text="As answers cite it.")  # type: ignore[assignment]
+    label = serializers.CharField(help_text="The label with which answers cite the passage.")  # type: ignore[assignment]
     title = serializers.CharField(allow_blank=True)
     folder = serializers.CharField(allow_blank=True)
     category = serializers.CharField(allow_blank=True)
     heading = serializers.CharField(allow_blank=True)
-    page = serializers.IntegerField(allow_null=True, help_text="From 1; null in a text without pages.")
+    page = serializers.IntegerField(
+        allow_null=True, help_text="The page, from 1; null for a text without pages."
+    )
     content = serializers.CharField()
-    score = serializers.FloatField(help_text="0 to 1; comparable within this answer.")
+    score = serializers.FloatField(help_text="0 to 1; comparable within this response.")
     matches = MatchSerializer(many=True)
     url = serializers.URLField(help_text="The file, for callers that may read documents.")
     source_url = serializers.CharField(
-        allow_blank=True, help_text="Where the document comes from; else empty."
+        allow_blank=True, help_text="The URL of the document's source; empty if there is none."
     )
     before = NeighbourSerializer(many=True, help_text="In the order of the text.")
     after = NeighbourSerializer(many=True, help_text="In the order of the text.")
-    explanation = ExplanationSerializer(allow_null=True, help_text="null unless asked for.")
+    explanation = ExplanationSerializer(allow_null=True, help_text="null unless `explain` is true.")
 
 
 class SearchResponseSerializer(serializers.Serializer[Any]):
     """The matching passages, best first; an empty list if there are none."""
 
     mode = serializers.ChoiceField(
-        ["hybrid", "text", "vectors"], help_text="As it was searched: text also where embedding failed."
+        ["hybrid", "text", "vectors"], help_text="The mode that was used: `text` if embedding failed."
     )
-    sure = serializers.BooleanField(help_text="Whether the first clearly has to do with the query.")
+    sure = serializers.BooleanField(help_text="Whether the first passage is clearly relevant to the query.")
     results = SearchHitSerializer(many=True)
 
 

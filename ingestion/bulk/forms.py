@@ -25,8 +25,8 @@ from .preview import Preview, preview
 
 Kind = BulkChange.Kind
 OLD_ANSWERS = gettext_lazy(
-    "Answers given before keep their text in people’s conversations, also of those who can no longer read the"
-    " document. Only the source is closed to them."
+    "Earlier answers keep their text in people’s conversations, even for people who can no longer "
+    "read the document. Only the source is closed to them."
 )
 
 
@@ -209,8 +209,8 @@ class LastDayForm(BulkForm):
         label=gettext_lazy("Last day"),
         widget=AdminDateWidget,
         help_text=gettext_lazy(
-            "After it they are neither found nor cited. To retire documents, give them a day in"
-            " the past. If you leave it empty, they remain valid."
+            "After this day, they are neither found nor cited. To retire documents, give them a day "
+            "in the past. If you leave it empty, they remain valid."
         ),
     )
 
@@ -226,7 +226,7 @@ class OwnerForm(BulkForm):
         User.objects.filter(is_active=True, guest_until=None),
         widget=Picker(Document._meta.get_field("owner"), site),
         label=gettext_lazy("Owner"),
-        help_text=gettext_lazy("The former owner's own right to read goes with them."),
+        help_text=gettext_lazy("The former owner is removed from the readers."),
     )
 
     def wanted(self) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class BulkChange(models.Model):
     )
     kind = models.CharField(max_length=10, choices=Kind, blank=True)
     wanted = models.JSONField(
-        default=dict, help_text=gettext_lazy("What the form said, by the kind of change.")
+        default=dict, help_text=gettext_lazy("The values in the form, which depend on the kind of change.")
     )
     undoes = models.OneToOneField("self", null=True, on_delete=models.CASCADE, related_name="undone_by")
     state = models.CharField(max_length=10, choices=State, default=State.CHOSEN)

@@ -154,7 +154,7 @@ class _Comparison:
 
 
 class _People:
-    """Collects accounts that are only in the first set of a pair, for any pair added."""
+    """Collects the accounts that are only in the first set of at least one of the pairs added."""
 
     def __init__(self, everybody: frozenset[int]) -> None:
         self.everybody = everybody

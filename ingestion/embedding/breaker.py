@@ -36,7 +36,7 @@ def embed_question(model: Embedder, texts: Sequence[str], caller: str = "") -> V
             vectors = model.embed(texts, settings.EMBEDDING_QUESTION_SECONDS)
     except CircuitOpen:
         raise EmbeddingError(
-            "The embedding service has failed and is not asked again for a while.", temporary=True
+            "The embedding service has failed and is not called again for a while.", temporary=True
         ) from None
     except EmbeddingError as error:
         breaker.record_failure(error.retry_after, caller)

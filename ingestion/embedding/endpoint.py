@@ -29,8 +29,8 @@ BUSY = frozenset({408, 409, 425, 429})
 
 SILENT = "The embedding service does not answer."
 SLOW = "The embedding service took too long to answer."
-INVALID_RESPONSE = "The embedding service answers with something else than vectors."
-GONE = "The settings name no embedding service any more."
+INVALID_RESPONSE = "The embedding service did not return vectors."
+GONE = "The settings no longer name an embedding service."
 
 
 class EndpointEmbedder:
@@ -64,7 +64,7 @@ class EndpointEmbedder:
             vectors = self._asked(texts, seconds)
         if vectors.shape != (len(texts), self.dimensions):
             raise EmbeddingError(
-                f"The embedding service answers with vectors of another size than {self.dimensions} numbers.",
+                f"The embedding service returned vectors that do not have {self.dimensions} numbers.",
                 temporary=False,
             )
         if not np.isfinite(vectors).all():

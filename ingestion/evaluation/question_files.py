@@ -163,7 +163,7 @@ def _judgements(folder: Path, known: dict[str, str]) -> Iterator[tuple[str, str,
                     query, document, grade = row[0], row[-2], float(row[-1])
                 except (IndexError, ValueError):
                     raise Malformed(
-                        f"{place}: a line has a query, a document and a number, parted by tabs."
+                        f"{place}: a line has a query, a document and a number, separated by tabs."
                     ) from None
                 if query not in known:
                     raise Malformed(f"{place}: queries.jsonl has no query “{query}”.")

@@ -94,7 +94,7 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
         return managed.prefetch_related("groups").order_by("term", "pk")
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """Shows the question again when the page was opened from the list of unanswered ones."""
+        """Shows the question again when the page was opened from the list of unanswered questions."""
         if asked := request.GET.get("asked", "")[:MAX_ASKED]:
             hint = format_html(str(ASKED), asked)
             kwargs["help_texts"] = {**kwargs.get("help_texts", {}), "term": hint}
@@ -157,7 +157,7 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
     def import_csv(self, user: User, content: bytes) -> str:
         taken = glossary_csv.read_csv(user, content)
         counts = f"{taken.new} new, {taken.changed} changed"
-        record(AuditEntry.Action.WORDS_CHANGED, actor=user, subject=f"Took words of a file: {counts}")
+        record(AuditEntry.Action.WORDS_CHANGED, actor=user, subject=f"Imported words from a file: {counts}")
         return gettext("Imported: %(new)s new, %(changed)s changed.") % {
             "new": taken.new,
             "changed": taken.changed,
@@ -175,7 +175,7 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
         return self.page(
             request,
             "shipped.html",
-            gettext("Everyday words that ship"),
+            gettext("Built-in everyday words"),
             lines=found,
             wanted=request.GET.get("q", ""),
         )

@@ -56,7 +56,7 @@ class Line:
             words = gettext("the kind is “%(one)s” or “%(other)s”.")
             raise bad_line(number, words % {"one": Kind.TERM.value, "other": Kind.EVERYDAY.value})
         if any("\0" in cell for cell in cells.values()):
-            raise bad_line(number, gettext("it holds a NUL character."))
+            raise bad_line(number, gettext("it contains a NUL character."))
         others = ", ".join(names_of(cells.get("other words", "")))
         word = HouseWord(kind=kind, term=cells["word"], synonyms=others, meaning=cells.get("meaning", ""))
         try:

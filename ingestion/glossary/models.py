@@ -36,10 +36,10 @@ class HouseWord(models.Model):
     """
 
     class Kind(models.TextChoices):
-        TERM = "term", gettext_lazy("A term: asking by any of its names searches for all of them")
+        TERM = "term", gettext_lazy("A term: a question with one of its names searches for all of them")
         EVERYDAY = (
             "everyday",
-            gettext_lazy("Everyday words: who asks with them also searches for the other words"),
+            gettext_lazy("Everyday words: a question with them also searches for the other words"),
         )
 
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.TERM)
@@ -47,7 +47,7 @@ class HouseWord(models.Model):
         gettext_lazy("word"),
         max_length=200,
         help_text=gettext_lazy(
-            "Of everyday words several, with commas between them: sick note, doctor's note."
+            "For everyday words, one or more, separated by commas: sick note, doctor's note."
         ),
     )
     synonyms = models.TextField(
@@ -55,19 +55,21 @@ class HouseWord(models.Model):
         blank=True,
         max_length=1_000,
         help_text=gettext_lazy(
-            "Searched for beside the word, with commas between them. For everyday words they stand in"
-            " place of those that ship with the program; none: nothing is added."
+            "Words that are also searched for, separated by commas. For everyday words, they replace "
+            "the built-in ones; without any, nothing is added."
         ),
     )
     meaning = models.CharField(
         max_length=500,
         blank=True,
-        help_text=gettext_lazy("Shown where the word occurs in an answer. Only of terms."),
+        help_text=gettext_lazy("Shown where the word occurs in an answer. Only for terms."),
     )
     groups = models.ManyToManyField(
         Group,
         blank=True,
-        help_text=gettext_lazy("Only their members search by the word and see it. None: everyone."),
+        help_text=gettext_lazy(
+            "Only members of these groups search with the word and see it. Without a group, everyone does."
+        ),
     )
     # Remains true when the last group is deleted: the entry is then hidden, not public.
     restricted = models.BooleanField(default=False, editable=False)
@@ -100,7 +102,7 @@ class HouseWord(models.Model):
             raise ValidationError(gettext("A term needs a meaning or other words."))
         if self.kind == self.Kind.TERM and "," in self.term:
             raise ValidationError(
-                {"term": gettext("A term is one name; its others belong into the other words.")}
+                {"term": gettext("A term is a single name; enter its other names under “other words”.")}
             )
         for field, text in (("term", self.term), ("synonyms", self.synonyms)):
             names = names_of(text)

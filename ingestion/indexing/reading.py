@@ -69,7 +69,7 @@ def read(
     if ending not in FORMATS:
         known = ", ".join(sorted({kind.name for kind in FORMATS.values()}))
         what = f"Files ending in {ending}" if ending else "Files without an ending"
-        raise Unreadable(f"{what[:60]} cannot be read. What can be: {known}.")
+        raise Unreadable(f"{what[:60]} cannot be read. Readable formats: {known}.")
     interruption = interruption or process.Interruption()
     progress = _Progress(document.pk)
     progress(Document.Status.READING, 0, 0)
@@ -110,7 +110,7 @@ def read(
 def _questions(document: Document, passages: list[NewPassage]) -> list[str]:
     """The questions given with a new document, or else generated ones.
 
-    A language model, if there is one, and rules generate these from the text.
+    These are generated from the text by rules and by the language model, if there is one.
     """
     if document.questions and not document.version:
         return list(document.questions)

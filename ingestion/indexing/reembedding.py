@@ -165,7 +165,7 @@ def _embed_with_retries(model: Embedder, texts: Sequence[str]) -> Generator[Prog
             if not error.temporary:
                 raise
             seconds = min(max(wait, error.retry_after or 0.0), MAX_RETRY_SECONDS)
-            yield Progress(f"{error} It is asked again in {seconds:.0f} s")
+            yield Progress(f"{error} Retrying in {seconds:.0f} s")
             time.sleep(seconds)
     return model.embed(texts)
 
@@ -231,7 +231,7 @@ def _drop(space: EmbeddingSpace) -> Iterator[Progress]:
         with transaction.atomic():
             PreparedVector.objects.filter(space=space).delete()
             EmbeddingSpace.objects.filter(pk=space.pk, active=False).delete()
-        yield Progress("Giving the space back")
+        yield Progress("Returning disk space")
         cursor.execute("VACUUM (ANALYZE) ingestion_vector")
 
 

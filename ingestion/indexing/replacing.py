@@ -40,7 +40,7 @@ from .passages import (
 WRITE_BATCH = 2_000  # passages per statement, so that it takes only seconds and little memory
 # Prevents the document's deletion meanwhile.
 HOLD = "SELECT FROM ingestion_document WHERE id = %s FOR KEY SHARE"
-LOST = "What was prepared for the document is gone; it is read again."
+LOST = "The data prepared for the document was lost; it is read again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def write_passages(document: Document, passages: Sequence[NewPassage], prepared:
     The passages get the document's current title and language. Raises EmbeddingError.
     """
     if len(prepared.counts) != len(passages):
-        raise ValueError("Other passages were prepared than are to be written.")
+        raise ValueError("The prepared passages are not those to be written.")
     delete_passages([document])
     Document.objects.filter(pk=document.pk).update(passage_count=len(passages))
     placed = 0

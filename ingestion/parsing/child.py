@@ -32,7 +32,7 @@ from .sections import (
 from .titles import first_title
 
 NO_TEXT = "No text was found in the file."
-NO_READER = "The server lacks what reads this kind of file{package}. Tell whoever runs the site."
+NO_READER = "The server lacks the software for this kind of file{package}. Tell the operator of the site."
 PROGRESS_SECONDS = 0.2
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 LANGUAGE_SAMPLE = 60_000

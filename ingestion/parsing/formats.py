@@ -169,7 +169,7 @@ def _binary(head: bytes) -> bool:
 
 def _mislabelled(expected: Format, actual: str) -> Unreadable:
     content = f"its content is {actual}" if actual else "its content is something else"
-    return Unreadable(f"By its name the file is {expected.name}, but {content}.")
+    return Unreadable(f"The name of the file says {expected.name}, but {content}.")
 
 
 def _check_office(path: Path, head: bytes, expected: Format, actual: str, limits: Limits) -> None:

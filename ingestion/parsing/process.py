@@ -24,7 +24,7 @@ from .sections import TOO_MUCH_MEMORY, Section, Unreadable
 from .workspace import workspace
 
 TOO_SLOW = "Reading took longer than is allowed ({seconds:g} s)."
-FAILED = "The file could not be read: it is damaged, or built in a way that its reader does not survive."
+FAILED = "The file could not be read: it is damaged, or it makes its reader crash."
 IMAGE_SECONDS = 30
 IMAGE_BYTES = 30_000_000
 PNG_ENDS = (b"\x89PNG", b"IEND\xae\x42\x60\x82")

@@ -78,10 +78,11 @@ from ingestion.storage import files
 
 logger = logging.getLogger(__name__)
 
-AMBIGUOUS = "Several documents that you can read have this name. Choose one by its address."
+AMBIGUOUS = "Several documents that you can read have this name. Choose one by its URL."
 # Show even a single choice, because the answer that cited this name meant another document.
 SUCCESSOR = (
-    "An answer cited another document by this name. You can read one that now has the name, at its address."
+    "An answer cited another document by this name. You can read a document that has the name now, at"
+    " its URL."
 )
 CHUNK_BYTES = 256 * 1024
 CHECK_SECONDS = 1.0  # time after which a transfer that still runs checks its caller's rights again
@@ -108,7 +109,7 @@ class StorageAway(APIException):
     """The file storage does not respond, although the site itself is available."""
 
     status_code = HTTPStatus.SERVICE_UNAVAILABLE
-    default_detail = gettext_lazy("The files' storage does not answer. Try again in a moment.")
+    default_detail = gettext_lazy("The file storage does not respond. Try again in a moment.")
 
 
 class DrawnTooSlowly(APIException):
@@ -371,5 +372,5 @@ def _piece(file: "File[bytes]", length: int) -> bytes:
     try:
         return files.read_piece(file, min(CHUNK_BYTES, length))
     except files.StorageFault as fault:
-        logger.error("The storage broke off a file: %s", type(fault.__cause__ or fault).__name__)
+        logger.error("The storage failed while a file was sent: %s", type(fault.__cause__ or fault).__name__)
         raise RequestAborted from None

@@ -39,8 +39,8 @@ NOT_YOURS = gettext_noop(
 )
 
 IS_PART = gettext_noop(
-    "It is part of an archive or a message, and has the readers, details and place of that. Change or delete"
-    " that instead."
+    "It is part of an archive or a message, and has the same readers, details and place. Change or "
+    "delete the archive or message instead."
 )
 
 

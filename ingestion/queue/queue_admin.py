@@ -131,7 +131,7 @@ class JobAdmin(OwnFilters, ProcrastinateJobAdmin):
             return "–"
         return f"{_moment(event.at)}: {EVENTS.get(event.type, event.type)}"
 
-    @admin.display(description=gettext_lazy("what happened to it"))
+    @admin.display(description=gettext_lazy("events"))
     def events(self, job: ProcrastinateJob) -> str:
         """The job's events, newest first."""
         rows = [

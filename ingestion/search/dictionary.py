@@ -134,7 +134,7 @@ def compile_dictionary(source: Path, target: Path) -> int:
         with source.open(encoding="utf-8") as lines:
             database.executemany("INSERT INTO pair VALUES (?, ?, ?)", _pairs(lines, used))
         if not used:
-            raise ValueError("no line has the layout of Ding: German :: English")
+            raise ValueError("no line has the format of Ding: German :: English")
 
         def worth(pair: tuple[str, float]) -> float:
             """The weight of a translation, which grows with the frequency of its rarest word."""

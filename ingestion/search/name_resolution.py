@@ -1,4 +1,4 @@
-"""Finds the document that a name in a citation means to a reader, or the possible ones."""
+"""Finds the document that a name in a citation means to a reader, or the documents that it may mean."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -386,7 +386,7 @@ def _vector_parameters(
         texts = [text[:MAX_EMBEDDED_CHARACTERS] for text in (query, context) if text]
         vectors = embed_question(embedder_of(space), texts, caller)
     except EmbeddingError as error:
-        logger.warning("A question is searched by its words alone: %s", error)
+        logger.warning("A question is only searched by its words: %s", error)
         return without
     vector = vectors[0] if len(vectors) == 1 else unit(vectors[:1] + CONTEXT_WEIGHT * vectors[1:])[0]
     return {"with_vectors": True, "vector": vector_text(vector), "space_id": space.pk}

@@ -151,7 +151,7 @@ def compare(source: Source) -> Differences:
         except RightsError as error:
             if found.folder not in refused:
                 refused.add(found.folder)
-                result.problems.append((found.folder or ".", f"{error} The folder is left as it is."))
+                result.problems.append((found.folder or ".", f"{error} The folder is not changed."))
         except OSError as error:
             result.problems.append((found.path, f"It cannot be opened: {error.strerror or error}."))
         except UploadRefused as refusal:

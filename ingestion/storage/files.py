@@ -199,7 +199,7 @@ def _answering() -> Iterator[None]:
         is_local = isinstance(error, OSError) and error.errno is not None
         if is_local and not isinstance(error, ConnectionError | TimeoutError):
             raise
-        raise StorageFault("The storage does not answer.") from error
+        raise StorageFault("The storage does not respond.") from error
 
 
 class _Measured(File):  # type: ignore[type-arg]

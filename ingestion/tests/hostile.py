@@ -105,12 +105,12 @@ def _mislabelled():
     return {
         "program.pdf": (
             b"MZ\x90\0" + b"\0" * 500,
-            "By its name the file is PDF, but its content is a program.",
+            "The name of the file says PDF, but its content is a program.",
         ),
-        "page.docx": (b"<html><p>Text</p></html>", "By its name the file is Word"),
-        "text.xlsx": (building.docx(WORDS), "By its name the file is Excel"),
+        "page.docx": (b"<html><p>Text</p></html>", "The name of the file says Word"),
+        "text.xlsx": (building.docx(WORDS), "The name of the file says Excel"),
         "archive.txt": (building.docx(WORDS), "its content is a ZIP archive"),
-        "picture.png": (b"Text.", "By its name the file is image"),
+        "picture.png": (b"Text.", "The name of the file says image"),
         "nothing": (b"Text.", "Files without an ending cannot be read"),
     }
 

@@ -49,7 +49,7 @@ def parse(body: Any) -> EmbeddingRequest:
     for item in items:
         if not isinstance(item, str):
             raise InvalidRequest(
-                "“input” must be text or a list of texts: tokens are not read here.", "input"
+                "“input” must be text or a list of texts: tokens are not supported.", "input"
             )
         if not 0 < len(validators.a_text(item, "input")) <= MAX_CHARACTERS:
             raise InvalidRequest(f"“input” must hold texts of 1 to {MAX_CHARACTERS:,} characters.", "input")

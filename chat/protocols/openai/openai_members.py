@@ -188,7 +188,7 @@ def json_format(value: Any, member: str, *, nested: bool) -> JsonFormat | None:
 def storable(value: Any, member: str) -> Any:
     """The value. Raises InvalidRequest if one of its texts cannot be stored."""
     if "\\u0000" in json.dumps(value):
-        raise InvalidRequest(f"“{member}” holds characters that are not text.", member)
+        raise InvalidRequest(f"“{member}” contains characters that are not text.", member)
     return value
 
 

@@ -281,7 +281,7 @@ class Responses(OpenAI):
             )
             collected.add(role, collected.text(role, item.get("content"), f"{member}.content", _part), member)
         elif kind not in _PASSED_OVER:
-            raise InvalidRequest(f"“{member}” is of a type that is not read here.", member)
+            raise InvalidRequest(f"“{member}” is of a type that is not supported here.", member)
 
 
 class ResponsesEncoder:
@@ -441,7 +441,7 @@ def _check_members(members: Mapping[str, Any], found: Mapping[str, Any]) -> None
     for place, item in enumerate(validators.a_list(members.get("include") or [], "include")):
         validators.one_of(item, f"include[{place}]", INCLUDED)
     if found.get("background") and found.get("store") is False:
-        raise InvalidRequest("“background” needs “store”: the response is asked for later.", "background")
+        raise InvalidRequest("“background” needs “store”: the response is retrieved later.", "background")
 
 
 def _known(members: Mapping[str, Any], name: str, names: Iterable[str]) -> dict[str, Any]:

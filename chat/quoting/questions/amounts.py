@@ -316,7 +316,7 @@ def durations_in(text: str) -> frozenset[tuple[str, str]]:
 
 
 def measures_in(question: str) -> Mapping[str, frozenset[str]]:
-    """Numbers of a question that a text may answer with a limit, with the stems of their units.
+    """Numbers of a question that a text may answer with a limit, each with the stems of its unit.
 
     These are ages and, in yes-or-no questions, durations: “from 12 to 15 years” may answer a question about
     “my 13-year-old”, and “after the seventh day” may answer one about five days.

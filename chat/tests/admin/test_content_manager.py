@@ -120,7 +120,7 @@ class ContentManagerTests(TestCase):
     def test_the_first_page_leads_to_each_task(self):
         page = self.client.get("/admin/")
         for words in (
-            "What was asked in vain?",
+            "Which questions were not answered?",
             "Why can somebody read a document",
             "Is the site better or worse",
         ):

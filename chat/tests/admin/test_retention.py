@@ -70,7 +70,7 @@ class RetentionTests(TestCase):
         apply()
         self.assertEqual(self.left(), [(2, 1, 5)] * 3)
         entry = AuditEntry.objects.get(action="conversation_deleted")
-        self.assertEqual(entry.subject, "By the rules of retention: 3 conversations, 6 feedback, 3 files")
+        self.assertEqual(entry.subject, "By the retention rules: 3 conversations, 6 feedback, 3 files")
         Conversation.objects.exclude(deleted_at=None).update(deleted_at=timezone.now() - timedelta(hours=2))
         recording.purge()
         self.assertEqual(Conversation.objects.count(), 6)

@@ -141,7 +141,7 @@ class UnansweredActionsTests(UnansweredCase):
             "citations-TOTAL_FORMS": "2", "citations-INITIAL_FORMS": "0",
             "citations-0-document": shown.pk, "citations-0-words": "",
         }  # fmt: skip
-        self.assertContains(self.client.post(address, form), "rests on at least one document")
+        self.assertContains(self.client.post(address, form), "needs at least one document")
         other = make_document("leave.md", everyone=True)
         form |= {"citations-1-document": other.pk, "citations-1-words": "carry over five days"}
         self.assertEqual(self.client.post(address, form).status_code, 302)

@@ -80,7 +80,7 @@ class VerifiedAdminTests(TestCase):
         response = self.client.post(
             f"{LIST}add/", self.form(**{"citations-0-document": "", "citations-0-words": ""})
         )
-        self.assertContains(response, "rests on at least one document")
+        self.assertContains(response, "needs at least one document")
         self.assertFalse(VerifiedAnswer.objects.exists())
 
     def test_a_document_that_the_manager_may_not_read_is_neither_offered_nor_taken(self):
@@ -168,7 +168,7 @@ class VerifiedAdminTests(TestCase):
         self.assertNotContains(page, "do not clearly say")
         self.assertEqual(VerifiedAnswer.objects.get().text, denied["text"])
         entry = AuditEntry.objects.get(action="verified_changed")
-        self.assertIn("though its sources do not clearly say 1 of its statements", entry.subject)
+        self.assertIn("though its sources do not clearly support 1 of its statements", entry.subject)
 
     def test_the_sentence_that_says_another_number_is_quoted(self):
         other = self.form(text="Employees may carry over ten days of leave until 31 March [1].")

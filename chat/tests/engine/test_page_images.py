@@ -111,7 +111,7 @@ class PageImageTests(MediaMixin, OverrideTestCase):
         await in_database(Document.objects.filter(pk=self.handbook.pk).delete)
         context = await self.ask(use_gpt4v=True)
         self.assertNotIn("images", context["data_points"])
-        self.assertIn("No passage found", self.step(context, "Page images")["description"])
+        self.assertIn("None of the passages found", self.step(context, "Page images")["description"])
 
     async def test_a_page_that_cannot_be_drawn_is_left_out(self):
         with mock.patch("ingestion.storage.files.page_image", side_effect=FileNotFoundError):

@@ -88,7 +88,7 @@ class OwnDataTests(TestCase):
             self.assertLogs("chat.persons.person_export", "ERROR") as logged,
         ):
             refused = self.client.post(PAGE, {"export": "1"})
-        self.assertContains(refused, "storage does not answer", status_code=503)
+        self.assertContains(refused, "storage does not respond", status_code=503)
         self.assertIsNone(logged.records[0].exc_info)
 
     def test_one_export_of_a_person_is_made_at_a_time(self):

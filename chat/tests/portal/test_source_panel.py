@@ -126,7 +126,7 @@ class PanelTests(PortalCase):
         self.assertNotIn(LABEL, text_of(self.client.get(f"{self.url}?source=1.1&view=thoughts")))
         page = text_of(self.client.get(f"{self.url}?source=1.1"))
         self.assertIn("cite gone", page)
-        self.assertIn("The text above was written when you could.", page)
+        self.assertIn("The text above was written when you could still open it.", page)
         self.assertNotIn("Leave guide", page)
 
     def test_an_older_version_is_told(self):

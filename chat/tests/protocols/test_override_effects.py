@@ -95,7 +95,7 @@ class SearchOverrideTests(OverrideTestCase):
     async def test_vectors_of_images_are_replaced_by_those_of_the_text_and_it_is_said(self):
         context = await self.ask(vector_fields=["imageEmbedding"], retrieval_mode="vectors")
         self.assertEqual(len(self.found(context)), 3)
-        self.assertIn("in their place", self.step(context, "Vector fields")["description"])
+        self.assertIn("searched instead", self.step(context, "Vector fields")["description"])
         both = await self.ask(vector_fields=["embedding", "imageEmbedding"])
         self.assertIn("no vectors of images", self.step(both, "Vector fields")["description"])
         self.assertIsNone(self.step(await self.ask(vector_fields=["embedding"]), "Vector fields"))

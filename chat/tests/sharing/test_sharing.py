@@ -109,7 +109,7 @@ class WithholdingTests(SharingCase):
         self.answer.delete()
         text = self.page()
         self.assertIn("And where to?", text)
-        self.assertNotIn("Go on from here", text)
+        self.assertNotIn("Continue from here", text)
         self.assertEqual(self.client.post(self.url + "go-on").headers["Location"], self.url)
         self.assertEqual(Conversation.objects.filter(owner=self.reader).count(), 1)
 
@@ -195,7 +195,7 @@ class WithholdingTests(SharingCase):
         self.assertIn("A question that is left out for you", text)
         self.assert_clean(text)
         self.assert_clean(self.page("export.md"))
-        self.assertNotIn("Go on from here", text)
+        self.assertNotIn("Continue from here", text)
         self.assertEqual(self.client.post(self.url + "go-on").headers["Location"], self.url)
         self.assertFalse(Conversation.objects.filter(owner=self.reader).exists(), "nothing to copy")
         self.say(OPEN_STATEMENT, "And when will we be told?", given=[(self.open, OPEN, OPEN_WORDS)])

@@ -92,7 +92,7 @@ class PreviewTests(SharingCase):
         self.assertNotContains(page, "The crew office</bdi>”.")
 
     def test_what_other_branches_have_is_said_to_be_left_out(self):
-        words = "Other versions of a question or an answer, and what followed them, are not in it"
+        words = "without other versions of a question or an answer and what followed them"
         self.assertNotContains(self.created(foresee=""), words)
         recording.go_back(self.conversation, START)
         self.say(OPEN_STATEMENT, "When will we be told?")

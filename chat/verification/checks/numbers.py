@@ -27,7 +27,7 @@ PERIODS = {
     ("2", "week"): ("fortnight", "fortnightly", "biweekly", "zweiwöchentlich", "vierzehntägig"),
 }
 MAX_BEFORE = 16  # characters that are examined before a number
-NEARLY = 1.15  # “more than 10 %” fits a source with up to this many times 10 %
+NEARLY = 1.15  # the source of “more than 10 %” may have a number up to this many times as large
 MAX_RANGE_GAP = 5  # characters between the numbers of a range: “3 to 5”
 RATE_TOKENS = 2  # tokens from a number to its unit of time: “a month”
 MAX_NUMBERS = 60  # most numbers of a claim that are compared

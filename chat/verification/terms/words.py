@@ -75,7 +75,7 @@ def stem(word: str) -> str:
             word = word[: -len(ending)]
             break
     if word.endswith("t") and len(word) > 3:
-        word = word[:-1]  # “connect” also loses this as an ending, so remove it from “connected” too
+        word = word[:-1]  # “connect” loses its last letter as an ending, so “connected” must lose it too
     return f"{word[:-1]}i" if word.endswith("y") and len(word) > 3 else word[:MAX_STEM]
 
 

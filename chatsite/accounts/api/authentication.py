@@ -117,7 +117,7 @@ def caller(secret: str, resource: str = "", address: str = "") -> tuple[User, Pr
             claims = verify(secret, source, resource=resource)
             user = user_for(claims)
         except ProviderUnavailable as error:
-            logger.warning("An ID token cannot be checked: %s", error)
+            logger.warning("An ID token cannot be verified: %s", error)
             raise ProviderAway from error
         except (InvalidToken, OtherClaim) as error:
             logger.info("An ID token was refused: %s", error)

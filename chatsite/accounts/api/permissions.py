@@ -22,7 +22,7 @@ class HasScopes(BasePermission):
     the body.
 
     It is one of the default permissions, checked before the view's method runs: a key without the scope gets
-    403, whether or not what the request names exists.
+    403, whether or not the requested object exists.
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:

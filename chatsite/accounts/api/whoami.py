@@ -26,17 +26,17 @@ class CallerSerializer(serializers.Serializer[Any]):
     """The caller, the authentication method, and the rights."""
 
     username = serializers.CharField(allow_blank=True, help_text="Empty for a guest.")
-    name = serializers.CharField(help_text="As people read it.")
+    name = serializers.CharField(help_text="The name for display.")
     authenticated_by = serializers.ChoiceField(["session", "guest", "api_key", "token"])
     on_behalf_of = serializers.BooleanField(help_text="Whether the key acts for the person that it names.")
     key = CallerKeySerializer(allow_null=True, help_text="null if the caller presents no API key.")
     scopes = serializers.ListField(
         child=serializers.ChoiceField(Scope.choices),
-        help_text="A session or an ID token has all; only staff have those of “admin:”.",
+        help_text="A session or an ID token has all scopes; only staff have those that begin with “admin:”.",
     )
     groups = serializers.ListField(child=serializers.CharField(), help_text="Names, in order.")
     expires_at = serializers.DateTimeField(
-        allow_null=True, help_text="When the key or the token ends; null if it does not."
+        allow_null=True, help_text="When the key or the token expires; null if it does not expire."
     )
 
 
@@ -47,7 +47,7 @@ class WhoAmIView(ResourceView):
     serializer_class = CallerSerializer
     api_tag = "Account"
 
-    @extend_schema(summary="Who calls, by what, and what that may be used for", operation_id="whoami")
+    @extend_schema(summary="The caller, the means of authentication, and its scopes", operation_id="whoami")
     def get(self, request: Request) -> Response:
         principal = self.principal
         user = User.objects.get(pk=principal.user_id)

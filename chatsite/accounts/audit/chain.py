@@ -114,7 +114,7 @@ def verify(expected: str = "") -> Verdict:
         newest = seal.hash
         is_known = is_known or seal.hash == expected
     if not problem and not is_known:
-        problem = f"The hash {expected} is not in the chain: entries after it were written anew or cut off."
+        problem = f"The hash {expected} is not in the chain: entries after it were rewritten or cut off."
     return Verdict(checked, newest, anonymized, _unsealed().count(), problem)
 
 
@@ -145,7 +145,7 @@ def _problem(seal: AuditSeal, entry: AuditEntry | None, previous: AuditSeal | No
     if entry is None:
         return f"{place} was deleted."
     if seal.salt and words_of(entry, seal.salt) != seal.words:
-        return f"{place} was changed: its names or its subject are others than when it was sealed."
+        return f"{place} was changed: its names or its subject differ from those that were sealed."
     before = previous.hash if previous else BEGINNING
     if hash_of(before, seal.position, entry, seal.words) != seal.hash:
         return f"{place} was changed, or its seal was."

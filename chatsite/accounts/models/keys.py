@@ -106,7 +106,8 @@ class ApiKey(models.Model):
         default=False,
         db_default=False,
         help_text=gettext_lazy(
-            "Its program may act with the rights of a person whom it names; the audit log tells."
+            "Its program may act with the rights of a person whom it names; this is recorded in the "
+            "audit log."
         ),
     )
 

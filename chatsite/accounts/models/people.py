@@ -116,8 +116,8 @@ class Device(models.Model):
 
     session = models.OneToOneField(Session, on_delete=models.CASCADE, related_name="device")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="devices")
-    browser = models.CharField(max_length=40, help_text="A product's name; empty: unknown.", blank=True)
-    system = models.CharField(max_length=40, help_text="A product's name; empty: unknown.", blank=True)
+    browser = models.CharField(max_length=40, help_text="A product's name; empty if unknown.", blank=True)
+    system = models.CharField(max_length=40, help_text="A product's name; empty if unknown.", blank=True)
     signed_in_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -130,7 +130,9 @@ class Device(models.Model):
 class SignInAttempt(models.Model):
     """A failed attempt to sign in; many of them slow down the next ones (see throttling)."""
 
-    digest = models.CharField(max_length=64, help_text="Of what it counts for: a name, an address, or both.")
+    digest = models.CharField(
+        max_length=64, help_text="The digest of what the attempt counts for: a name, an address, or both."
+    )
     created_at = models.DateTimeField(default=timezone.now, db_index=True)
 
     class Meta:

@@ -39,7 +39,9 @@ class WebhookEndpoint(models.Model):
         null=True,
         on_delete=models.CASCADE,
         related_name="+",
-        help_text=gettext_lazy("By which it was made or last changed: without it nothing is sent."),
+        help_text=gettext_lazy(
+            "The key with which the webhook was created or last changed. Without this key, nothing is sent."
+        ),
     )
     name = models.CharField(max_length=100, blank=True)
     url = models.CharField(max_length=2_000)
@@ -49,7 +51,7 @@ class WebhookEndpoint(models.Model):
     )
     former_secret = models.TextField(blank=True, editable=False)
     former_secret_until = models.DateTimeField(
-        null=True, editable=False, help_text=gettext_lazy("Until then it signs, too.")
+        null=True, editable=False, help_text=gettext_lazy("Until then, messages are also signed with it.")
     )
     active = models.BooleanField(default=True)
     reason = models.CharField(
@@ -57,7 +59,9 @@ class WebhookEndpoint(models.Model):
     )
     failing_since = models.DateTimeField(null=True, editable=False)
     paused_until = models.DateTimeField(
-        null=True, editable=False, help_text=gettext_lazy("It does not answer; until then none is tried.")
+        null=True,
+        editable=False,
+        help_text=gettext_lazy("The address does not respond; until then nothing is sent."),
     )
     # Times of the owner's recent tests and replays, whose number is limited.
     sent_by_hand = ArrayField(models.DateTimeField(), default=list, db_default=[], editable=False)
@@ -94,12 +98,12 @@ class WebhookDelivery(models.Model):
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     attempts = models.PositiveIntegerField(default=0)
     next_at = models.DateTimeField(
-        null=True, default=timezone.now, help_text=gettext_lazy("Of the next attempt.")
+        null=True, default=timezone.now, help_text=gettext_lazy("The time of the next attempt.")
     )
     attempted_at = models.DateTimeField(null=True)
     status_code = models.PositiveIntegerField(null=True)
     detail = models.CharField(
-        max_length=200, blank=True, help_text=gettext_lazy("What the last attempt met, in words.")
+        max_length=200, blank=True, help_text=gettext_lazy("The result of the last attempt, as text.")
     )
 
     class Meta:

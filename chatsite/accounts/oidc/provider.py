@@ -64,8 +64,8 @@ def request(method: str, url: str, **arguments: Any) -> httpx2.Response:
 async def _fetched(method: str, url: str, arguments: Json) -> httpx2.Response:
     """The response within one deadline in total.
 
-    Time limits of single reads would let a provider that sends byte by byte hold the calling thread for
-    hours, and with a few of them the sign-in of everybody.
+    Time limits for single reads would not be enough: a provider that sends byte by byte could occupy the
+    calling thread for hours, and a few such threads would block everybody's sign-in.
     """
     local = is_loopback(urlsplit(url).hostname or "")
     async with (
@@ -77,7 +77,7 @@ async def _fetched(method: str, url: str, arguments: Json) -> httpx2.Response:
         async for piece in response.aiter_bytes():
             body += piece
             if len(body) > MAX_BYTES:
-                raise ProviderUnavailable("The provider sends more than is read.")
+                raise ProviderUnavailable("The provider's response is too large.")
     return httpx2.Response(response.status_code, content=body)
 
 

@@ -72,7 +72,7 @@ def taken_attempt(session: SessionBase, state: str) -> Attempt | None:
 def finish(source: Provider, attempt: Attempt | None, callback: str, answer: dict[str, str]) -> Claims:
     """The claims of the person who signed in at the provider. Raises SignInFailed or ProviderUnavailable."""
     if attempt is None:
-        raise SignInFailed("The state is not one of this session.")
+        raise SignInFailed("The state does not belong to this session.")
     if time.time() - attempt.begun_at > ATTEMPT_SECONDS:
         raise SignInFailed("The attempt is too old.")
     if answer.get("iss", source.issuer) != source.issuer:

@@ -263,7 +263,7 @@ class SendingTests(WebhookCase):
     def test_an_address_that_is_gone_or_fails_for_days_is_switched_off_in_words(self):
         self.server.status = 410
         self.send()
-        self.assertEqual(self.hook.reason, "It answered 410: it wants no more events.")
+        self.assertEqual(self.hook.reason, "It responded with 410: it wants no more events.")
         self.assertFalse(self.hook.active)
         WebhookEndpoint.objects.update(active=True, failing_since=timezone.now() - timedelta(days=4))
         self.server.status = 503

@@ -36,7 +36,7 @@ def check_url(url: str) -> None:
     if parts.scheme not in ("http", "https") or not host:
         raise Forbidden(gettext("An address begins with https://."))
     if parts.username is not None or parts.password is not None:
-        raise Forbidden(gettext("An address has no user name or password in it."))
+        raise Forbidden(gettext("An address must not contain a user name or a password."))
     try:
         literal = ip_address(host)
     except ValueError:

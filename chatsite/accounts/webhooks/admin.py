@@ -20,7 +20,7 @@ from chatsite.accounts.models import (
 from . import replay
 
 DELIVERIES_SHOWN = 50
-SWITCHED_OFF = "It was switched off by an administrator."
+SWITCHED_OFF = "It was disabled by an administrator."
 
 
 class DeliveryInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
@@ -83,7 +83,7 @@ class WebhookAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
             for endpoint in queryset.select_related("owner").filter(active=True):
                 endpoint.active, endpoint.reason = False, SWITCHED_OFF
                 endpoint.save(update_fields=["active", "reason"])
-                subject = f"Switched off webhook {endpoint.pk}"
+                subject = f"Disabled webhook {endpoint.pk}"
                 record(AuditEntry.Action.WEBHOOK_CHANGED, actor=actor, person=endpoint.owner, subject=subject)
 
     @admin.action(description=gettext_lazy("Send failed deliveries again"), permissions=["switch"])

@@ -74,7 +74,7 @@ def take(endpoint_id: UUID) -> Attempt | None:
             logger.exception("A webhook could not be prepared", extra={"webhook": str(endpoint_id)})
             attempt = None
             with transaction.atomic():
-                _put_off(delivery, "The site failed to put the message together.")
+                _put_off(delivery, "The site could not create the message.")
                 delivery.save()
         if attempt is not None:
             return attempt
@@ -190,9 +190,9 @@ async def send(attempt: Attempt) -> Result:
             return Result(None, "Its certificate is not valid for its name.")
         return Result(None, f"The connection failed ({type(error).__name__}).")
     except (OSError, UnicodeError, httpx2.InvalidURL):
-        return Result(None, "Its name cannot be looked up, or nothing answers there.")
+        return Result(None, "Its name cannot be resolved, or nothing responds there.")
     except Exception as error:
-        logger.exception("A webhook met an error that was not foreseen")
+        logger.exception("An unexpected error occurred while sending a webhook")
         return Result(None, f"The attempt failed ({type(error).__name__}).")
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return Result(status, "")
@@ -233,7 +233,7 @@ def store(attempt: Attempt, result: Result) -> None:
         if result.status is None:  # no response: pause it
             endpoint.paused_until = now + min(MAX_PAUSE, max(MIN_PAUSE, now - endpoint.failing_since))
         if result.status == HTTPStatus.GONE:
-            endpoint.active, endpoint.reason = False, "It answered 410: it wants no more events."
+            endpoint.active, endpoint.reason = False, "It responded with 410: it wants no more events."
         elif now - endpoint.failing_since >= OFF_AFTER:
             endpoint.active = False
             endpoint.reason = f"Nothing was delivered for {OFF_AFTER.days} days. Last: {result.detail}"[:200]

@@ -38,7 +38,7 @@ DELIVERY_ID = OpenApiParameter(
 TOO_MANY_BY_HAND = OpenApiResponse(
     description=f"{MAX_BY_HAND} tests and replays wait or were just sent. Try again after Retry-After."
 )
-MISSING = OpenApiResponse(description="The caller has no such webhook or delivery.")
+MISSING = OpenApiResponse(description="The webhook or delivery does not exist, or belongs to somebody else.")
 
 
 @extend_schema_field(
@@ -57,7 +57,7 @@ class EndpointFieldsSerializer(StrictSerializer):
 
     name = StrictCharField(max_length=100, required=False, allow_blank=True, help_text="For people.")
     url = EndpointAddressField(
-        max_length=MAX_URL_CHARACTERS, help_text="An address of https that is not in the site's own network."
+        max_length=MAX_URL_CHARACTERS, help_text="An https URL outside of the site's own network."
     )
     events = BoundedListField(
         child=StrictChoiceField(WebhookEndpoint.Event.choices),
@@ -95,7 +95,7 @@ class EndpointChangesSerializer(EndpointFieldsSerializer):
 class EndpointSerializer(serializers.ModelSerializer[WebhookEndpoint]):
     """A webhook as its owner sees it."""
 
-    reason = serializers.CharField(allow_blank=True, help_text="Why the site switched it off; else empty.")
+    reason = serializers.CharField(allow_blank=True, help_text="Why the site disabled it; otherwise empty.")
     failing_since = serializers.DateTimeField(
         allow_null=True, help_text="The first failure since the last success; null if there is none."
     )
@@ -109,7 +109,8 @@ class EndpointWithSecretSerializer(EndpointSerializer):
     """A webhook with its secret, only in the response that creates the secret."""
 
     secret = serializers.CharField(
-        source="new_secret", help_text="Signs the events; begins with whsec_. Shown only once."
+        source="new_secret",
+        help_text="The secret with which events are signed; begins with whsec_. Shown only once.",
     )
 
     class Meta(EndpointSerializer.Meta):
@@ -153,7 +154,8 @@ class TooManyWaiting(exceptions.APIException):
     def __init__(self) -> None:
         super().__init__(
             gettext(
-                "%(most)d tests and repetitions for this webhook wait or were just sent: try again later."
+                "%(most)d tests and repetitions for this webhook are waiting or were just sent: try "
+                "again later."
             )
             % {"most": MAX_BY_HAND}
         )

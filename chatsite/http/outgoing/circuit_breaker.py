@@ -18,7 +18,7 @@ class CircuitOpen(Exception):
     """The breaker is open for another `seconds`: nothing was sent."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__("The server is left alone after failures.")
+        super().__init__("The server is not called for a while after failures.")
         self.seconds = seconds
 
 

@@ -56,7 +56,7 @@ class Command(BaseCommand):
             if place.exists():
                 raise CommandError(f"{place} exists: choose another name.")
             if isinstance(place, Path) and not place.parent.is_dir():
-                raise CommandError(f"{place.parent} is no folder: make it first.")
+                raise CommandError(f"{place.parent} is not a folder: create it first.")
             with database.connect() as session, backup_file.written(place, passphrase) as target:
                 summary, lost = _write(session, target)
         except OSError as error:

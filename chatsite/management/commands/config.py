@@ -17,7 +17,7 @@ HIDDEN = "***"
 
 
 class Command(BaseCommand):
-    help = "Show every setting, its value and where it comes from; secrets are not shown."
+    help = "Show every setting, its value and its origin; secrets are not shown."
     requires_system_checks = []  # the command is for finding configuration errors
 
     def add_arguments(self, parser: ArgumentParser) -> None:

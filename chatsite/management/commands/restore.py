@@ -162,4 +162,4 @@ def _advice(source: Source, passphrase: str, head: Mapping[str, Any]) -> Iterato
             f"There is no list of erased accounts, {settings.ERASED_LIST}. If anybody was erased since the"
             " backup, copy the list of the former site there before the first start, which erases them again."
         )
-    yield "Start the site: it brings the database up to this version."
+    yield "Start the site, which migrates the database to this version."

@@ -40,8 +40,8 @@ REASONS = {
     "SignatureDoesNotMatch": (errno.EACCES, "the secret key is wrong"),
     "AccessDenied": (errno.EACCES, "the access key may not do that"),
     "403": (errno.EACCES, "the access key may not do that"),
-    "PreconditionFailed": (errno.EEXIST, "another object has taken its place meanwhile"),
-    "412": (errno.EEXIST, "another object has taken its place meanwhile"),
+    "PreconditionFailed": (errno.EEXIST, "another object has replaced it meanwhile"),
+    "412": (errno.EEXIST, "another object has replaced it meanwhile"),
 }
 
 log = logging.getLogger(__name__)

@@ -158,7 +158,7 @@ def _named(tar: tarfile.TarFile) -> Iterator[tuple[str, IO[bytes]]]:
     for member in tar:
         inside = tar.extractfile(member)
         if not member.isreg() or inside is None or ".." in member.name.split("/") or member.name[:1] == "/":
-            raise BadBackup(f"The backup holds “{member.name}”, which no backup does.")
+            raise BadBackup(f"The backup contains “{member.name}”, which does not belong in a backup.")
         yield member.name, inside
 
 

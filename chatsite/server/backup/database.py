@@ -318,7 +318,7 @@ class _Program:
         self._listener.join()
         said = b"".join(self._said).decode("utf-8", "replace")
         found = FAULT.search(said)
-        lines = said.strip().splitlines() or ["it does not say why"]
+        lines = said.strip().splitlines() or ["it gives no reason"]
         return f"{self._words}: {found[1] if found else lines[0]}"
 
     def _listen(self) -> None:

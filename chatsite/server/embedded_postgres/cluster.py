@@ -33,7 +33,7 @@ unix_socket_directories = '{sockets}'
 unix_socket_permissions = 0700
 port = {port}
 max_connections = 100
-# A caller that goes before it has signed in holds up what waits for all sessions, like DROP DATABASE.
+# A client that vanishes before it is authenticated delays commands such as DROP DATABASE.
 authentication_timeout = 10s
 shared_buffers = {buffers}MB
 max_wal_size = 512MB
@@ -222,7 +222,7 @@ class Cluster:
         own = {os.geteuid(), *([self._account.pw_uid] if self._account else [])}
         if not paths.is_private(self.sockets, own):
             raise EmbeddedDatabaseError(
-                f"{self.sockets} belongs to somebody else, or others may look into it: remove it, or set"
+                f"{self.sockets} belongs to somebody else, or others may access it: remove it, or set"
                 " TMPDIR to a folder of your own."
             )
         sockets = str(self.sockets).replace("'", "''")

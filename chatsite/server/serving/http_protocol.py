@@ -50,7 +50,7 @@ REFUSALS = {
     400: (b"Bad Request", "The request is not valid HTTP."),
     408: (b"Request Timeout", "The request did not arrive in time."),
     431: (b"Request Header Fields Too Large", "The request’s head, or one of its headers, is too large."),
-    501: (b"Not Implemented", "The only transfer encoding that is read is “chunked”."),
+    501: (b"Not Implemented", "The only supported transfer encoding is “chunked”."),
     503: (b"Service Unavailable", "Too many connections are open. Try again in a few seconds."),
 }
 ENDING = "The site restarts. Send this again in a few seconds."

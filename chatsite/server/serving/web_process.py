@@ -31,9 +31,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--parent", type=int, required=True)
     parser.add_argument("--socket", type=int, required=True)
-    parser.add_argument("--gate", type=int, required=True, help="Descriptor at whose end serving begins.")
     parser.add_argument(
-        "--serving", type=int, required=True, help="Descriptor to which the start of serving is reported."
+        "--gate", type=int, required=True, help="The descriptor whose end of file starts serving."
+    )
+    parser.add_argument(
+        "--serving", type=int, required=True, help="The descriptor to which the start of serving is reported."
     )
     options = parser.parse_args()
     exit_with_parent(options.parent)

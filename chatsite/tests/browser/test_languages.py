@@ -328,8 +328,8 @@ OWN_PAGES = [
 REASONS = [
     "The file is empty.",
     "The file has 1,204 pages; at most 1,000 are read.",
-    "By its name the file is Word, but its content is a program.",
-    "The new file was not taken, the former stays. The file is damaged or incomplete.",
+    "The name of the file says Word, but its content is a program.",
+    "The new file was not accepted; the former one remains. The file is damaged or incomplete.",
     "None of the 2 files in the archive could be read: qx.exe (files of this kind cannot be read).",
 ]
 STEPS = [

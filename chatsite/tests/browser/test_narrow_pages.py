@@ -98,7 +98,7 @@ def test_a_file_that_could_not_be_attached_stands_out_with_its_reason(chromium, 
     with signed_in(chromium, site, **PHONE) as page:
         page.set_input_files(".attach input", FILES)
         failed = page.locator("#attached .danger")
-        expect(failed).to_contain_text("Failed: By its name")
+        expect(failed).to_contain_text("Failed: The name of the file")
         expect(page.locator("#attached li").first).to_contain_text("Only you")
         name, reason = (failed.locator(part).bounding_box() for part in (".name", "[data-state]"))
         assert reason["y"] >= name["y"] + name["height"]

@@ -228,7 +228,7 @@ def test_a_conversation_is_shared_read_with_fewer_rights_and_revoked(chromium, s
             expect(reader.locator("#source .passage")).to_contain_text("31 March")
             assert violations(reader) == []
             reader.get_by_label("Close source").click()
-            reader.get_by_role("button", name="Go on from here").click()
+            reader.get_by_role("button", name="Continue from here").click()
             expect(reader.locator("#question")).to_be_visible()
             expect(reader.locator(".prose")).to_contain_text("31 March")
             assert "Halyard" not in reader.locator("main").inner_html()

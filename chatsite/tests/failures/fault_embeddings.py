@@ -18,8 +18,8 @@ SETTINGS = {
     "CHATSITE_EMBEDDING_QUESTION_SECONDS": "3",
 }
 ROWS = "SELECT name, status, reason FROM ingestion_document WHERE name = ANY(%s)"
-NO_VECTORS = "The embedding service answers with something else than vectors."
-OTHER_SIZE = "The embedding service answers with vectors of another size than 8 numbers."
+NO_VECTORS = "The embedding service did not return vectors."
+OTHER_SIZE = "The embedding service returned vectors that do not have 8 numbers."
 
 
 @dataclass(frozen=True)

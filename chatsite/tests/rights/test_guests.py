@@ -88,7 +88,7 @@ class GuestsAreServed(WithGuests):
         self.assertEqual(set(Document.objects.visible_to(principal)), {self.open, self.internal})
         self.assertEqual(retrieval.count_readable(principal), 2)
         self.assertEqual(
-            why_readable(principal, self.open), ["Everyone may read it, also without signing in."]
+            why_readable(principal, self.open), ["Everyone may read it, even without signing in."]
         )
 
     def test_membership_of_a_group_is_still_needed_for_what_is_for_the_group(self):

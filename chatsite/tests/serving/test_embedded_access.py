@@ -130,9 +130,7 @@ def test_a_folder_for_sockets_that_somebody_else_made_is_refused(squat, tmp_path
             else:
                 os.chown(sockets, 1, 1)
         server = Cluster(folder)
-        with pytest.raises(
-            EmbeddedDatabaseError, match="belongs to somebody else, or others may look into it"
-        ):
+        with pytest.raises(EmbeddedDatabaseError, match="belongs to somebody else, or others may access it"):
             server.start()
         server.stop()
     finally:

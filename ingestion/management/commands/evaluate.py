@@ -113,7 +113,7 @@ def _place(questions: Questions, reader: str | None) -> Iterator[tuple[Principal
         yield principal, user.username, resolver_for(principal, user.username)
         return
     if reader:
-        raise CommandError("The folder brings its own texts, which are everyone's: leave out --as.")
+        raise CommandError("The folder has its own texts, which everyone may read: leave out --as.")
     with ExitStack() as stack:
         principal = stack.enter_context(empty_database())
         texts = questions.corpus.texts
@@ -175,11 +175,11 @@ def _sizes(text: str, questions: Questions) -> list[int]:
     if not text:
         return []
     if questions.corpus is None:
-        raise Malformed("--sizes is for folders that bring their own texts.")
+        raise Malformed("--sizes is for folders with their own texts.")
     try:
         sizes = [int(part) for part in text.split(",")]
     except ValueError:
-        raise Malformed("--sizes is a list of numbers, parted by commas.") from None
+        raise Malformed("--sizes must be a list of numbers, separated by commas.") from None
     return [size for size in sizes if 0 < size < len(questions.corpus.texts)]
 
 

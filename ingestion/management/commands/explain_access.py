@@ -16,7 +16,7 @@ from ingestion.access.explain import (
 
 
 class Command(BaseCommand):
-    help = "Say why an account can or cannot read a document. The question is written to the audit log."
+    help = "Explain why an account can or cannot read a document. Each use is recorded in the audit log."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("user", metavar="USER", help="User name, or first and last name.")

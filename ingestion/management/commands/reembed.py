@@ -49,7 +49,7 @@ class Command(BaseCommand):
             raise CommandError(f"{error} {self._state(space)}") from error
         except (DatabaseError, InterfaceError) as error:
             raise CommandError(
-                "The database has failed. What was embedded is kept: run “manage.py reembed” again."
+                "The database has failed. Finished embeddings are kept: run “manage.py reembed” again."
             ) from error
         except KeyboardInterrupt:
             raise CommandError(f"Stopped. {self._state(space)}", returncode=INTERRUPTED) from None
@@ -61,10 +61,10 @@ class Command(BaseCommand):
         """Sentences about the progress so far, and about how to continue."""
         total = Passage.objects.count()
         active = EmbeddingSpace.objects.filter(active=True).first()
-        searched = f" Search goes on with {active}." if active and active != space else ""
+        searched = f" Search continues to use {active}." if active and active != space else ""
         return (
             f"{total - missing(space):,} of {total:,} passages are embedded with {space} and kept.{searched}"
-            " Run “manage.py reembed” again to go on."
+            " Run “manage.py reembed” again to continue."
         )
 
 

@@ -36,7 +36,7 @@ ORIENTATION = re.compile(rb"^Orientation in degrees: (90|180|270)", re.MULTILINE
 MIN_ROTATED = 200  # pixels on the shorter side; a smaller picture is not a page
 NOT_INSTALLED = "{what}, and text recognition (tesseract) is not installed on the server."
 SWITCHED_OFF = "{what}, and text recognition is switched off on the server."
-NO_LANGUAGE = "{what}, and text recognition on the server knows none of its languages ({languages})."
+NO_LANGUAGE = "{what}, and text recognition on the server has none of the languages set for it ({languages})."
 TOO_LONG = "Recognising the text of a page took longer than is allowed ({seconds} s)."
 
 

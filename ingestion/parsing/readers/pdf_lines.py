@@ -473,7 +473,7 @@ Bookmarks = Mapping[int, Sequence[tuple[int, str]]]  # level and title of bookma
 def without_boilerplate(pages: list[list[Line]]) -> list[list[Line]]:
     """The pages without running titles, which are lines at the top or bottom of most pages.
 
-    Books have other titles on left pages than on right ones. Lines that differ only in short numbers count as
+    In books, left and right pages have different titles. Lines that differ only in short numbers count as
     equal, but not lines of another size. A line that occurs at least as often inside pages is kept, because
     it belongs to a list. Lines beside the page's number are running titles, too.
     """

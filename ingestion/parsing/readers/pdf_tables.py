@@ -147,7 +147,7 @@ class Table:
         return number > self.numbers[-1] or number == self.numbers[-1] > 0
 
     def is_split_before(self, other: "Table") -> bool:
-        """Whether the other is the rest of this table, although its tags call it a table of its own.
+        """Whether `other` is the rest of this table, although its tags describe it as a separate table.
 
         Some programs begin a new table on each page, without names. `other` begins its page.
         """

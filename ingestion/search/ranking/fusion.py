@@ -49,9 +49,9 @@ class Bound:
     """How much of a question its best passage must match for an answer, and for a sure answer.
 
     Both bounds grow with the logarithm of the number of readable passages, because among more passages the
-    best one matches better by chance. `at_1000` is the bound for a thousand passages; `per_e` is added for e
-    times as many. Above the sure bound, each `step` raises the fit by one; by default, a step is the distance
-    between the bounds.
+    best one matches better by chance. `at_1000` is the bound for a thousand passages; `per_e` is added each
+    time the number grows by the factor e. Above the sure bound, each `step` raises the fit by one; by
+    default, a step is the distance between the bounds.
     """
 
     at_1000: float

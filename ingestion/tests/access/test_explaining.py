@@ -90,8 +90,8 @@ class WhyTests(TestCase):
         self.assertEqual(told.reasons[0], "Everyone who signs in may read it, and guest-1 is a guest.")
         self.allow(everyone=True, guests=True)
         told = explain(self.guest, self.document)
-        self.assertEqual(told.reasons, ("Everyone may read it, also without signing in.",))
-        self.assertIn("Guests are not let in", told.notes[0])
+        self.assertEqual(told.reasons, ("Everyone may read it, even without signing in.",))
+        self.assertIn("Guests are not admitted", told.notes[0])
 
     def test_a_disabled_account_is_told_with_what_would_hold_otherwise(self):
         self.ann.is_active = False
@@ -118,7 +118,7 @@ class WhyTests(TestCase):
         self.document.status, self.document.reason = Document.Status.FAILED, "The file is damaged."
         self.assertEqual(
             explain(self.owner, self.document).notes,
-            ("Reading it failed: The file is damaged.", "What was read before stays in use."),
+            ("Reading it failed: The file is damaged.", "The previous version remains in use."),
         )
         self.document.version, self.document.status = 0, Document.Status.WAITING
         self.assertEqual(

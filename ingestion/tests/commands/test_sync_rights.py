@@ -72,7 +72,7 @@ class RightsTests(SyncMixin, TestCase):
             self.put("pay/.chatsite.toml", text)
             said = self.refused()
             self.assertIn(reason, said)
-            self.assertIn("The folder is left as it is.", said)
+            self.assertIn("The folder is not changed.", said)
             self.assertEqual((self.readable(self.ann), self.readable(self.bob)), (["a.md"], []))
             self.assertEqual(self.texts(), ["Words."])
 

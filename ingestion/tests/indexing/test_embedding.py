@@ -108,12 +108,12 @@ class EndpointTests(SimpleTestCase):
         self.assertEqual(vectors.tolist(), [[0, 0, 0], [1, 0, 0], [0, 0, 0]])
 
     def test_wrong_answers_are_recognised(self):
-        size = "The embedding service answers with vectors of another size than 3 numbers."
+        size = "The embedding service returned vectors that do not have 3 numbers."
         self.assertEqual(self.failure(lambda texts: [[1.0, 2.0]] * 2, False), size)
         self.assertEqual(self.failure(lambda texts: [[1.0, 2.0, 3.0]], False), size)
-        self.assertIn("something else", self.failure(lambda texts: [[float("nan"), 0, 0]] * 2, True))
-        self.assertIn("something else", self.failure(lambda texts: [["a", "b", "c"]] * 2, True))
-        self.assertIn("something else", self.failure(lambda texts: (200, "<html>"), True))
+        self.assertIn("did not return vectors", self.failure(lambda texts: [[float("nan"), 0, 0]] * 2, True))
+        self.assertIn("did not return vectors", self.failure(lambda texts: [["a", "b", "c"]] * 2, True))
+        self.assertIn("did not return vectors", self.failure(lambda texts: (200, "<html>"), True))
         self.assertIn("refuses", self.failure(lambda texts: (401, '{"error": "key"}'), False))
         self.assertIn("does not answer (429)", self.failure(lambda texts: (429, "{}"), True))
         self.assertIn("does not answer", self.failure(lambda texts: (503, "{}"), True))

@@ -46,22 +46,30 @@ FAULTS = {
     "a redirect": ((307, "", {"Location": "http://127.0.0.1:9/"}), False, "refuses the request (307)"),
     "too many requests": ((429, "{}"), True, "does not answer (429)"),
     "an error with a page": ((500, HTML), True, "does not answer (500)"),
-    "a page instead of vectors": ((200, HTML), True, "something else"),
-    "broken JSON": ((200, body(item(0))[:-9]), True, "something else"),
-    "deep JSON": ((200, "[" * 200_000), True, "something else"),
-    "no list": ((200, '{"data": 3}'), True, "something else"),
-    "an error in place of vectors": ((200, f'{{"error": "{SECRET}"}}'), True, "something else"),
-    "NaN": ((200, body(item(0), item(1, "NaN, 0, 0"))), True, "something else"),
-    "infinity": ((200, body(item(0), item(1, "1e39, 0, 0"))), True, "something else"),
-    "a number without end": ((200, body(item(0), item(1, "1" * 5_000 + ", 0, 0"))), True, "something else"),
-    "words for numbers": ((200, body(item(0), item(1, '"a", 0, 0'))), True, "something else"),
-    "the same place twice": ((200, body(item(0), item(0))), True, "something else"),
-    "vectors of several sizes": ((200, body(item(0), item(1, "1, 0"))), True, "something else"),
-    "too few numbers": ((200, body(item(0, "1, 0"), item(1, "1, 0"))), False, "another size than 3"),
-    "too many numbers": ((200, body(item(0, "1,0,0,0"), item(1, "1,0,0,0"))), False, "another size than 3"),
-    "fewer vectors than texts": ((200, body(item(0))), False, "another size than 3"),
-    "no vectors": ((200, body()), True, "something else"),
-    "a body without end": ((200, " " * 20_000_000), True, "something else"),
+    "a page instead of vectors": ((200, HTML), True, "did not return vectors"),
+    "broken JSON": ((200, body(item(0))[:-9]), True, "did not return vectors"),
+    "deep JSON": ((200, "[" * 200_000), True, "did not return vectors"),
+    "no list": ((200, '{"data": 3}'), True, "did not return vectors"),
+    "an error in place of vectors": ((200, f'{{"error": "{SECRET}"}}'), True, "did not return vectors"),
+    "NaN": ((200, body(item(0), item(1, "NaN, 0, 0"))), True, "did not return vectors"),
+    "infinity": ((200, body(item(0), item(1, "1e39, 0, 0"))), True, "did not return vectors"),
+    "a number without end": (
+        (200, body(item(0), item(1, "1" * 5_000 + ", 0, 0"))),
+        True,
+        "did not return vectors",
+    ),
+    "words for numbers": ((200, body(item(0), item(1, '"a", 0, 0'))), True, "did not return vectors"),
+    "the same place twice": ((200, body(item(0), item(0))), True, "did not return vectors"),
+    "vectors of several sizes": ((200, body(item(0), item(1, "1, 0"))), True, "did not return vectors"),
+    "too few numbers": ((200, body(item(0, "1, 0"), item(1, "1, 0"))), False, "that do not have 3 numbers"),
+    "too many numbers": (
+        (200, body(item(0, "1,0,0,0"), item(1, "1,0,0,0"))),
+        False,
+        "that do not have 3 numbers",
+    ),
+    "fewer vectors than texts": ((200, body(item(0))), False, "that do not have 3 numbers"),
+    "no vectors": ((200, body()), True, "did not return vectors"),
+    "a body without end": ((200, " " * 20_000_000), True, "did not return vectors"),
 }
 
 
@@ -122,7 +130,7 @@ class EndpointFaultTests(FaultCase, SimpleTestCase):
         with mock.patch("ingestion.embedding.endpoint.model_server") as stream:
             error = self.failure()
         self.assertEqual(
-            (str(error), error.temporary), ("The settings name no embedding service any more.", True)
+            (str(error), error.temporary), ("The settings no longer name an embedding service.", True)
         )
         stream.assert_not_called()
 

@@ -264,7 +264,7 @@ class FolderTests(SimpleTestCase):
             self.assertEqual(embedder().embed(["annual leave"]).shape, (1, WIDTH))
         with (
             override_settings(EMBEDDING_MODEL_DIR="", OPENAI_BASE_URL="http://127.0.0.1:1/v1"),
-            self.assertRaisesMessage(EmbeddingError, "no embedding service any more"),
+            self.assertRaisesMessage(EmbeddingError, "no longer name an embedding service"),
         ):
             embedder(name, dimensions).embed(["annual leave"])
 

@@ -164,7 +164,7 @@ class ReembedTests(ReembedCase):
         with server.settings(dimensions=8):
             message = self.stopped()
             self.assertIn("refuses the request (401). 200 of 901 passages", message)
-            self.assertIn(f"Search goes on with {FORMER}. Run “manage.py reembed” again", message)
+            self.assertIn(f"Search continues to use {FORMER}. Run “manage.py reembed” again", message)
             self.assertNotIn("sk-secret", message)
             self.assertEqual(self.found(), [FERRY])
             kept = set(server.texts[:200])
@@ -181,7 +181,7 @@ class ReembedTests(ReembedCase):
         with server.settings(dimensions=8), mock.patch("ingestion.indexing.reembedding.time.sleep") as sleep:
             told = self.reembed()
         self.assertIn(mock.call(0.3), sleep.mock_calls)
-        self.assertRegex(told, r"The embedding service .*\. It is asked again in 0 s …")
+        self.assertRegex(told, r"The embedding service .*\. Retrying in 0 s …")
         self.assert_complete("model")
 
     def test_who_presses_ctrl_c_is_told_what_is_kept(self):

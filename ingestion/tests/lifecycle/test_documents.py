@@ -96,7 +96,9 @@ class PipelineTests(MediaMixin, TestCase):
         documents.read_document(document.pk, documents.replace_file(document, ContentFile(b"")))
         document.refresh_from_db()
         self.assertEqual((document.status, document.version), ("failed", 1))
-        self.assertEqual(document.reason, "The new file was not taken, the former stays. The file is empty.")
+        self.assertEqual(
+            document.reason, "The new file was not accepted; the former one remains. The file is empty."
+        )
         self.assertEqual((self.texts(document), len(self.files())), (["Old words."], 1))
 
     def test_a_replacement_that_was_finished_before_the_crash_is_not_made_twice(self):
@@ -247,7 +249,7 @@ class PipelineTests(MediaMixin, TestCase):
         with self.assertRaises(documents.UploadRefused) as caught:
             self.add(data=b"x" * 1_000_001)
         self.assertEqual(caught.exception.code, "too_large")
-        self.assertEqual(caught.exception.message, "The file is larger than 1 MB and was not taken.")
+        self.assertEqual(caught.exception.message, "The file is larger than 1 MB and was not accepted.")
         self.assertEqual((self.files(), Document.objects.count()), ([], 0))
 
     def test_names_lose_paths_and_control_characters(self):

@@ -182,7 +182,7 @@ class FormerVersionTests(MediaMixin, TestCase):
         self.assertEqual(self.seen_by(self.late), [])
         page = self.page(self.late)
         self.assertNotContains(page, "Five")
-        self.assertContains(page, "No earlier version of this document is kept that you may read.")
+        self.assertContains(page, "No earlier version that you may read is kept.")
         self.assertContains(self.page(self.late, "?from=1"), "you could not read the document then")
         self.assertNotContains(self.client.get(f"/documents/{self.document.public_id}/"), "What changed")
 

@@ -124,7 +124,7 @@ class PartsTests(Archives, TestCase):
         self.put(building.package({"b.txt": "Other." * 99})[:90])
         whole.refresh_from_db()
         self.assertEqual(whole.status, "failed")
-        self.assertIn("the former stays", whole.reason)
+        self.assertIn("the former one remains", whole.reason)
         self.assertEqual(list(self.parts(whole)), ["a.txt"])
 
     def test_parts_go_with_their_whole_and_their_files_too(self):

@@ -84,7 +84,7 @@ def pseudo():
 
 def sentences():
     mislabelled = {
-        f"By its name the file is Word, but its content is {words}."
+        f"The name of the file says Word, but its content is {words}."
         for words in (*SIGNATURES.values(), "a PDF", "something else")
     }
     return sorted({text for text in raised() if " " in text} | {BROKEN, LOST, WORKER_DIED} | mislabelled)
@@ -111,8 +111,8 @@ def test_each_reason_is_in_the_catalogue(pseudo):
             "Die Datei hat 1.204 Seiten; höchstens 1.000 werden gelesen.",
         ),
         (
-            "The new file was not taken, the former stays. The file unpacks to 7,000 MB; 200 MB are allowed. "
-            "It was not opened.",
+            "The new file was not accepted; the former one remains. The file unpacks to 7,000 MB; "
+            "200 MB are allowed. It was not opened.",
             "Die neue Datei wurde nicht übernommen, die bisherige bleibt. Entpackt hat die Datei 7.000 MB; "
             "200 MB sind erlaubt. Sie wurde nicht geöffnet.",
         ),

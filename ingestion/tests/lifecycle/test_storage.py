@@ -145,7 +145,7 @@ class ElsewhereTests(MediaMixin, TestCase):
         with self.assertLogs("django.request", "ERROR"):
             reply = self.client.get(content_address(document.public_id, document.name))
         self.assertEqual(reply.status_code, 503)
-        self.assertContains(reply, "does not answer", status_code=503)
+        self.assertContains(reply, "does not respond", status_code=503)
         with (
             mock.patch.object(Pathless, "save", side_effect=RuntimeError, create=True),
             self.assertRaises(documents.UploadRefused) as caught,

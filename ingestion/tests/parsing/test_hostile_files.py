@@ -90,15 +90,15 @@ class HostileFilesTests(SimpleTestCase):
     def test_files_that_are_not_what_their_name_says(self):
         self.assertEqual(
             self.reason("a.pdf", "Just text."),
-            "By its name the file is PDF, but its content is something else.",
+            "The name of the file says PDF, but its content is something else.",
         )
         self.assertEqual(
             self.reason("a.txt", building.pdf(["Text."])),
-            "By its name the file is plain text, but its content is a PDF.",
+            "The name of the file says plain text, but its content is a PDF.",
         )
         self.assertEqual(
             self.reason("a.xlsx", building.docx(WORDS)),
-            "By its name the file is Excel, but its content is something else.",
+            "The name of the file says Excel, but its content is something else.",
         )
         self.assertIn("an image", self.reason("a.md", b"\x89PNG\r\n\x1a\n" + b"\0" * 50))
         self.assertIn("something else", self.reason("a.csv", b"a,b\n\x00\x01\x02"))
@@ -297,5 +297,7 @@ class HostileFilesTests(SimpleTestCase):
             file.flush()
             command = [sys.executable, "-c", LACKING, file.name]
             answer = subprocess.run(command, cwd=settings.BASE_DIR, capture_output=True, check=True)
-        reason = "The server lacks what reads this kind of file (pypdfium2). Tell whoever runs the site."
+        reason = (
+            "The server lacks the software for this kind of file (pypdfium2). Tell the operator of the site."
+        )
         self.assertEqual(json.loads(answer.stdout), {"unreadable": reason})

@@ -431,19 +431,19 @@ class OtherFormatsTests(SimpleTestCase):
         whole = odf("text", "<text:p>Words.</text:p>")
         for name, data, reason in (
             ("a.odt", whole[: len(whole) // 2], DAMAGED),
-            ("a.odt", building.docx(("", "Words.")), "By its name the file is OpenDocument text"),
-            ("a.ods", whole, "By its name the file is OpenDocument spreadsheet"),
-            ("a.epub", whole, "By its name the file is EPUB"),
+            ("a.odt", building.docx(("", "Words.")), "The name of the file says OpenDocument text"),
+            ("a.ods", whole, "The name of the file says OpenDocument spreadsheet"),
+            ("a.epub", whole, "The name of the file says EPUB"),
             ("a.odt", odf("text", "<text:p>&m;</text:p>", before=LAUGHS + "]>"), DAMAGED),
             (
                 "a.odt",
                 odf("text", "<text:section>" * 20_000 + "</text:section>" * 20_000),
                 DAMAGED + "|No text",
             ),
-            ("a.rtf", b"Just words.", "By its name the file is rich text"),
+            ("a.rtf", b"Just words.", "The name of the file says rich text"),
             ("a.rtf", rb"{\rtf1 " + b"{" * 50_000, "nested too deeply"),
-            ("a.doc", b"Just words.", "By its name the file is Word 97"),
-            ("a.msg", building.docx(("", "Words.")), "By its name the file is Outlook"),
+            ("a.doc", b"Just words.", "The name of the file says Word 97"),
+            ("a.msg", building.docx(("", "Words.")), "The name of the file says Outlook"),
             ("a.msg", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, DAMAGED),
         ):
             self.assertRegex(self.reason(name, data), reason.replace(".", r"\."), name)

@@ -149,7 +149,7 @@ class PicturesTests(SimpleTestCase):
     @TESSERACT
     @override_settings(OCR_LANGUAGES="tlh")
     def test_a_language_that_is_not_installed_is_named(self):
-        self.assertIn("knows none of its languages (tlh)", self.reason("a.pdf", scan(LINES)))
+        self.assertIn("has none of the languages set for it (tlh)", self.reason("a.pdf", scan(LINES)))
 
     def test_without_the_program_a_scan_is_refused_with_that_reason(self):
         with mock.patch.dict(os.environ, PATH="/nowhere"):

@@ -209,7 +209,7 @@ class DocumentsAdminTests(MediaMixin, TestCase):
             {"upload": SimpleUploadedFile("a.md", b"Text."), "groups": [self.group.pk]},
             follow=True,
         )
-        self.assertContains(response, "This very file is there already")
+        self.assertContains(response, "This file is already here")
         self.assertEqual(Document.objects.get().status, "ready")
         self.upload(data=b"Other.", groups=[self.group.pk])
         self.assertEqual((Document.objects.get().status, Document.objects.get().version), ("waiting", 1))
@@ -235,7 +235,7 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         self.assertContains(page, "Five days.")
         for form in ("change", "delete"):
             self.assertContains(
-                self.client.get(f"{LIST}{document.pk}/{form}/"), "Answers given before keep their text"
+                self.client.get(f"{LIST}{document.pk}/{form}/"), "Earlier answers keep their text"
             )
         self.assertNotContains(self.client.get(f"{LIST}add/"), "Answers given before")
         response = self.client.post(

@@ -168,7 +168,9 @@ class SeveralTests(LibraryCase):
         Document.objects.filter(pk=self.mine[0].pk).update(status="failed", version=0)
         # An earlier version is still used.
         Document.objects.filter(pk=self.mine[1].pk).update(status="failed")
-        self.assertContains(self.client.get("/documents/?show=failed"), "Remove all that were never read")
+        self.assertContains(
+            self.client.get("/documents/?show=failed"), "Remove all files that were never read"
+        )
         asked = self.client.post(SEVERAL, {"act": "delete", "failed": ""})
         self.assertEqual(list(asked.context["documents"]), [self.mine[0]])
         self.client.post(SEVERAL, {"act": "delete", "failed": "", "confirmed": "yes"})

@@ -413,7 +413,7 @@ class AdminTests(TestCase):
         self.assertContains(send("word,meaning\nVPN,\n"), "Line 2: A term needs")
         self.assertEqual((HouseWord.objects.count(), self.entries()), (0, []))
         self.assertRedirects(send("word,meaning\nVPN,The way in\n"), WORDS)
-        self.assertEqual(self.entries(), ["Took words of a file: 1 new, 0 changed"])
+        self.assertEqual(self.entries(), ["Imported words from a file: 1 new, 0 changed"])
 
     def test_what_ships_can_be_found_and_changed(self):
         page = self.client.get(f"{WORDS}shipped/?q=payday").content.decode()

@@ -143,6 +143,6 @@ function showUnread() {
   if (!unread || !$('.turn .ask')) return;
   const note = document.createElement('p');
   note.className = 'unread';
-  note.textContent = t('Asked without what could not be read: {n}', unread);
+  note.textContent = t('Asked without the files that could not be read: {n}', unread);
   $('.turn .ask').after(note);
 }

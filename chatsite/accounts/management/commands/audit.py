@@ -23,7 +23,7 @@ WRITERS = {"csv": audit_export.write_csv, "jsonl": audit_export.write_lines}
 class Command(BaseCommand):
     """Verify, export or shorten the audit log."""
 
-    help = "Verify the audit log, export it, or remove what is older than CHATSITE_AUDIT_DAYS."
+    help = "Verify the audit log, export it, or remove entries older than CHATSITE_AUDIT_DAYS."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         acts = parser.add_subparsers(dest="act", required=True)
@@ -33,7 +33,7 @@ class Command(BaseCommand):
         export.add_argument("file")
         export.add_argument("--format", choices=WRITERS, default="jsonl", help="jsonl has events of OCSF.")
         export.add_argument("--since", type=_day, help="YYYY-MM-DD, in the site's time zone.")
-        export.add_argument("--until", type=_day, help="The day after the last.")
+        export.add_argument("--until", type=_day, help="YYYY-MM-DD, the day after the last one.")
         acts.add_parser("trim", help="Remove entries older than CHATSITE_AUDIT_DAYS now.")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -24,7 +24,7 @@ NOT_INSTALLED = (
     "Save it in the current format and add it again."
 )
 REFUSED = "LibreOffice could not read the file: it is damaged, password-protected, or not what its name says."
-TOO_LONG = f"LibreOffice needed longer than is allowed ({SECONDS} s) to read the file."
+TOO_LONG = f"LibreOffice took longer than is allowed ({SECONDS} s) to read the file."
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 NEW_USER, NEW_NETWORK = 0x1000_0000, 0x4000_0000  # linux/sched.h
 # Disable macros and external links, so that nothing that a file refers to is fetched or run.

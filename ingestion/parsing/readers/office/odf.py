@@ -39,7 +39,7 @@ AROUND = frozenset(
     # Shapes that are placed on a page.
     | {f"{DRAW}{name}" for name in ("frame", "text-box", "g", "custom-shape")}
 )
-OUTLINE = "\0outline"  # stands for the style of headings among those of lists
+OUTLINE = "\0outline"  # the key of the headings' style among the styles of lists
 COUNTED = ("numbering", "list_20_number")  # beginnings of the names of counted lists, if the style is unknown
 KINDS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 MOST_DIGITS = 9  # maximum length of a number in an attribute

@@ -74,7 +74,7 @@ class _Reader:
         self._in_table = False
         self._row: list[str] = []
         self._rows: list[list[str]] = []
-        # Number of characters to skip, which repeat the previous one for programs without Unicode.
+        # Number of characters to skip: they repeat the previous character for programs without Unicode.
         self._skip = 0
         self._star = False
         self._fonts_at = self._title_at = 0

@@ -303,7 +303,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         if reasons:
             return gettext("Silent: %(why)s") % {"why": "; ".join(reasons)}
         return (
-            gettext("Active, due for review") if is_due(answer, timezone.localdate()) else gettext("Speaks")
+            gettext("Active, due for review") if is_due(answer, timezone.localdate()) else gettext("Active")
         )
 
     @admin.display(description=gettext_lazy("who may get it"))

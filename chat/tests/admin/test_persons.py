@@ -325,7 +325,7 @@ class ErasingTests(TestCase):
         person = make_user("anna")
         private = make_document("diary.md", owner=person)
         public = make_document("rules.md", owner=person, everyone=True)
-        with self.assertRaisesMessage(ErasureRefused, "Others use what is this person's: 1 documents"):
+        with self.assertRaisesMessage(ErasureRefused, "Others use what this person owns: 1 documents"):
             erase(person, actor=None)
         person.refresh_from_db()
         self.assertTrue(person.is_active)
@@ -341,7 +341,9 @@ class ErasingTests(TestCase):
         anna = make_user("anna")
         document = make_document("salaries.md", owner=anna, users=[self.other])
         for successor in (staff, make_user("accomplice")):
-            with self.assertRaisesMessage(ErasureRefused, f"{successor.username} cannot read 1 document"):
+            with self.assertRaisesMessage(
+                ErasureRefused, f"{successor.username} cannot read 1 of these documents"
+            ):
                 erase(anna, actor=staff, documents_to=successor)
         anna.refresh_from_db()
         self.assertTrue(anna.is_active)

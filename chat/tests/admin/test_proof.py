@@ -249,7 +249,7 @@ class ComparingTests(ProofCase):
         after = self.run_all()
         page = self.client.get(f"{RUNS}compare/?before={before.pk}&after={after.pk}")
         self.assertContains(page, "Of 1 question that both runs asked")
-        self.assertContains(page, "2 questions or aims of questions were in one of the runs only")
+        self.assertContains(page, "2 questions were in only one of the runs")
 
     def test_addresses_that_name_no_run_are_refused(self):
         self.assertEqual(self.client.get(f"{RUNS}compare/").status_code, 404)
@@ -330,7 +330,7 @@ class QuestionTests(ProofCase):
             ("Who?", "Line 3: it has 1 columns"),
             (",guide.md", "Line 3: a question has 1 to 500 characters"),
             (f"{'x' * 501},nothing", "Line 3: a question has 1 to 500 characters"),
-            ("Who?,nothing,page=3", "Line 3: nothing has no place"),
+            ("Who?,nothing,page=3", "Line 3: “nothing” must have no place"),
             ('"Who?,nothing', "Line 3: unexpected end of data"),
             ("Who?\0,nothing", "Line 3: "),
         ):

@@ -72,7 +72,7 @@ class VerifiedAdminTests(TestCase):
         self.assertEqual(entry.actor, "ines")
         self.assertIn(QUESTION, entry.subject)
         self.assertIn(str(self.document.public_id), entry.subject)
-        self.assertContains(self.client.get(LIST), "Speaks")
+        self.assertContains(self.client.get(LIST), "Active")
 
     def test_words_that_are_not_there_and_no_source_are_refused_in_place(self):
         response = self.client.post(f"{LIST}add/", self.form(**{"citations-0-words": "seven weeks"}))
@@ -225,7 +225,7 @@ class VerifiedAdminTests(TestCase):
 
     def test_an_owner_is_reminded_of_what_is_due(self):
         make_verified(self.document, owner=self.manager, valid_until=timezone.localdate())
-        self.assertContains(self.client.get(LIST), "due for a look: 1")
+        self.assertContains(self.client.get(LIST), "due for review: 1")
 
     def test_questions_are_tried_and_recorded_ones_counted_without_showing_what_few_have_asked(self):
         answer = make_verified(self.document, owner=self.manager)

@@ -223,7 +223,7 @@ class VerifiedAnswerTests(TransactionTestCase):
         client.force_login(self.reader)
         page = client.get(f"/c/{conversation.pk}/")
         self.assertContains(page, "1 statement checked by People Team")
-        self.assertContains(page, "1 statement without a source, on the word of People Team")
+        self.assertContains(page, "1 statement without a source, confirmed by People Team")
         for warning in ("not found", "unproved with-icon", "checked with-icon", "cites no source", "<mark"):
             self.assertNotContains(page, warning)
         panel = client.get(f"/c/{conversation.pk}/", {"source": "1.1", "s": "1"})

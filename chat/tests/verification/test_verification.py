@@ -476,7 +476,7 @@ class RowsTests(SimpleTestCase):
         signed = tally(["quoted", "uncited"], verified={"by": "Ann"})
         self.assertEqual(
             (signed.summary, signed.rest),
-            ("1 statement found in its source", "1 statement without a source, on the word of Ann"),
+            ("1 statement found in its source", "1 statement without a source, confirmed by Ann"),
         )
         both = tally(["quoted", "not_found", "not_found"], unclear=1)
         self.assertEqual(both.summary, f"1 of 3 statements was not found in its source; {unclear}")

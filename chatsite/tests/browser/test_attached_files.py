@@ -84,7 +84,9 @@ def test_on_a_phone_what_could_not_be_read_is_in_sight_before_and_after_the_ques
         page.get_by_role("button", name="Send").click()
         told = page.locator(".turn p.unread")
         expect(told).to_have_text(
-            re.compile(r"^Asked without what could not be read: broken-[12]\.pdf, broken-[12]\.pdf$")
+            re.compile(
+                r"^Asked without the files that could not be read: broken-[12]\.pdf, broken-[12]\.pdf$"
+            )
         )
         expect(page.locator(".answer[data-state=complete]")).to_have_count(1)
         expect(page.locator(".turn .chips li")).to_have_count(3)

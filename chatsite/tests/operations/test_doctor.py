@@ -95,7 +95,7 @@ class Doctor(MediaMixin, TestCase):
 
     def test_documents_that_wait_while_nobody_reads(self):
         self.add(read=False)
-        self.assert_wrong("1 documents wait to be read, and no worker runs")
+        self.assert_wrong("1 documents are waiting to be read, but no worker is running")
         with connection.cursor() as cursor:
             cursor.execute("INSERT INTO procrastinate_workers DEFAULT VALUES")
         self.assertEqual(self.diagnosed()[0], 0)

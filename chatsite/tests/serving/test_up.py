@@ -169,7 +169,7 @@ class TestDemo:
             assert site.passwords
         status, output = Site(folder, demo=True, workers=0, HOST="0.0.0.0").outcome()
         assert status == 1
-        assert "still have their first passwords (employee, hr, admin)" in output
+        assert "still have their initial passwords (employee, hr, admin)" in output
         with quiet(folder, HOST="0.0.0.0") as site:  # CHATSITE_DEMO=0
             assert site.passwords == {}
 

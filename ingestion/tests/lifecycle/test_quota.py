@@ -94,7 +94,7 @@ class QuotaTests(MediaMixin, TestCase):
         self.assertEqual((failed.status, failed.version), ("failed", 0))
         self.assertEqual(usage_of(self.user).size, 15 + 4)  # the original is stored
         self.assertEqual(len(self.refused(("c.md", b"Three."))), 1)
-        words = "1 document of these could not be read."
+        words = "1 of these documents could not be read."
         page = self.client.get(reverse("ingestion:documents"))
         self.assertContains(page, words)
         self.assertContains(page, 'href="?show=failed"')

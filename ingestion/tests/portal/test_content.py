@@ -208,7 +208,8 @@ class ContentTests(MediaMixin, TestCase):
         self.assertEqual((response["Content-Length"], received), ("1000000", 2 * 256 * 1024))
         [record] = logged.records
         self.assertEqual(
-            (record.getMessage(), record.exc_info), ("The storage broke off a file: OSError", None)
+            (record.getMessage(), record.exc_info),
+            ("The storage failed while a file was sent: OSError", None),
         )
         # uvicorn would log it with its traceback.
         cut = logging.LogRecord(

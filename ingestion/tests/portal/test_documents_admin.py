@@ -237,7 +237,7 @@ class DocumentsAdminTests(MediaMixin, TestCase):
             self.assertContains(
                 self.client.get(f"{LIST}{document.pk}/{form}/"), "Earlier answers keep their text"
             )
-        self.assertNotContains(self.client.get(f"{LIST}add/"), "Answers given before")
+        self.assertNotContains(self.client.get(f"{LIST}add/"), "Earlier answers keep")
         response = self.client.post(
             f"{LIST}{document.pk}/change/", {"groups": [self.group.pk], "folder": "b"}
         )

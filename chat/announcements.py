@@ -10,7 +10,7 @@ from chat import pleasantries
 from chat.llm.chat_model import NOTHING_FOUND
 from chatsite.accounts import webhooks
 from chatsite.accounts.models import User, WebhookDelivery
-from history import feedback  # noqa: F401  (registers what is sent of it, also in workers)
+from history import feedback  # noqa: F401  (registers its webhook events, in workers too)
 from history.models import Message
 from history.recording import Closing
 from history.tally import UNSURE

@@ -254,7 +254,7 @@ class Usage(models.Model):
 
 class VerifiedAnswerQuerySet(models.QuerySet["VerifiedAnswer"]):
     def managed_by(self, user_id: int) -> "VerifiedAnswerQuerySet":
-        """Answers whose sources the person may all read, and the person's own ones with deleted sources."""
+        """Answers of which the person may read all sources, and their own answers with deleted sources."""
         closed = VerifiedCitation.objects.exclude(
             document__access_list__in=AccessEntry.lists_of(user_id)
         ).filter(answer=models.OuterRef("pk"))

@@ -7,7 +7,7 @@ from procrastinate.contrib.django import app
 from chatsite.accounts.audit import audit_stream, chain
 from chatsite.db import side_jobs
 
-from . import announcements, retention_rules  # noqa: F401  (what webhooks are sent is looked up there)
+from . import announcements, retention_rules  # noqa: F401  (registers the webhook events of answers)
 from .overview.counting import count_ended_runs
 from .proof import running
 from .unanswered.question_judging import judge_new

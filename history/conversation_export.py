@@ -33,8 +33,8 @@ from .tally import HEDGES, is_by_model, is_unclear, tally
 ADDRESS = re.compile(r"https?://[^\s<>]+")
 # The bracket at the end of a link's text (or of a link reference), if the scheme of its URL may be another
 # one than http, https or mailto. That is so if a colon, entity or escape precedes the URL's first slash;
-# viewers decode entities and escapes. It is also assumed if none of these follows within 80
-# characters: to look further takes minutes in a text that is nothing but the beginnings of links.
+# viewers decode entities and escapes. It is also assumed if none of these follows within 80 characters:
+# looking further would take minutes in a text that consists only of beginnings of links.
 UNSAFE_LINK = re.compile(
     r"(?i)\](?=(?:\(|:)\s*(?!https?:|mailto:)(?:[^\s)/?#:&\\]{0,80}[:&\\]|[^\s)/?#:&\\]{81}))"
 )

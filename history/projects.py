@@ -161,7 +161,7 @@ def delete(principal: Principal, project_id: UUID) -> None:
 
 
 def members_of(project: Project) -> Audience:
-    """The members besides the owner."""
+    """The members, without the owner."""
     return audience_of_list(project.access_list, project.owner_id) if project.access_list else Audience()
 
 

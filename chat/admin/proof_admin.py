@@ -1,4 +1,4 @@
-"""The proof in the admin: its questions, its runs, and comparisons of runs.
+"""Evaluations in the admin: their questions, their runs, and comparisons of runs.
 
 Managers see only questions that expect no document, or a document that they may read in the portal. All
 numbers are computed from the results of these questions.

@@ -117,7 +117,7 @@ def answering_passages(
     answer = quote(Prompt(question, earlier, sources, 0.0, fit=found.fit, synonyms=found.synonyms))
     if not (answer.is_sure and answer.texts):
         return None
-    # What follows the first quotation is further reading.
+    # The quotations after the first one are further reading.
     ranks = marks_by_rank(verify(answer.texts[0], sources))
     return frozenset(source.passage_id for source in sources if source.rank in ranks)
 

@@ -156,7 +156,7 @@ def erase(
     if person.legal_hold:
         raise ErasureRefused(hold_in_words(person, actor))
     _check(person, had, actor, documents_to, delete_documents)
-    # From here on, nobody can ask in this name, and no answer is running.
+    # From here on, nobody can ask as this person, and none of their answers is running.
     User.objects.filter(pk=person.pk).update(is_active=False)
     end_sessions(person.pk)
     ApiKey.objects.owned_by_user(person.pk).revoke()

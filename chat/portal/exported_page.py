@@ -25,8 +25,8 @@ def _parser() -> MarkdownIt:
 def as_page(title: str, parts: Iterable[str]) -> str:
     """The page for an exported text in Markdown, which must contain only what its reader may see.
 
-    Each part is rendered separately: the parser needs 25 times the memory of its text, and an unclosed code
-    block then ends with its message.
+    Each part is rendered separately, because the parser needs 25 times the memory of a text. In addition, an
+    unclosed code block then ends with the message that contains it.
     """
     body = "".join(map(_html, parts))
     shown = {"title": title, "body": body, "language": get_language(), "site": settings.SITE_NAME}

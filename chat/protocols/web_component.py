@@ -4,8 +4,8 @@ The component shows `content` and `context.thoughts` as HTML, and guesses what t
 
 - a piece with an ASCII digit is a step's number, and is not shown;
 - a piece with “Next” or “<<” begins the follow-up questions, of which “>\\n” ends one;
-- whatever is in square brackets is the name of a file, below /content;
-- of a whole answer, what follows the first colon is a list of steps, and “s:” cuts the text off.
+- text in square brackets is the name of a file, below /content;
+- in a whole answer, the text after the first colon is a list of steps, and “s:” cuts the text off.
 
 The site therefore sends HTML that triggers none of these by accident. Earlier messages that the component
 sends back are converted to plain text again.

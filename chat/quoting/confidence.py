@@ -82,7 +82,7 @@ def is_close(quoted: QuotedText, fit: float) -> bool:
         return False
     # Of “before I get kicked out”, only “kicked” must be in the passage.
     named = question.named - BETWEEN or question.named
-    # The quotation may have a word of the question that the translation has lost.
+    # The translation may have lost a word of the question that the quotation has.
     if question.is_translated or fit >= FOUND or quoted.known(named) >= MIN_CLOSE * len(named):
         return True
     # A long question has many words besides its subject. A passage is also close if it has two adjacent words

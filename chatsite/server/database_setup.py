@@ -1,6 +1,6 @@
 """Prepares the database.
 
-Checks that it is reachable and recent, and migrates it in one process at a time.
+Checks that the server is reachable and recent enough, and migrates the database in one process at a time.
 """
 
 import contextlib

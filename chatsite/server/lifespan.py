@@ -1,4 +1,4 @@
-"""What a web process does besides serving requests: housekeeping, and an orderly shutdown."""
+"""The tasks of a web process besides requests: housekeeping, and an orderly shutdown."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping

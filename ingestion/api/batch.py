@@ -65,7 +65,10 @@ class _Bounded:
 
 
 class BatchItemSerializer(ChangeSerializer):
-    """One document. `put` takes its content and all of its details, `patch` only what changes."""
+    """An operation on one document.
+
+    `put` has the document's content and all of its details, `patch` only the members that change.
+    """
 
     action = StrictChoiceField(["put", "patch", "delete"])
     id = StrictCharField(

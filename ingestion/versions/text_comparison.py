@@ -45,8 +45,8 @@ class Paragraph:
 class _Word:
     """A word.
 
-    `ends` says that a paragraph ends after it; `ended` that it was kept, and that a paragraph of the old text
-    ended after it.
+    `ends` says that the word is the last one of its paragraph. For a word that was kept, `ended` says the
+    same about the old text.
     """
 
     text: str

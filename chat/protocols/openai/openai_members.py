@@ -200,7 +200,7 @@ class RequestMessages:
     wishes: list[str] = field(default_factory=list)
     images: list[ImageInput] = field(default_factory=list)
     question: int | None = None  # the index of the last user message in `turns`
-    last: str = ""  # role of the last message that is not a wish; `last_member` is its request member
+    last: str = ""  # role of the last message that is not an instruction; `last_member` is its request member
     last_member: str = ""
     _length: int = 0
 

@@ -1,5 +1,5 @@
--- Lock the lease of a run. Whatever ends a run locks the lease before the conversation. Returns no row if the
--- run has ended.
+-- Lock the lease of a run. Every transaction that ends a run locks the lease before the conversation. Returns
+-- no row if the run has ended.
 \set run 00000000-0000-0000-0000-000000000000
 
 SELECT lease.run_id

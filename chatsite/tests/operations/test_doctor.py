@@ -101,7 +101,7 @@ class Doctor(MediaMixin, TestCase):
         self.assertEqual(self.diagnosed()[0], 0)
         with connection.cursor() as cursor:
             cursor.execute("UPDATE procrastinate_events SET at = now() - interval '40 minutes'")
-        self.assert_wrong("has waited for 40 minutes")
+        self.assert_wrong("has been waiting for 40 minutes")
 
     def test_documents_that_could_not_be_read_are_worth_a_note(self):
         Document.objects.filter(pk=self.read_document().pk).update(status=Document.Status.FAILED)

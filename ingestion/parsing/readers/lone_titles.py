@@ -52,7 +52,7 @@ def lone_titles(blocks: Sequence[str]) -> Mapping[int, tuple[int, str]]:
 
 
 def has_title_form(block: str) -> bool:
-    """Whether a text looks like a heading: a short line with an initial capital that is no sentence."""
+    """Whether a text looks like a heading: a short line with an initial capital that is not a sentence."""
     line = block.strip()
     return (
         0 < len(line) <= TITLE_CHARACTERS

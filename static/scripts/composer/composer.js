@@ -134,7 +134,7 @@ function focusFirst(box, words) {
   if (!begins) return;
   const focus = () => document.activeElement.matches('body, :target') && box.focus({ preventScroll: true });
   focus();
-  // After the browser has scrolled to a fragment, which takes the focus away.
+  // Repeated after the browser has scrolled to a fragment, because that takes the focus away.
   addEventListener('load', () => setTimeout(focus, 50));
 }
 

@@ -12,7 +12,7 @@ export function reveal(prose, parsed, painted) {
   let box = prose.querySelector('.open');
   let blocks = []; // HTML of finished blocks that are not completely revealed yet
   let html = ''; // HTML of the open block, as the server sent it
-  let grown = ''; // text that has arrived since for the end of that block
+  let grown = ''; // text that has arrived since then, to be appended to the open block
   let ends = []; // for each of `blocks`: its last node in the box, and the character position of its end
   let steps = []; // one for each text node and element of the box
   let shown = 0; // number of revealed characters in the box

@@ -49,7 +49,7 @@ class Statement:
 
     @property
     def unclear(self) -> bool:
-        """Whether it was not found, and for one of its citations the wording differs too much to decide."""
+        """Whether the statement was not found, but a citation differs too much in wording to decide."""
         return self.verdict == "not_found" and any(proof.unclear for proof in self.proofs)
 
     def moved(self, by: int) -> "Statement":

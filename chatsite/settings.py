@@ -297,7 +297,8 @@ QUESTION_WRITER = (
     if CHAT_MODEL and environment.flag("CHATSITE_DOCUMENT_QUESTIONS", True)
     else ""
 )
-# How many citations of an answer, whose wording differs from the source, the model checks again; 0 for none.
+# The number of citations of an answer that the model checks again if their wording differs from the source; 0
+# for none.
 SECOND_LOOK: int = environment.whole("CHATSITE_SECOND_LOOK", 8, most=50)
 CHAT_MODEL_READS_IMAGES: bool = environment.flag("CHAT_MODEL_IMAGES", False) and bool(CHAT_MODEL)
 PRICE_PROMPT = environment.number("CHATSITE_PRICE_PROMPT", 0)  # price of a million tokens

@@ -2,8 +2,8 @@
 
 As sets of words, “the fee is paid by the tenant” and “the fee is paid by the landlord” are nearly the same if
 the passage mentions both people. Therefore the words of a statement are aligned with those of the sentence
-that has most of them, and each noun is judged by its neighbours: the words next to it in the statement should
-also be next to it in the source, without another noun in its place.
+that has most of them. Each noun is judged by its neighbours: the words next to the noun in the statement
+should also be next to it in the source, without another noun in its place.
 """
 
 from collections.abc import Collection, Mapping, Sequence

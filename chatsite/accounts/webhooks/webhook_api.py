@@ -147,7 +147,7 @@ class TooMany(exceptions.APIException):
 
 
 class TooManyWaiting(exceptions.APIException):
-    """The maximum number of tests and replays of a webhook are already waiting."""
+    """As many tests and replays of a webhook as allowed are already waiting."""
 
     status_code = status.HTTP_429_TOO_MANY_REQUESTS
 

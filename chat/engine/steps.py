@@ -18,7 +18,7 @@ from ingestion.search.retrieval import SearchResult
 from .run import AcceptedRun
 
 NO_IMAGE_VECTORS = "This site has no vectors of images: those of the text are searched"
-FIELDS = {"pages": f"{NO_IMAGE_VECTORS} in their place.", "both": f"{NO_IMAGE_VECTORS}."}
+FIELDS = {"pages": f"{NO_IMAGE_VECTORS} instead.", "both": f"{NO_IMAGE_VECTORS}."}
 NO_FIELDS = "“vector_fields” names none, so the question is searched by its words alone."
 
 

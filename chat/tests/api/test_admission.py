@@ -137,7 +137,7 @@ class AllowanceTests(AdmissionCase):
         self.assertEqual((len(accepted), await in_database(self.questions)), (7, 7))
         self.assertEqual(sorted(item.allowance.left for item in accepted), list(range(7)))
         self.assertEqual({(item.code, item.status) for item in refused}, {("quota_exceeded", 429)})
-        self.assertIn("7 messages of today", refused[0].message)
+        self.assertIn("all 7 of today’s messages", refused[0].message)
 
     def test_a_clock_that_is_behind_at_midnight_brings_no_day_back_with_nothing_used(self):
         MessageAllowance.objects.create(messages=2)

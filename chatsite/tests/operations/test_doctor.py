@@ -125,7 +125,7 @@ class Doctor(MediaMixin, TestCase):
         self.assert_wrong("cannot be reached")
         for status, body, words in (
             (401, {"error": "sk-secret is wrong"}, "refuses the key (401)"),
-            (503, None, "answers with 503"),
+            (503, None, "responds with 503"),
             (200, {"data": [{"id": "other"}]}, "has no model small, only other"),
         ):
             answer = httpx2.Response(status, json=body)

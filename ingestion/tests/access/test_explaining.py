@@ -103,7 +103,7 @@ class WhyTests(TestCase):
             told.reasons,
             (
                 "The account ann is disabled, so it may not read anything.",
-                "If it were not: It is shared with ann.",
+                "If the account were active: It is shared with ann.",
             ),
         )
 

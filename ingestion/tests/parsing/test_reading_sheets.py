@@ -112,6 +112,11 @@ class SheetNotesTests(SimpleTestCase):
 
     def test_a_sheet_with_a_damaged_drawing_is_read_without_it(self):
         self.assertEqual(self.lines("a.xlsx", with_parts(FARES, drawing="<a"))[0], "Port: Ellery; Fare: 45")
+        whole = with_parts(FARES, drawing="STORED" + "<a/>" * 50)
+        with zipfile.ZipFile(io.BytesIO(whole)) as archive:
+            place = archive.getinfo("xl/drawing.xml").header_offset + 40
+        broken = whole[:place] + bytes([whole[place] ^ 0xFF, whole[place + 1] ^ 0xFF]) + whole[place + 2 :]
+        self.assertEqual(self.lines("a.xlsx", broken)[0], "Port: Ellery; Fare: 45")
 
     def test_comments_and_shapes_of_opendocument_are_no_part_of_a_cell(self):
         box = "<draw:frame><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame>"

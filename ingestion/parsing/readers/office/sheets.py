@@ -5,6 +5,7 @@ Dates are always written year-month-day.
 
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
@@ -14,7 +15,7 @@ from xml.etree import ElementTree
 import openpyxl
 
 from chatsite.dependency_internals import sheet_source
-from ingestion.parsing.packages import open_package, relations, xml_part
+from ingestion.parsing.packages import DAMAGE, open_package, relations, xml_part
 from ingestion.parsing.readers.tables import CELL_CHARACTERS, BoldRow, add_rows
 from ingestion.parsing.sections import Contents, Limits, one_line
 
@@ -126,7 +127,7 @@ def _notes(archive: zipfile.ZipFile, sheet: str) -> dict[int, list[str]]:
                 for comment in xml_part(archive, part).iter():
                     if comment.tag in (f"{S}comment", f"{THREADED}threadedComment"):
                         _add_comment(notes, comment)
-    except (KeyError, ElementTree.ParseError):
+    except (*DAMAGE, zlib.error):
         pass  # the sheet can be read without them
     return notes
 

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from typing import TypeVar, cast
+from weakref import WeakValueDictionary
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
@@ -32,7 +33,9 @@ from chat.requests import InvalidRequest
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows
 from chatsite.db.threads import in_database_within_budget
+from chatsite.event_loops import PerEventLoop
 from ingestion.embedding.embedder import BUILT_IN_NAME, Embedder, EmbeddingError, unit
+from ingestion.embedding.endpoint import EndpointEmbedder
 from ingestion.embedding.spaces import active_space, embedder_of
 
 from .api_view import (
@@ -47,10 +50,15 @@ SHORTER = {BUILT_IN_NAME: (64, 128)}  # the vectors of this model can be truncat
 MINUTE = 60.0
 QUEUE_SECONDS = 5.0  # how long a request waits for earlier ones
 RETRY_SECONDS = 5
+SERVER_REQUESTS = 8  # requests that one process makes to a model's server at once
+OF_ONE_PERSON = 2  # of these, and of those that wait for the thread of a model in this process
 BUSY = "The site is busy with other embeddings. Try again in a few seconds."
 
-# One thread: a process embeds one request at a time, even if its caller disconnects.
-_thread = ThreadPoolExecutor(1, thread_name_prefix="embeddings")
+# One thread for a model in this process: it embeds one request at a time, even if its caller disconnects.
+_local = ThreadPoolExecutor(1, thread_name_prefix="embeddings")
+# A server may take a minute for a request, so several wait for it at once, but only some of one person.
+_at_server = ThreadPoolExecutor(SERVER_REQUESTS, thread_name_prefix="embeddings-server")
+_turns: PerEventLoop[WeakValueDictionary[int, asyncio.Semaphore]] = PerEventLoop(WeakValueDictionary)
 
 
 class EmbeddingsView(ProtocolView):
@@ -76,7 +84,8 @@ class EmbeddingsView(ProtocolView):
 
         try:
             with slot:
-                body = await _in_turn(body_of_response)
+                threads = _at_server if isinstance(model, EndpointEmbedder) else _local
+                body = await _in_turn(body_of_response, threads, principal.user_id)
         except EmbeddingError as error:
             code = "upstream_unavailable" if error.temporary else "upstream_misconfigured"
             seconds = None if error.retry_after is None else int(error.retry_after) + 1
@@ -103,12 +112,24 @@ class EmbeddingsView(ProtocolView):
         return principal, wanted, model, slot
 
 
-async def _in_turn(function: Callable[[], T]) -> T:
-    """Run `function` in the only thread for embeddings; returns its result.
+async def _in_turn(function: Callable[[], T], threads: ThreadPoolExecutor, person: int) -> T:
+    """Run `function` in a thread for embeddings; returns its result.
 
-    Raises Refused if earlier requests keep the thread busy for QUEUE_SECONDS.
+    Raises Refused if earlier requests keep the threads, or those of this person, busy for QUEUE_SECONDS.
     """
-    work = _thread.submit(copy_context().run, function)
+    loop, turn = asyncio.get_running_loop(), _turns().setdefault(person, asyncio.Semaphore(OF_ONE_PERSON))
+    try:
+        async with asyncio.timeout(QUEUE_SECONDS):
+            await turn.acquire()
+    except TimeoutError:
+        raise Refused("rate_limited", RETRY_SECONDS, BUSY) from None
+
+    def release(_: object) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(turn.release)
+
+    work = threads.submit(copy_context().run, function)
+    work.add_done_callback(release)  # a request whose caller disconnects keeps its turn until it has ended
     result = asyncio.wrap_future(work)
     try:
         await asyncio.wait({result}, timeout=QUEUE_SECONDS)

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import threading
+from itertools import islice
 from unittest import mock
 
 import numpy as np
@@ -12,9 +13,11 @@ from chat.api import embeddings
 from chat.models import MessageAllowance, Usage
 from chat.protocols.openai import openai_embeddings
 from chat.tests.golden_exchange import GoldenTestCase
+from chatsite.accounts.models import ApiKey, User
 from chatsite.db.threads import in_database
 from ingestion.embedding.built_in import WordLlamaEmbedder
 from ingestion.embedding.embedder import EmbeddingError
+from ingestion.embedding.endpoint import EndpointEmbedder
 from ingestion.embedding.selection import embedder
 
 PATH = "/v1/embeddings"
@@ -129,6 +132,33 @@ class EmbeddingTests(GoldenTestCase):
             answers = await asyncio.gather(first, *waiting)
         self.assertEqual([len(answer["data"]) for answer in answers], [1] * 4)
         self.assertEqual(most, 1)
+
+    async def test_requests_that_a_server_does_not_answer_leave_it_to_other_people(self):
+        release = threading.Event()
+        self.addCleanup(release.set)
+        other = await User.objects.acreate(username="other")
+        _, key = await in_database(ApiKey.objects.issue, other, "")
+
+        class Held(EndpointEmbedder):
+            def embed(self, texts, seconds=None):
+                if texts[0] == "held":
+                    release.wait(30)
+                return np.ones((len(texts), 3), np.float32)
+
+        model = Held("model", 3, "http://127.0.0.1:9", "")
+        with (
+            mock.patch.object(embeddings, "embedder_of", return_value=model),
+            mock.patch.object(embeddings, "QUEUE_SECONDS", 0.3),
+        ):
+            many, few = embeddings.SERVER_REQUESTS, embeddings.OF_ONE_PERSON
+            held = [asyncio.create_task(self.post(PATH, {"input": "held"})) for _ in range(many)]
+            refused = [await each for each in islice(asyncio.as_completed(held), many - few)]
+            answer = await self.post(PATH, {"input": "free"}, Authorization=f"Bearer {key}")
+            release.set()
+            await asyncio.gather(*held)
+        self.assertEqual({each.status_code for each in refused}, {429})
+        self.assertEqual(answer.status_code, 200)
+        self.assertEqual([each.result().status_code for each in held].count(200), few)
 
     async def test_vectors_are_computed_and_encoded_off_the_event_loop(self):
         threads = []

@@ -243,11 +243,11 @@ def _of_database() -> Iterator[Finding]:
 
 
 def _of_queue() -> Iterator[Finding]:
-    workers = int(_asked(WORKERS))
+    is_worked_on = int(_asked(WORKERS)) > 0
     with connection.cursor() as cursor:
         cursor.execute(JOBS)
         waiting, age = cursor.fetchone()
-    if waiting and not workers:
+    if waiting and not is_worked_on:
         words = gettext(
             "%(count)s documents are waiting to be read, but no worker is running: start one (up, or work)."
         )
@@ -259,8 +259,10 @@ def _of_queue() -> Iterator[Finding]:
         )
         yield wrong(words % {"minutes": f"{age / 60:.0f}"})
     else:
-        words = gettext("%(count)s documents are waiting to be read; %(workers)s workers are running.")
-        yield ok(words % {"count": waiting, "workers": workers})
+        # Not their number: each worker has a row for each of its queues.
+        run = gettext("%(count)s documents are waiting to be read, and workers are running.")
+        rest = gettext("%(count)s documents are waiting to be read, and no worker is running.")
+        yield ok((run if is_worked_on else rest) % {"count": waiting})
 
 
 def _of_documents() -> Iterator[Finding]:

@@ -98,7 +98,9 @@ class Doctor(MediaMixin, TestCase):
         self.assert_wrong("1 documents are waiting to be read, but no worker is running")
         with connection.cursor() as cursor:
             cursor.execute("INSERT INTO procrastinate_workers DEFAULT VALUES")
-        self.assertEqual(self.diagnosed()[0], 0)
+        status, said = self.diagnosed()
+        self.assertEqual(status, 0)
+        self.assertIn("1 documents are waiting to be read, and workers are running.", said)
         with connection.cursor() as cursor:
             cursor.execute("UPDATE procrastinate_events SET at = now() - interval '40 minutes'")
         self.assert_wrong("has been waiting for 40 minutes")

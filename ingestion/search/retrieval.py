@@ -257,7 +257,9 @@ def _search_once(wanted: _Wanted) -> tuple[SearchResult, bool]:
     loaded: Loaded = {}
     if mode == "hybrid" and ranking.passages:
         ranking, loaded = _reranked(wanted.principal, query, english, house, ranking, trust, readable)
-    ranked = [item for item in ranking.passages if item.score >= wanted.minimum_score]
+    ranked = ranking.passages
+    if wanted.minimum_score > 0:
+        ranked = [item for item in ranked if item.score >= wanted.minimum_score]
     passages = _distinct(wanted.principal, ranked, loaded, wanted.top)
     reasons, variants = house.reasons or {}, variants_of(query)
     synonyms = {

@@ -24,14 +24,21 @@ def stem(word: str, language: str) -> str:
     """The stem of a word in lower case; empty for function words of the language."""
     if word in common_words(language):
         return ""
-    if word.isascii() and word.isdigit():
-        return word  # no algorithm changes a number, and most numbers are not in the cache
+    if _is_number(word):
+        return word
     with _one_at_a_time:
         return str(_stemmer(language).stemWord(word))
 
 
+def _is_number(word: str) -> bool:
+    """Whether the word is a number, which no algorithm changes; most numbers are in no cache."""
+    return word.isascii() and word.isdigit()
+
+
 def german_stem(word: str) -> str:
     """The stem of a German word, for look-ups; PostgreSQL stems German texts by itself."""
+    if _is_number(word):
+        return word
     with _one_at_a_time:
         return str(_stemmer("german").stemWord(word))
 

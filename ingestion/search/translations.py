@@ -47,6 +47,11 @@ _ASKING = {
     "german": frozenset({"darf", "dürfen", "viele", "wieviel"}),
     "english": frozenset({"many", "much"}),
 }
+# Words that only questions in this language have
+_DISTINCTIVE = {
+    "german": _GERMAN - _ENGLISH - HOMOGRAPHS | _ASKING["german"],
+    "english": _ENGLISH - _GERMAN | _ASKING["english"],
+}
 _ASKED = (
     (" wie viele ", "how many"),
     (" wieviele ", "how many"),
@@ -170,10 +175,7 @@ def english_of(word: str) -> str:
 def language_of(question: str) -> str:
     """“german” or “english”: the language with more distinctive words in the question; empty if neither."""
     words = {*plain_words(question).split()}
-    only = {
-        "german": words & (_GERMAN - _ENGLISH - HOMOGRAPHS | _ASKING["german"]),
-        "english": words & (_ENGLISH - _GERMAN | _ASKING["english"]),
-    }
+    only = {language: words & distinctive for language, distinctive in _DISTINCTIVE.items()}
     language, other = sorted(only, key=lambda each: -len(only[each]))
     return language if len(only[language]) > len(only[other]) else ""
 

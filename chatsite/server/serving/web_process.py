@@ -10,6 +10,7 @@ import uvicorn
 from django.conf import settings
 
 from chatsite.server.address import BACKLOG
+from chatsite.server.huge_pages import use_huge_pages
 from chatsite.server.lifeline import exit_with_parent
 
 from .http_protocol import LimitedProtocol, raise_file_limit
@@ -70,6 +71,7 @@ def main() -> None:
     gc.freeze()
     gc.set_threshold(*GARBAGE_THRESHOLDS)
     gc.enable()
+    use_huge_pages()
     os.read(options.gate, 1)
     # uvicorn's `fd` option would treat the descriptor as a Unix socket, and therefore not turn off Nagle's
     # algorithm.

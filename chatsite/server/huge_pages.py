@@ -1,0 +1,38 @@
+"""Huge pages for the memory of a process, which make an answer cheaper.
+
+Between two answers, the processor serves other processes and forgets where the pages of this one are. With
+pages of 2 MB instead of 4 KB, it has to look up far fewer of them again.
+"""
+
+import ctypes
+import sys
+from pathlib import Path
+
+# For Linux: use huge pages in this region, and move its contents into some at once (since 6.1).
+MADV_HUGEPAGE, MADV_COLLAPSE = 14, 25
+HUGE_BYTES = 2 << 20
+
+
+def use_huge_pages() -> int:
+    """Use huge pages for the data of this process; returns for how many bytes it asked for them.
+
+    Call this after everything is loaded, and before there are threads, whose stacks need less than 2 MB. The
+    system keeps small pages where it lacks memory or does not support huge ones.
+    """
+    if sys.platform != "linux":
+        return 0
+    library = ctypes.CDLL(None)
+    library.madvise.argtypes = [ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int]
+    asked = 0
+    for region in Path("/proc/self/maps").read_text().splitlines():
+        addresses, access, _, _, inode, *name = region.split(maxsplit=5)
+        if access != "rw-p" or inode != "0" or name not in ([], ["[heap]"]):
+            continue
+        first, last = (int(address, 16) for address in addresses.split("-"))
+        start = -(-first // HUGE_BYTES) * HUGE_BYTES
+        length = last // HUGE_BYTES * HUGE_BYTES - start
+        if length > 0:
+            library.madvise(start, length, MADV_HUGEPAGE)
+            library.madvise(start, length, MADV_COLLAPSE)
+            asked += length
+    return asked

@@ -305,8 +305,9 @@ def _with_plain_sizes(lines: list[Line]) -> list[Line]:
     if not placed:
         return lines
     usual = median(line.size for line in placed)
-    ends = sorted(line.right or 0 for line in placed)
-    left, right = min(line.left or 0 for line in placed if len(line.text) > 3), ends[int(len(ends) * 0.9)]
+    # Marks at the edge of the paper may be outside.
+    right = sorted(line.right or 0 for line in placed)[-2:][0]
+    left = min((line.left or 0 for line in placed if len(line.text) > 3), default=0)
     width = max(right - left, 1)
 
     def plain(line: Line) -> Line:

@@ -6,6 +6,7 @@ pages of 2 MB instead of 4 KB, it has to look up far fewer of them again.
 
 import ctypes
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 # For Linux: use huge pages in this region, and move its contents into some at once (since 6.1).
@@ -13,17 +14,14 @@ MADV_HUGEPAGE, MADV_COLLAPSE = 14, 25
 HUGE_BYTES = 2 << 20
 
 
-def use_huge_pages() -> int:
-    """Use huge pages for the data of this process; returns for how many bytes it asked for them.
+def data_regions() -> list[tuple[int, int]]:
+    """The address and length of the parts of this process's data that fill huge pages; empty unless on Linux.
 
-    Call this after everything is loaded, and before there are threads, whose stacks need less than 2 MB. The
-    system keeps small pages where it lacks memory or does not support huge ones.
+    Call this after everything is loaded, and before there are threads, whose stacks need less than 2 MB.
     """
     if sys.platform != "linux":
-        return 0
-    library = ctypes.CDLL(None)
-    library.madvise.argtypes = [ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int]
-    asked = 0
+        return []
+    found = []
     for region in Path("/proc/self/maps").read_text().splitlines():
         addresses, access, _, _, inode, *name = region.split(maxsplit=5)
         if access != "rw-p" or inode != "0" or name not in ([], ["[heap]"]):
@@ -32,7 +30,17 @@ def use_huge_pages() -> int:
         start = -(-first // HUGE_BYTES) * HUGE_BYTES
         length = last // HUGE_BYTES * HUGE_BYTES - start
         if length > 0:
-            library.madvise(start, length, MADV_HUGEPAGE)
-            library.madvise(start, length, MADV_COLLAPSE)
-            asked += length
-    return asked
+            found.append((start, length))
+    return found
+
+
+def use_huge_pages(regions: Sequence[tuple[int, int]]) -> None:
+    """Use huge pages for these regions. This takes some tenths of a second, but no interpreter lock.
+
+    The system keeps small pages where it lacks memory or does not support huge ones.
+    """
+    library = ctypes.CDLL(None)
+    library.madvise.argtypes = [ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int]
+    for start, length in regions:
+        library.madvise(start, length, MADV_HUGEPAGE)
+        library.madvise(start, length, MADV_COLLAPSE)

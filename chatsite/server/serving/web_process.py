@@ -5,12 +5,13 @@ import gc
 import os
 import socket
 import sys
+import threading
 
 import uvicorn
 from django.conf import settings
 
 from chatsite.server.address import BACKLOG
-from chatsite.server.huge_pages import use_huge_pages
+from chatsite.server.huge_pages import data_regions, use_huge_pages
 from chatsite.server.lifeline import exit_with_parent
 
 from .http_protocol import LimitedProtocol, raise_file_limit
@@ -71,11 +72,17 @@ def main() -> None:
     gc.freeze()
     gc.set_threshold(*GARBAGE_THRESHOLDS)
     gc.enable()
-    use_huge_pages()
+    loaded = data_regions()
     os.read(options.gate, 1)
     # uvicorn's `fd` option would treat the descriptor as a Unix socket, and therefore not turn off Nagle's
     # algorithm.
-    server = Server(config, started=lambda: os.write(options.serving, b"1"))
+
+    def started() -> None:
+        os.write(options.serving, b"1")
+        # In a thread, so that the first requests need not wait.
+        threading.Thread(target=use_huge_pages, args=[loaded], daemon=True).start()
+
+    server = Server(config, started=started)
     server.run(sockets=[socket.socket(fileno=options.socket)])
 
 

@@ -37,6 +37,21 @@ class ConfigurationTests(SimpleTestCase):
         self.assertEqual(documented, self.read() - FOR_TESTS)
 
 
+class MergedTests(SimpleTestCase):
+    """No text has the two versions between which a merge had to decide."""
+
+    MARKER = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
+    ENDINGS = {".css", ".html", ".js", ".md", ".po", ".py", ".sql", ".toml", ".yaml", ".yml"}
+
+    def test_no_file_has_markers_of_a_conflict(self):
+        root = settings.BASE_DIR
+        folders = ["chat", "chatsite", "history", "ingestion", "docs", "deploy", "static", "templates"]
+        files = [*root.glob("*.*"), *(file for each in folders for file in (root / each).rglob("*.*"))]
+        texts = [file for file in files if file.suffix in self.ENDINGS and file.is_file()]
+        self.assertGreater(len(texts), 500)
+        self.assertEqual([str(file) for file in texts if self.MARKER.search(file.read_text())], [])
+
+
 class MaintainersTests(SimpleTestCase):
     """Everything that CONTRIBUTING.md and ARCHITECTURE.md name exists."""
 

@@ -184,7 +184,9 @@ class MessageAllowance(models.Model):
             ),
             models.UniqueConstraint(
                 name="allowance_unique", fields=["user", "group"], nulls_distinct=False,
-                violation_error_message=gettext_lazy("There is a row for these already."),
+                violation_error_message=gettext_lazy(
+                    "There is already a row for this person or group, or for everyone else."
+                ),
             ),
         ]  # fmt: skip
 
@@ -203,7 +205,8 @@ class Retention(models.Model):
     group = models.OneToOneField(
         Group, null=True, blank=True, on_delete=models.PROTECT, related_name="+",
         help_text=gettext_lazy(
-            "The longest time applies to members of several groups. Leave empty for everyone else."
+            "The longest time applies to members of several groups. Leave empty for a rule for all people"
+            " whose groups have none."
         ),
     )  # fmt: skip
     conversations = models.PositiveIntegerField(
@@ -231,7 +234,9 @@ class Retention(models.Model):
         constraints = [
             models.UniqueConstraint(
                 name="retention_unique", fields=["group"], nulls_distinct=False,
-                violation_error_message=gettext_lazy("There is a rule for these already."),
+                violation_error_message=gettext_lazy(
+                    "There is already a rule for this group or for everyone else."
+                ),
             ),
         ]  # fmt: skip
 
@@ -267,8 +272,8 @@ class VerifiedAnswerQuerySet(models.QuerySet["VerifiedAnswer"]):
 class VerifiedAnswer(models.Model):
     """An answer that a person wrote, for questions that match one of the answer's own.
 
-    Only people who may read all cited documents get it; `sql/verified_answers.sql` defines when it is active.
-    Managed in the admin.
+    Only people who may read all cited documents get it; `engine/sql/verified_answers.sql` defines when it is
+    active. Managed in the admin.
     """
 
     text = models.TextField(

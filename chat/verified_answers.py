@@ -47,7 +47,7 @@ def passage_with(document: Document, words: str) -> Passage | None:
 
 
 def digest_of(passage: Passage) -> str:
-    """The same digest as in sql/verified_answers.sql."""
+    """The same digest as in engine/sql/verified_answers.sql."""
     return hashlib.md5(passage.content.encode(), usedforsecurity=False).hexdigest()
 
 

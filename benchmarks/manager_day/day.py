@@ -118,7 +118,7 @@ class Day:
         expect(self.page.locator(".messagelist .success")).to_be_visible()
 
     def click(self, target: Locator) -> None:
-        """Click an element that does not leave the page."""
+        """Click an element without leaving the page."""
         self.clicks += 1
         target.click()
 

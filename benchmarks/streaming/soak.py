@@ -9,7 +9,7 @@ from .processes import load, megabytes, open_files, own_kilobytes
 from .world import World
 
 AT_ONCE = 40
-DIFFERENT = 400  # different questions: the vectors of new words are cached, up to 40 MB
+DIFFERENT = 400  # questions before they repeat, so that the cached word vectors (at most 40 MB) stop growing
 MIN_ROUNDS = 4
 SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'chatsite'"
 

@@ -44,7 +44,7 @@ def answerable(
     most: int,
     quoted: Collection[int] = (),
 ) -> list[str]:
-    """The first `most` questions that documents answer with other passages than those in `quoted`.
+    """At most `most` of the questions: those that passages other than `quoted` answer.
 
     `quoted` has the ids of passages that the person has just read. Follow-up questions that a language model
     suggests are not tried, because the model wrote them from the sources of its answer.

@@ -60,7 +60,10 @@ class EventParser:
         return events
 
     def _lines(self, piece: bytes, *, last: bool) -> list[bytes]:
-        """Return the lines that end in `piece`, with a line feed, a carriage return, or both."""
+        """Return the lines that `piece` completes.
+
+        A line ends with a line feed, a carriage return, or both.
+        """
         if self._after_return and piece:
             self._after_return = False
             piece = piece.removeprefix(b"\n")

@@ -202,6 +202,21 @@ class Migration(migrations.Migration):
             name='words',
             field=models.CharField(help_text='A few words of the document that support the answer, copied exactly.', max_length=500),
         ),
+        migrations.AlterField(
+            model_name='retention',
+            name='group',
+            field=models.OneToOneField(blank=True, help_text='The longest time applies to members of several groups. Leave empty for a rule for all people whose groups have none.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='auth.group'),
+        ),
+        migrations.AlterConstraint(
+            model_name='messageallowance',
+            name='allowance_unique',
+            constraint=models.UniqueConstraint(fields=('user', 'group'), name='allowance_unique', nulls_distinct=False, violation_error_message='There is already a row for this person or group, or for everyone else.'),
+        ),
+        migrations.AlterConstraint(
+            model_name='retention',
+            name='retention_unique',
+            constraint=models.UniqueConstraint(fields=('group',), name='retention_unique', nulls_distinct=False, violation_error_message='There is already a rule for this group or for everyone else.'),
+        ),
         migrations.RunSQL(
             [(RENAME, [now, codename]) for codename, before, now in NAMES],
             [(RENAME, [before, codename]) for codename, before, now in NAMES],

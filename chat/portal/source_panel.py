@@ -363,7 +363,8 @@ class Panel:
         for content in contents or [own]:
             if content not in own:
                 shown.append(parts_of(flowing(content), []))
-            elif not is_own_shown:  # a passage completed with its table contains several of them
+            # A passage completed with its table may contain several passages of the page: show it once.
+            elif not is_own_shown:
                 shown.append(self.parts)
                 is_own_shown = True
         return shown

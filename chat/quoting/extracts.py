@@ -270,7 +270,7 @@ def _neighbours(spans: Sequence[Span], at: int, first: int, last: int) -> tuple[
 
 
 def _item_around(spans: Sequence[Span], at: int) -> tuple[int, int]:
-    """The first and last index of the item's sentences; of a long item, of those that fit."""
+    """The first and last index of the item's sentences, or of those that fit if the item is long."""
     first = last = at
     while first > 0 and spans[first - 1].block == spans[at].block:
         first -= 1

@@ -102,7 +102,7 @@ class _Reader:
         return groups == [] or not self.groups.isdisjoint(groups or ())
 
     def is_open(self, text: str, sources: Sequence[Source]) -> bool:
-        """Whether no word of a statement may come from a closed source.
+        """Whether a statement is free of words that could come from a closed source.
 
         Verification allows a statement to have words that its source lacks.
         """

@@ -65,7 +65,7 @@ class InUse:
 
     @cached_property
     def mark(self) -> bytes:
-        """A PNG; empty without one."""
+        """The site's logo as a PNG; empty if it has none."""
         return bytes(self.texts.mark or b"")
 
     @cached_property

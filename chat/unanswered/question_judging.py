@@ -28,7 +28,7 @@ LISTED_FOR = timedelta(days=30)
 LAG = timedelta(seconds=30)  # the transaction that ends a run is committed or rolled back within this time
 MAX_ASKED = 5_000  # newest questions that are grouped
 OWNERS_AT_ONCE = 200
-PLACE = 2  # key of its row in CountedUntil; the figures have the key 1
+PLACE = 2  # key of this module's row in CountedUntil; the overview's row has the key 1
 TOLD = "told"  # marks a question that describes a situation, which documents may answer in other words
 FIELDS = ("owner_id", "asked_at", "reasons", "digest", "answers", "shown", "cited")
 

@@ -1,9 +1,9 @@
 """Unanswered questions as far as a content manager may see them.
 
 A wording is shown if at least three people used it or if the person who asked agreed, but never if the
-conversation has sources that the manager may not read. All others are only counted. The same applies to the
-documents that the answers cited. Texts, rights and owners are read again for each page; the worker only
-stores judgements and groups.
+conversation has sources that the manager may not read. All others are only counted. The same conditions
+decide which of the cited documents are shown. Texts, rights and owners are read again for each page; the
+worker only stores judgements and groups.
 """
 
 from collections import Counter
@@ -232,8 +232,8 @@ class ShownDocument:
 def documents_shown(principal: Principal, groups: Sequence[Group]) -> list[list[ShownDocument]]:
     """For each group, the documents shown most often to the people who asked, except hidden ones.
 
-    A document is hidden if `principal` may not read it. In addition, the person who asked must have agreed to
-    show the question, or the document must have been shown to at least three people.
+    A document is hidden if `principal` may not read it, or if it was shown to fewer than three people, none
+    of whom agreed to show the question.
     """
     open_ones = [[each for each in group.asked[:MAX_LOOKED_UP] if not each.closed] for group in groups]
     wanted = {document for asked in open_ones for each in asked for document in each.shown}

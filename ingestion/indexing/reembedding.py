@@ -151,7 +151,8 @@ def _switch(space: EmbeddingSpace) -> Iterator[Progress]:
                         activate(space)
                     return
         yield from _fill(space)
-        # If documents arrive faster than they are embedded, allow more to be embedded while they wait.
+        # If documents arrive faster than they are embedded, allow more to be embedded while writes are
+        # blocked.
         allowed *= 2
         time.sleep(PAUSE)
 

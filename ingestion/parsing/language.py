@@ -61,7 +61,7 @@ TABULAR_PIECES, TABULAR_CHARACTERS = 6, 25
 LEAST_SHARE = 0.05  # minimum share of known words among all words
 LEAD = 1.15  # minimum ratio between the counts of the first and the second language
 WORDS = Path(__file__).with_name("common_words.txt")
-# Words as letters with combining marks, which do not count as letters themselves in Indic scripts.
+# A word consists of letters and combining marks. `\w` does not match the latter, such as Indic vowel signs.
 WORD = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff])+")
 
 

@@ -100,7 +100,7 @@ MAX_TRANSLATIONS = 6  # translations of one word
 
 
 def translations_of(word: str) -> tuple[str, ...]:
-    """The words of the list's translations of a word; empty for most words."""
+    """All words in the built-in list's translations of `word`; mostly empty."""
     return _words(_known().get(word, ()))
 
 

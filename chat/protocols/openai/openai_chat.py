@@ -170,7 +170,7 @@ class OpenAI:
     def annotations(self, text: str, context: ContextReady | None) -> list[Json]:
         """One annotation for each citation, with the URL of its document.
 
-        None if the answer is JSON.
+        Empty if the answer is JSON.
         """
         if context is None or self._json:
             return []

@@ -136,7 +136,10 @@ class RetentionTests(TestCase):
         for wrong in ("0", "-1", "36501", "abc"):
             self.assertEqual(self.client.post(f"{PAGE}add/", {"conversations": wrong}).status_code, 200)
         self.assertRedirects(self.client.post(f"{PAGE}add/", {"conversations": "365"}), PAGE)
-        self.assertContains(self.client.post(f"{PAGE}add/", {}), "There is a rule for these already.")
+        self.assertContains(
+            self.client.post(f"{PAGE}add/", {}),
+            "There is already a rule for this group or for everyone else.",
+        )
         self.client.post(f"{PAGE}add/", {"group": self.crew.pk, "files": "90"})
         entries = AuditEntry.objects.filter(action="retention_changed").order_by("pk")
         self.assertEqual(

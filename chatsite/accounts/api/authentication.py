@@ -30,7 +30,7 @@ from chatsite.http.origins import proves_same_origin
 
 logger = logging.getLogger(__name__)
 
-KEY_HEADERS = ("Authorization", "api-key", "X-Api-Key")  # the first one in the request is used
+KEY_HEADERS = ("Authorization", "api-key", "X-Api-Key")  # by precedence: the first that is present is used
 ON_BEHALF_OF = "X-On-Behalf-Of"
 LAST_USED_PRECISION = timedelta(minutes=1)
 # Finds the owner of a valid key and records its last use, in one query for each request.

@@ -91,8 +91,8 @@ def _write(session: database.Session, target: backup_file.Archive) -> tuple[str,
         }
         target.add(backup_file.HEAD, json.dumps(head).encode())
         target.add(backup_file.SECRET, settings.SECRET_KEY.encode())
-        # List the files before the dump, which takes long: a document that is deleted meanwhile also loses
-        # its file.
+        # Copy the files before the dump, which takes long: deleting a document meanwhile also deletes its
+        # file.
         lost = _write_files(target, files) if settings.STORAGE == "FILESYSTEM" else []
         for number, part in enumerate(database.dumped(session, name)):
             target.add(f"{backup_file.DATABASE}{number:06d}", part)

@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--parent", type=int, required=True)
     parser.add_argument("--socket", type=int, required=True)
     parser.add_argument(
-        "--gate", type=int, required=True, help="The descriptor whose end of file starts serving."
+        "--gate", type=int, required=True, help="Serving starts when this descriptor reaches end of file."
     )
     parser.add_argument(
         "--serving", type=int, required=True, help="The descriptor to which the start of serving is reported."

@@ -121,7 +121,7 @@ def _source(options: dict[str, Any]) -> mirror.Source:
     default = Rights(given.audience, given.category) if given.audience else None
     name = options["source"] or str(root)
     if len(name) > SOURCE_CHARACTERS:
-        raise CommandError("The folder's path is too long to name its source: give it one with --source.")
+        raise CommandError("The folder's path is too long for a source name: choose one with --source.")
     rights = FolderRights(root, default, given.category)
     return mirror.Source(root, name, options["prefix"], given.owner, rights)
 

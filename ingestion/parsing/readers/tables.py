@@ -177,7 +177,7 @@ class _Columns:
         return any(cell and not any(self._names[at : at + 1]) for at, cell in enumerate(cells))
 
     def are(self, cells: Sequence[str]) -> bool:
-        """Whether a row repeats the names of several columns."""
+        """Whether a row repeats all column names, of which there are at least two."""
         return sum(map(bool, cells)) > 1 and [cell.rstrip(" :") for cell in cells] == self._names
 
     def lines(self, cells: Sequence[str]) -> Iterator[str]:

@@ -45,7 +45,8 @@ MAX_FIT = 8.0  # a better fit makes no difference
 _NAME = re.compile(r"(?<=\w )[A-ZÀ-Þ][\w’'&.-]*(?: [A-ZÀ-Þ][\w’'&.-]*)*")
 _NOT_NAMES = frozenset({"i", "i m", "i ve", "i d", "i ll"})
 _PRICE = stems("cost price kostet kosten preis")
-_NUMBERED_THING = re.compile(r"\b([^\W\d_]{3,20})\s(\d{1,4})\b")  # “week 5”
+# “week 5”, but no range or fraction: “weeks 5–7”
+_NUMBERED_THING = re.compile(r"\b([^\W\d_]{3,20})\s(\d{1,4})\b(?!\s?[/,–-]\s?\d|[.:]\d)")
 _NUMBER = re.compile(r"\b(?:[A-Za-z]+-)?\d[\w.,:-]*\b")
 
 
@@ -248,13 +249,18 @@ def _lacks_number(quoted: QuotedText, *, compared: bool = False) -> bool:
 
 def _has_other_number(quoted: QuotedText) -> bool:
     """Whether the question names a thing by its number, and the first text only things with other numbers."""
-    for word, number in _NUMBERED_THING.findall(quoted.question.text):
-        if word.lower() not in STOP_WORDS:
-            named = rf"\b{re.escape(word)}\s(\d{{1,4}})\b(?!\s?[/,–-]\s?\d|[.:]\d)"  # no range
-            said = re.findall(named, quoted.texts[0], re.IGNORECASE)
-            if said and number not in said:
-                return True
-    return False
+    asked = {
+        (word.lower(), number)
+        for word, number in _NUMBERED_THING.findall(quoted.question.text)
+        if word.lower() not in STOP_WORDS
+    }
+    said = (
+        {(word.lower(), number) for word, number in _NUMBERED_THING.findall(quoted.texts[0])}
+        if asked
+        else set()
+    )
+    words = {word for word, _ in said}
+    return any(word in words and (word, number) not in said for word, number in asked)
 
 
 def _compared(quoted: QuotedText) -> frozenset[str]:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import threading
 from contextlib import aclosing
 from unittest import mock
 
@@ -37,6 +38,7 @@ from chat.tests.upstream_case import SERVER
 from chat.tests.upstream_faults import FAULTS, answer, completion
 from chat.verification import verify
 from chatsite.db.threads import in_database
+from chatsite.tests.limits import MARGIN_SECONDS
 from history.citation_text import verified_as_sent
 from history.conversation_export import as_markdown
 from history.models import Message
@@ -266,8 +268,11 @@ class SecondLookExchangeTests(TransactionTestCase):
         self.fake = self.enterContext(FakeOpenAI())
         self.enterContext(override_settings(OPENAI_BASE_URL=self.fake.url))
 
-    async def asked(self, text):
-        """Ask a question; return the events, the frames of an open page, and the stored message."""
+    async def asked(self, text, shown=None):
+        """Ask a question; return the events, the frames of an open page, and the stored message.
+
+        `shown` is set when the page has shown the answer's end.
+        """
         self.fake.script(answer(text))
         request = RunRequest("How many days of leave may employees carry over?")
         accepted = await in_database(runs.begin, self.principal, request, request_id="r-1")
@@ -278,14 +283,23 @@ class SecondLookExchangeTests(TransactionTestCase):
             async for number, event in numbered:
                 events.append(event)
                 frames += await page.encode([(number, event)])
+                if shown and isinstance(event, MessageDone):
+                    shown.set()
         frames += await page.end()
         await connection().server.close()
         return events, frames, await in_database(Message.objects.get, pk=accepted.answer_id)
 
     async def test_it_comes_after_the_text_and_reaches_message_page_and_export(self):
         await in_database(make_document, "guide.md", (LEAVE,), everyone=True)
-        self.fake.side = truthful("following")
-        events, frames, message = await self.asked(PARAPHRASE)
+        shown, confirmed = threading.Event(), truthful("following")
+
+        def after_the_end(request):
+            if "whether its passage says the same" in request.body["messages"][0]["content"]:
+                shown.wait(MARGIN_SECONDS)
+            return confirmed(request)
+
+        self.fake.side = after_the_end
+        events, frames, message = await self.asked(PARAPHRASE, shown)
         kinds = [type(event) for event in events]
         self.assertLess(kinds.index(MessageDone), kinds.index(Rechecked))
         done = next(event for event in events if isinstance(event, MessageDone))

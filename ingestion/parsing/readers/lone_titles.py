@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-TITLE_CHARACTERS = 80
+TITLE_CHARACTERS = 80  # of a separate line that may be a heading
 TITLE_WORDS = 10
 PROSE_CHARACTERS = 60  # a block of at least this length is a paragraph, even without punctuation at its end
 FEWEST = 3  # fewer titles are not trusted
@@ -51,17 +51,26 @@ def lone_titles(blocks: Sequence[str]) -> Mapping[int, tuple[int, str]]:
     return titles if is_plausible else {}
 
 
-def has_title_form(block: str) -> bool:
-    """Whether a text looks like a heading: a short line with an initial capital that is not a sentence."""
-    line = block.strip()
+def is_title(text: str) -> bool:
+    """Whether a paragraph that is a single bold line looks like a heading."""
+    line = text.strip()
     return (
         0 < len(line) <= TITLE_CHARACTERS
+        and line[-1] not in ".,;:"
+        and "\n" not in line
+        and sum(map(str.isalpha, line)) > len(line) / 2
+    )
+
+
+def has_title_form(text: str) -> bool:
+    """Whether a line looks like a heading without being bold: short, with an initial capital, no sentence."""
+    line = text.strip()
+    return (
+        is_title(line)
         and len(line.split()) <= TITLE_WORDS
         and (line[0].isupper() or (line[0].isdigit() and line[-1].isalpha()))
         and (line[-1].isalnum() or line[-1] in ")?\"'”’")
-        and sum(map(str.isalpha, line)) > len(line) / 2
         and not _DATE_OR_VALUE.search(line)
-        and not (_ITEM.match(line) and line[0] in "-*•–▪")
     )
 
 

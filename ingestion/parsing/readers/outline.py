@@ -27,19 +27,7 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")[:ANCHOR_CHARACTERS]
 
 
-TITLE_CHARACTERS = 80  # characters of a bold line that counts as a heading
 PLACE_CHARACTERS = 4_000  # characters of a section; further parts of a longer section are cited by paragraph
-
-
-def is_title(text: str) -> bool:
-    """Whether a paragraph that is a single bold line looks like a heading."""
-    line = text.strip()
-    return (
-        0 < len(line) <= TITLE_CHARACTERS
-        and line[-1] not in ".,;:"
-        and "\n" not in line
-        and sum(map(str.isalpha, line)) > len(line) / 2
-    )
 
 
 class Outline:

@@ -19,8 +19,7 @@ from ingestion.parsing.sections import (
     one_line,
 )
 
-from .lone_titles import TITLE_WORDS, has_title_form
-from .outline import is_title
+from .lone_titles import TITLE_WORDS, has_title_form, is_title
 from .pdf_tables import ROWS, Rule, Table, Word, tables
 from .pdf_tags import has_tags, tagged_tables, words_in_cells
 

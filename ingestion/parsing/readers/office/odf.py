@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 
 from ingestion.parsing.formats import DAMAGED, PASSWORD
 from ingestion.parsing.packages import open_package, optional_xml_part
-from ingestion.parsing.readers.outline import Outline, is_title
+from ingestion.parsing.readers.lone_titles import is_title
+from ingestion.parsing.readers.outline import Outline
 from ingestion.parsing.readers.tables import (
     CELL_CHARACTERS,
     MOST_COLUMNS,

@@ -8,7 +8,8 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ingestion.parsing.readers.outline import Outline, is_title
+from ingestion.parsing.readers.lone_titles import is_title
+from ingestion.parsing.readers.outline import Outline
 from ingestion.parsing.sections import Contents, Limits, Unreadable
 
 TOKEN = re.compile(

@@ -23,30 +23,17 @@ from ingestion.parsing.titles import first_title
 
 from . import ocr
 from .pdf_forms import with_fields
-from .pdf_lines import (
-    Bookmarks,
-    Line,
-    PageLines,
-    breaks_words,
-    lines_of,
-    replace_last_row,
-    rows_of,
-    sections_of,
-    without_boilerplate,
-)
+from .pdf_headings import Bookmarks
+from .pdf_lines import PageLines, lines_of, replace_last_row, rows_of
+from .pdf_page_text import Line, breaks_words
+from .pdf_running_titles import without_running_titles
+from .pdf_scans import is_scanned, recognise_pages
+from .pdf_sections import sections_of
 from .pdf_tables import Table
 
 IMAGE_SCALE = 110 / 72
 IMAGE_SIDE = 2_000  # longest side in pixels, because a page may claim any size
-SCAN_SIDE = 4_000
-SCAN_LETTERS = 20  # a page with fewer letters and large pictures is a scan
-SCAN_SHARE = 0.3  # share of the page that its pictures must cover
-DRAWN_SHAPES = 20  # a page without words is worth recognising if it has this many drawn shapes
 MAX_BOOKMARKS = 10_000
-IMAGES = [pdfium.FPDF_PAGEOBJ_IMAGE]
-DEPTH = 3  # nesting depth of form objects in which pictures are searched for
-NOTHING_READ = "No text was found on the scanned pages, or it is too faint or blurred to be read."
-WHAT = "The pages are scanned images"
 UNITS = 10_000  # length of the page's longer side, in units of character positions
 MOST_CHARACTERS = 50_000
 
@@ -89,10 +76,10 @@ def read(path: Path, limits: Limits, progress: Progress) -> Contents:
             scans.append(number)
         progress(number + 1 - len(scans), count)
     if scans:
-        _recognise(document, pages, scans, limits, progress)
+        recognise_pages(document, pages, scans, limits, progress)
     elif is_too_large and not any(pages):
         raise Unreadable(f"The pages are images of more than {ocr.PIXELS // 1_000_000} million pixels.")
-    kept = without_boilerplate(pages)
+    kept = without_running_titles(pages)
     for section in sections_of(kept, _bookmarks(document), breaks_words(document)):
         contents.add(section.anchor, section.page, section.heading, section.text)
     beginning = contents.sections[0].heading if contents.sections and contents.sections[0].page == 1 else ""
@@ -185,62 +172,8 @@ def _page(document: pypdfium2.PdfDocument, number: int, above: Table | None) -> 
         page = document[number]
         read = lines_of(page, above)
         read = replace(read, lines=with_fields(page, read.lines))
-        letters = sum(character.isalnum() for line in read.lines for character in line.text)
-        is_scan = letters < SCAN_LETTERS and _pictured(page, wordless=not letters)
-        pixels = 0  # total size of the pictures, which take long to render
-        for picture in page.get_objects(filter=IMAGES, max_depth=DEPTH) if is_scan else ():
-            columns, rows = picture.get_px_size()
-            pixels += columns * rows
-            if pixels > ocr.PIXELS:
-                raise Image.DecompressionBombError
+        is_scan = is_scanned(page, read.lines)
         page.close()
     except pypdfium2.PdfiumError:
         return PageLines([]), False  # one broken page must not make the others unreadable
     return read, is_scan
-
-
-def _pictured(page: pypdfium2.PdfPage, wordless: bool) -> bool:
-    """Whether pictures cover much of the page; for a page without words, whether it shows anything."""
-    width, height = page.get_size()
-    covered = 0.0
-    shapes = 0
-    kinds = [pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_PATH]
-    for drawn in page.get_objects(filter=kinds if wordless else kinds[:1], max_depth=DEPTH):
-        if drawn.type == pdfium.FPDF_PAGEOBJ_PATH:
-            shapes += 1
-            if shapes >= DRAWN_SHAPES:
-                return True
-            continue
-        if wordless:
-            return True
-        left, bottom, right, top = drawn.get_bounds()
-        covered += max(0, right - left) * max(0, top - bottom)
-    return bool(covered >= width * height * SCAN_SHARE)
-
-
-def _recognise(
-    document: pypdfium2.PdfDocument,
-    pages: list[list[Line]],
-    scans: list[int],
-    limits: Limits,
-    progress: Progress,
-) -> None:
-    """Replace the lines of scanned pages with recognised text."""
-    if reason := ocr.why_not(limits.ocr_languages, WHAT):
-        if any(pages):
-            return  # the other pages can still be read
-        raise Unreadable(reason)
-    progress.scans()
-    characters = 0
-    for done, number in enumerate(scans, 1):
-        page = document[number]
-        scale = min(ocr.DOTS_PER_INCH / 72, SCAN_SIDE / max(*page.get_size(), 1))
-        picture = page.render(scale=scale, grayscale=True).to_pil()
-        if text := ocr.recognise(picture, limits.ocr_languages):
-            pages[number] = [Line(text, 0, whole=True)]
-        page.close()
-        characters += len(text)
-        Contents(limits).check(characters)
-        progress(len(pages) - len(scans) + done, len(pages))
-    if not any(pages):
-        raise Unreadable(NOTHING_READ)

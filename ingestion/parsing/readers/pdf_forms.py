@@ -9,7 +9,7 @@ import pypdfium2.raw as pdfium
 
 from ingestion.parsing.sections import one_line
 
-from .pdf_lines import Line
+from .pdf_page_text import Line
 
 MAX_ANNOTATIONS = 2_000
 TEXT_BYTES = 20_000

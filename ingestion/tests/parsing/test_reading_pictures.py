@@ -15,7 +15,7 @@ from PIL import Image, ImageOps
 
 from ingestion.parsing import process
 from ingestion.parsing.readers import ocr, pdf
-from ingestion.parsing.readers.pdf import NOTHING_READ
+from ingestion.parsing.readers.pdf_scans import NOTHING_READ
 from ingestion.parsing.sections import Limits, Unreadable
 from ingestion.tests import building
 
@@ -67,7 +67,7 @@ class PicturesTests(SimpleTestCase):
         return str(caught.exception)
 
     @TESSERACT
-    def test_scanned_pages_are_read_and_the_others_are_not_touched(self):
+    def test_only_scanned_pages_are_recognised(self):
         found = self.read(
             "a.pdf", joined(building.pdf(["A page of text that needs no reading."]), scan(LINES))
         )
@@ -77,7 +77,7 @@ class PicturesTests(SimpleTestCase):
         self.assertEqual((found.pages, found.language, self.told[-1]), (2, "english", (2, 2)))
 
     @TESSERACT
-    def test_images_are_documents(self):
+    def test_images_can_be_documents(self):
         for name, data in (
             ("a.png", saved("PNG", picture(*LINES))),
             ("a.jpg", saved("JPEG", picture(*LINES))),
@@ -87,12 +87,12 @@ class PicturesTests(SimpleTestCase):
         self.assertEqual([section.anchor for section in found.sections], ["page=1", "page=2"])
 
     @TESSERACT
-    def test_pictures_without_words_hold_no_text(self):
+    def test_pictures_without_words_have_no_text(self):
         stain = Image.radial_gradient("L").resize((800, 1100))
         self.assertEqual(self.reason("a.pdf", saved("PDF", stain)), NOTHING_READ)
 
     @TESSERACT
-    def test_a_scan_is_turned_until_it_can_be_read(self):
+    def test_a_scan_is_rotated_until_it_can_be_read(self):
         page = picture(*LINES)
         for turn in (Image.Transpose.ROTATE_90, Image.Transpose.ROTATE_180):
             found = self.read("a.pdf", saved("PDF", page.transpose(turn), resolution=200))
@@ -118,7 +118,7 @@ class PicturesTests(SimpleTestCase):
             pdf.read(Path(file.name), Limits(10, 10_000, 10_000, "eng"), mock.Mock())
 
     @TESSERACT
-    def test_a_page_without_words_is_recognised_where_it_shows_a_small_picture_or_letters_as_shapes(self):
+    def test_a_page_without_words_but_with_pictures_or_drawn_letters_is_recognised(self):
         small = picture(*LINES).crop((100, 0, 1000, 300))
         document = pypdfium2.PdfDocument.new()
         page = document.new_page(2_000, 2_000)
@@ -134,7 +134,7 @@ class PicturesTests(SimpleTestCase):
         self.assertEqual(self.reason("a.pdf", building.drawn(strokes)), NOTHING_READ)
 
     @TESSERACT
-    def test_what_shines_through_a_picture_is_white(self):
+    def test_transparent_parts_of_a_picture_become_white(self):
         letters = Image.new("LA", picture(*LINES).size, (0, 0))
         letters.putalpha(ImageOps.invert(picture(*LINES)))
         self.assertIn("Badges are returned.", self.read("a.png", saved("PNG", letters)).sections[0].text)
@@ -148,10 +148,10 @@ class PicturesTests(SimpleTestCase):
 
     @TESSERACT
     @override_settings(OCR_LANGUAGES="tlh")
-    def test_a_language_that_is_not_installed_is_named(self):
+    def test_a_missing_language_of_text_recognition_is_named(self):
         self.assertIn("has none of the languages set for it (tlh)", self.reason("a.pdf", scan(LINES)))
 
-    def test_without_the_program_a_scan_is_refused_with_that_reason(self):
+    def test_a_scan_is_refused_with_a_reason_if_tesseract_is_missing(self):
         with mock.patch.dict(os.environ, PATH="/nowhere"):
             self.assertEqual(
                 self.reason("a.pdf", scan(LINES)),
@@ -165,16 +165,16 @@ class PicturesTests(SimpleTestCase):
             self.assertEqual(len(self.read("a.pdf", mixed).sections), 1)
 
     @override_settings(OCR_LANGUAGES="")
-    def test_recognition_can_be_switched_off(self):
+    def test_text_recognition_can_be_switched_off(self):
         self.assertIn("switched off on the server", self.reason("a.pdf", scan(LINES)))
 
-    def test_a_file_that_is_no_image_whatever_its_name_says(self):
+    def test_a_file_that_only_claims_to_be_an_image_is_refused(self):
         self.assertIn("something else", self.reason("a.png", b"Just text."))
         self.assertEqual(
             self.reason("a.png", saved("PNG", picture(*LINES))[:300]), "The file is damaged or incomplete."
         )
 
     @pytest.mark.slow
-    def test_an_image_of_too_many_points(self):
+    def test_an_image_with_too_many_pixels_is_refused(self):
         huge = saved("PNG", Image.new("1", (20_000, 10_001)))
         self.assertEqual(self.reason("a.png", huge), "The image is larger than 100 million pixels.")

@@ -1,0 +1,178 @@
+"""Headings of a PDF: lines that bookmarks name, or whose size, weight, font or position sets them apart."""
+
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from .lone_titles import has_title_form, is_title
+from .pdf_page_text import Line
+
+HEADING_SCALE = 1.12  # a heading is larger than the surrounding text by this factor
+CERTAIN_SCALE = 1.3  # a long heading that a small letter follows is larger by this factor
+TEXT_SHARE = 0.2  # a size of at least this share of a document's text is no size of headings,
+TEXT_LINES = 10  # if at least this many lines have it
+BOLD_HEADING_SCALE = 1.02  # the factor for a bold line
+BOLD_HEADING_LINES = 2  # bold lines of normal size are a heading if at most this many are adjacent
+BOLD_SHARE = 0.3  # and if at most this share of the document is bold
+FONT_SHARE = 0.1  # a font with at most this share of the document's text may mark headings
+MONOSPACED = re.compile(r"mono|courier|consol|typewriter|cmtt|code")
+LONE_GAP = 3.5  # maximum distance of a line in another font from the text below it, in em
+LONE_INDENT = 3  # how much further to the right this text may begin, in em
+SPACE_ABOVE = 1.2  # minimum distance from the text above it, relative to the distance from the text below
+HEADING_LINE = 120
+SHORT_LINE = 40  # characters; a shorter line is never joined with the next
+MAX_MARKS = 100  # bookmarks on a page
+MARKED_LINES = 3  # lines in the title of a bookmark
+NUMBERED = re.compile(r"^(?:chapter|section|part|appendix|annex)?[\d.ivx]+(?=[^\d.ivx])", re.IGNORECASE)
+Bookmarks = Mapping[int, Sequence[tuple[int, str]]]  # level and title of bookmarks, by page number (from 1)
+
+
+@dataclass(frozen=True, slots=True)
+class TextStyle:
+    """How a document sets its text, from which headings differ.
+
+    `body` is the median size of its text, and `large` the minimum size of a heading that is not bold.
+    `some_bold` is true if bold marks headings because little text is bold. `rare_fonts` may mark headings,
+    too.
+    """
+
+    body: float
+    large: float
+    some_bold: bool
+    rare_fonts: frozenset[str]
+
+
+def text_style(lines: Sequence[Line]) -> TextStyle:
+    """The style of a document with these lines, rows of tables excluded."""
+    sizes = [line.size for line in lines for _ in range(0, len(line.text), 20)]
+    body = median(sizes) if sizes else 0
+    bold = sum(len(line.text) for line in lines if line.bold)
+    some_bold = bold <= BOLD_SHARE * sum(len(line.text) for line in lines)
+    large = HEADING_SCALE * _largest_common(lines, body)
+    return TextStyle(body, large, some_bold, _rare_fonts(lines))
+
+
+def with_bookmarks(lines: list[Line], bookmarks: Sequence[tuple[int, str]]) -> list[Line]:
+    """Join and level the lines that bookmarks name; other bookmarks become lines at the beginning."""
+    if not bookmarks:
+        return lines
+    keys = ["" if line.whole else _key(line.text) for line in lines]
+    unseen = []
+    # By first line, the number of lines and the level of a bookmark's title.
+    marked: dict[int, tuple[int, int]] = {}
+    for level, title in bookmarks[:MAX_MARKS]:
+        wanted = _key(title)
+        for start, first in enumerate(keys):
+            key, count = first, 1
+            while key and key != wanted and wanted.startswith(key) and count < MARKED_LINES:
+                key += keys[start + count] if start + count < len(keys) and keys[start + count] else "?"
+                count += 1
+            if key and key == wanted and start not in marked:
+                marked[start] = count, level
+                break
+        else:
+            unseen.append(Line(title, 0, level=level))
+    found, place = unseen, 0
+    while place < len(lines):
+        count, at = marked.get(place, (1, None))
+        text = " ".join(line.text for line in lines[place : place + count])
+        found.append(lines[place] if at is None else replace(lines[place], text=text, level=at))
+        place += count
+    return found
+
+
+def _key(text: str) -> str:
+    """The letters and digits of a heading, without its number, which bookmarks often omit."""
+    key = NUMBERED.sub("", "".join(text.split()))
+    return "".join(filter(str.isalnum, key)).casefold()
+
+
+def heading_runs(lines: list[Line], style: TextStyle, full: float) -> Iterator[tuple[bool, list[Line]]]:
+    """Runs of adjacent lines, and whether each is a heading: headings of one size, or text.
+
+    A bookmarked heading is a separate run. A line of at least `full` characters does not end its paragraph.
+    """
+    run: list[Line] = []
+    run_heading = False
+    for line, heading in zip(lines, _headings(lines, style, full), strict=True):
+        marked = line.level is not None or (run and run[-1].level is not None)
+        if run and (heading != run_heading or (heading and (marked or line.size != run[-1].size))):
+            yield run_heading, run
+            run = []
+        run.append(line)
+        run_heading = heading
+    if run:
+        yield run_heading, run
+
+
+def _headings(lines: list[Line], style: TextStyle, full: float) -> list[bool]:
+    """Whether each line is a heading: bookmarked, larger than the text, or separate and in another font."""
+    found = []
+    body = style.body
+    for line in lines:
+        is_large = line.size >= (body * BOLD_HEADING_SCALE if line.bold else style.large) and body > 0
+        fits = len(line.text) <= HEADING_LINE and not line.whole
+        found.append(line.level is not None or (is_large and fits))
+    for index, (line, following) in enumerate(itertools.pairwise(lines)):
+        if found[index] and line.level is None and not found[index + 1]:
+            has_letters = any(map(str.isalpha, line.text))
+            is_long = len(line.text) > SHORT_LINE and line.size < CERTAIN_SCALE * body
+            goes_on = is_long and following.text[0].islower() and not following.whole
+            found[index] = not goes_on and (has_letters or (index > 0 and found[index - 1]))
+    start = 0
+    for bold, group in itertools.groupby(lines, key=lambda line: line.bold and not line.whole):
+        end = start + len(list(group))
+        before, after = lines[start - 1] if start else None, lines[end] if end < len(lines) else None
+        ended = before is None or before.whole or len(before.text) < full or before.text[-1] in ".!?:"
+        is_short = end - start <= BOLD_HEADING_LINES
+        if bold and style.some_bold and ended and after and not after.whole and is_short:
+            for index in range(start, end):
+                found[index] = found[index] or (
+                    body <= lines[index].size * BOLD_HEADING_SCALE and is_title(lines[index].text)
+                )
+        start = end
+    for index, line in enumerate(lines[:-1]):
+        if line.font in style.rare_fonts and not found[index] and not line.whole and not line.bold:
+            above = lines[index - 1] if index else None
+            fits = body <= line.size * BOLD_HEADING_SCALE
+            found[index] = fits and _is_lone(above, line, lines[index + 1])
+    return found
+
+
+def _is_lone(before: Line | None, line: Line, after: Line) -> bool:
+    """Whether a line has the form of a title, more space above than below, and text in another font below."""
+    if after.whole or after.font == line.font or after.text[0].islower() or not has_title_form(line.text):
+        return False
+    if line.baseline is None or after.baseline is None or line.left is None or after.left is None:
+        return False
+    below = line.baseline - after.baseline
+    above = before.baseline - line.baseline if before and before.baseline is not None else math.inf
+    is_above = 0 < below < LONE_GAP * line.size and after.left < line.left + LONE_INDENT * line.size
+    return is_above and not 0 < above < below * SPACE_ABOVE
+
+
+def _largest_common(lines: Sequence[Line], body: float) -> float:
+    """The largest size of much text, because most of the text may be code and tables in a smaller size."""
+    characters: Counter[float] = Counter()
+    count: Counter[float] = Counter()
+    for line in lines:
+        characters[line.size] += len(line.text)
+        count[line.size] += 1
+    least = TEXT_SHARE * characters.total()
+    common = (size for size, many in characters.items() if many >= least and count[size] >= TEXT_LINES)
+    return max(body, *common, 0)
+
+
+def _rare_fonts(lines: Sequence[Line]) -> frozenset[str]:
+    """The fonts that may mark headings, because little of the document is set in them."""
+    often: Counter[str] = Counter()
+    for line in lines:
+        often[line.font] += len(line.text)
+    most = FONT_SHARE * often.total()
+    return frozenset(
+        font for font, count in often.items() if font and count <= most and not MONOSPACED.search(font)
+    )

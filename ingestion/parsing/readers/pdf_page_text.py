@@ -1,0 +1,224 @@
+"""The text of a PDF page as PDFium returns it: lines, words with positions, and drawn rules."""
+
+import ctypes
+import itertools
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from ingestion.parsing.sections import one_line
+
+from .pdf_tables import Rule, Word
+
+FONT_NAME_BYTES = 200
+LINE_CHARACTERS = 20_000
+WORD = re.compile(r"\S+")
+MAX_OBJECTS = 5_000
+MAX_RECTANGLES = 500
+GAP = 0.7  # a gap wider than this share of the line's height may separate columns
+THIN = 2.5  # points; a thinner rectangle counts as a line
+BROWSERS = ("Skia/PDF", "Qt ", "cairo ")  # prefixes of the producer names that browsers write
+BOLD_WEIGHT = 600
+FONT_SUBSET = re.compile(r"\A[a-z]{6}\+")  # the prefix of a font of which the file contains only a part
+# PDFium returns a hyphen at the end of a line as U+0002 or U+FFFE, even if it has joined that line with the
+# next one (in columns). This module writes this character for such a hyphen; `pdf_sections` resolves it.
+BREAK = "\U000f00ad"
+BROKEN_LINE = re.compile(r"[\x02\ufffe\xad](?=\s*\Z)|(?<=\w)[\x02\ufffe](?=\w)")
+BROKEN_INSIDE = re.compile(r"(?<=\w)[\x02\ufffe](?=\w)")
+BROKEN_WORD = re.compile(rf"\b(\w++){BREAK}(?=(\w++))")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a page, with the font size of its first letter.
+
+    `whole` marks a row of a table or recognised text, which is never a heading and never joined with its
+    neighbours. `font` is the name of its font, empty if the line ends in another one. `level` is the level of
+    the bookmark that points to the line; the size is 0 for a line that only exists in a bookmark. `left` is
+    its left edge, and `baseline` the height of its baseline, in points; `right`, its right edge, is only set
+    for text behind a scan.
+    Rotated lines have no baseline.
+    """
+
+    text: str
+    size: float
+    bold: bool = False
+    font: str = ""
+    whole: bool = False
+    level: int | None = None
+    left: float | None = None
+    baseline: float | None = None
+    right: float | None = None
+
+    def outranks(self, other: "Line") -> bool:
+        """Whether this heading ranks above another; bookmarks rank above lines that look like headings."""
+        if self.level is not None or other.level is not None:
+            return self.level is not None and (other.level is None or self.level < other.level)
+        return self.size > other.size * 1.02
+
+
+def text_units(textpage: pypdfium2.PdfTextPage) -> str:
+    """The text of the page in PDFium's units: a character beyond U+FFFF, such as an emoji, has two."""
+    text = str(textpage.get_text_range())
+    if not text or max(text) <= "\uffff":
+        return text
+    return "".join(map(chr, memoryview(text.encode("utf-16-le")).cast("H")))
+
+
+def _whole(text: str) -> str:
+    """The text whose units :func:`text_units` returned."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
+
+
+def lines_with_starts(
+    textpage: pypdfium2.PdfTextPage, text: str, *, with_right: bool = False
+) -> Iterator[tuple[int, Line]]:
+    """Each line of the page's text with its start position."""
+    position = 0
+    for raw in text.split("\r\n"):
+        start = position
+        position += len(raw) + 2
+        line = one_line(_whole(BROKEN_LINE.sub(BREAK, raw)), LINE_CHARACTERS)
+        if line:
+            first = _character(textpage, start + len(raw) - len(raw.lstrip()))
+            last = _character(textpage, start + len(raw.rstrip()) - 1)
+            # Small capitals are in another font than the initial capital.
+            second = first + 1 if line[1:2].isalpha() else first
+            font, bold = _font(textpage, second)
+            last_font, last_bold = _font(textpage, last)
+            # Use the rendered size, because many programs set size 1 and scale the text.
+            size = float(pdfium.FPDFText_GetFontSize(textpage.raw, first))
+            matrix = pdfium.FS_MATRIX()
+            if pdfium.FPDFText_GetMatrix(textpage.raw, first, matrix):
+                size *= math.hypot(matrix.c, matrix.d)
+            is_level = abs(matrix.b) <= abs(matrix.a)
+            left, baseline = _left(textpage, first), _baseline(textpage, first) if is_level else None
+            right = _right(textpage, last) if with_right else None
+            own_font = font if font == last_font else ""
+            yield (
+                start,
+                Line(
+                    line,
+                    round(size, 1),
+                    bold and last_bold,
+                    own_font,
+                    left=left,
+                    baseline=baseline,
+                    right=right,
+                ),
+            )
+
+
+def words_with_boxes(
+    textpage: pypdfium2.PdfTextPage, text: str, lines: list[tuple[int, Line]], is_hyphenated: bool
+) -> Iterator[Word]:
+    """The words with their boxes and the numbers of their lines."""
+    box = tuple(ctypes.c_double() for _ in range(4))
+    edge = tuple(ctypes.c_double() for _ in range(4))
+    line = 0
+    for start, end in _word_places(textpage, text):
+        while line + 1 < len(lines) and lines[line + 1][0] <= start:
+            line += 1
+        first, last = _character(textpage, start), _character(textpage, end - 1)
+        has_start = pdfium.FPDFText_GetCharBox(textpage.raw, first, *box)
+        if has_start and pdfium.FPDFText_GetCharBox(textpage.raw, last, *edge):
+            # The first letter of an Arabic or Hebrew word is the rightmost one.
+            left, right = min(box[0].value, edge[0].value), max(box[1].value, edge[1].value)
+            bottom, top = min(box[2].value, edge[2].value), max(box[3].value, edge[3].value)
+            word = _whole(BROKEN_LINE.sub(BREAK, text[start:end]))
+            word = (BROKEN_WORD.sub(r"\1", word) if is_hyphenated else word).replace(BREAK, "-")
+            yield Word(word, left, right, bottom, top, line, lines[line][1].bold, first, last)
+
+
+def _word_places(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, int]]:
+    """The start and the end of each word.
+
+    If a word is broken at the end of a line, PDFium appends whatever text follows. If this text is to the
+    right of the break, it belongs to the next column, and the word is split there.
+    """
+    for match in WORD.finditer(text):
+        start = match.start()
+        for broken in BROKEN_INSIDE.finditer(match.group()):
+            place = match.start() + broken.start()
+            before = _left(textpage, _character(textpage, place - 1))
+            after = _left(textpage, _character(textpage, place + 1))
+            if before is not None and after is not None and before < after:
+                yield start, place + 1
+                start = place + 1
+        yield start, match.end()
+
+
+def wide_gaps(textpage: pypdfium2.PdfTextPage, lines: list[tuple[int, Line]]) -> Iterator[bool]:
+    """Whether each line has a wide gap, which is far faster to compute than the words' positions."""
+    box = tuple(ctypes.c_double() for _ in range(4))  # left, top, right, bottom
+    for start, line in lines:
+        spans, height = [], 0.0
+        count = pdfium.FPDFText_CountRects(textpage.raw, start, len(line.text))
+        for index in range(count if 1 < count < MAX_RECTANGLES else 0):
+            pdfium.FPDFText_GetRect(textpage.raw, index, *box)
+            spans.append((box[0].value, box[2].value))
+            height = max(height, box[1].value - box[3].value)
+        yield any(after[0] - before[1] > height * GAP for before, after in itertools.pairwise(sorted(spans)))
+
+
+def drawn_rules(page: pypdfium2.PdfPage) -> list[Rule]:
+    """Horizontal edges of drawings, such as lines and the borders of boxes."""
+    found = []
+    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
+    for index in range(min(pdfium.FPDFPage_CountObjects(page.raw), MAX_OBJECTS)):
+        shape = pdfium.FPDFPage_GetObject(page.raw, index)
+        if pdfium.FPDFPageObj_GetType(shape) != pdfium.FPDF_PAGEOBJ_PATH:
+            continue
+        if pdfium.FPDFPageObj_GetBounds(shape, left, bottom, right, top):
+            heights = {bottom.value, top.value}
+            if top.value - bottom.value < THIN:
+                heights = {(bottom.value + top.value) / 2}
+            found += [Rule(left.value, right.value, height) for height in heights]
+    return found
+
+
+def breaks_words(document: pypdfium2.PdfDocument) -> bool:
+    """Whether the program that wrote the file may have broken words.
+
+    Browsers do so only if the page asks for it.
+    """
+    return not document.get_metadata_value("Producer").startswith(BROWSERS)
+
+
+def _character(textpage: pypdfium2.PdfTextPage, place: int) -> int:
+    """PDFium's index of the character at a position of the text.
+
+    They differ, because the text omits some characters.
+    """
+    index = int(pdfium.FPDFText_GetCharIndexFromTextIndex(textpage.raw, place))
+    return index if index >= 0 else place
+
+
+def _left(textpage: pypdfium2.PdfTextPage, position: int) -> float | None:
+    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+    found = pdfium.FPDFText_GetCharBox(textpage.raw, position, left, right, bottom, top)
+    return left.value if found else None
+
+
+def _right(textpage: pypdfium2.PdfTextPage, position: int) -> float | None:
+    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+    found = pdfium.FPDFText_GetCharBox(textpage.raw, position, left, right, bottom, top)
+    return right.value if found else None
+
+
+def _baseline(textpage: pypdfium2.PdfTextPage, position: int) -> float | None:
+    across, up = ctypes.c_double(), ctypes.c_double()
+    return up.value if pdfium.FPDFText_GetCharOrigin(textpage.raw, position, across, up) else None
+
+
+def _font(textpage: pypdfium2.PdfTextPage, position: int) -> tuple[str, bool]:
+    """The name of a character's font, and whether it is bold."""
+    buffer = ctypes.create_string_buffer(FONT_NAME_BYTES)
+    pdfium.FPDFText_GetFontInfo(textpage.raw, position, buffer, FONT_NAME_BYTES, ctypes.c_int())
+    name = FONT_SUBSET.sub("", buffer.value.decode("utf-8", "replace").lower())
+    heavy = pdfium.FPDFText_GetFontWeight(textpage.raw, position) >= BOLD_WEIGHT
+    return name, "bold" in name or heavy

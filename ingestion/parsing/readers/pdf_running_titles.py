@@ -1,0 +1,108 @@
+"""Running titles of a PDF: lines that repeat at the top or bottom of its pages, and printed page numbers."""
+
+import itertools
+import re
+from collections import Counter
+from statistics import median
+
+from .pdf_page_text import Line
+
+EDGE_LINES = 2  # number of lines at the beginning and end of a page's text that may be running titles
+# Number of heights, at the top and at the bottom, at which running titles may be, wherever they are in the
+# text.
+TOP_HEIGHTS, BOTTOM_HEIGHTS = 2, 3
+MIN_PAGES, MIN_SIDES = 3, 4  # minimum number of pages, or of left or right pages, with a running title
+EDGE_SHARE = 0.6  # share of the pages on which a line must appear to be a running title
+PAGE_NUMBER = re.compile(r"(?<!\d)\d{1,3}(?!\d)")  # longer numbers are years or invoice numbers
+PRINTED_NUMBER = re.compile(r"\A\d{1,4}(?=\s|\Z)|(?<=\s)\d{1,4}\Z")  # at the beginning or end of a line
+NUMBER_SCALE = 1.02  # a line that is larger than the text by this factor is no printed page number
+Shape = tuple[str, int, int | None]  # a line's text with # for short numbers, its size, and its height
+
+
+def without_running_titles(pages: list[list[Line]]) -> list[list[Line]]:
+    """The pages without running titles, which are lines at the top or bottom of most pages.
+
+    In books, left and right pages have different titles. Lines that differ only in short numbers count as
+    equal, but not lines of another size. A line that occurs at least as often inside pages is kept, because
+    it belongs to a list. Lines beside the page's number are running titles, too.
+    """
+    if len(pages) < 3:
+        return pages
+    edges = [_edges(lines) for lines in pages]
+    often: dict[Shape, int] = {}
+    for first, step, least in ((0, 1, MIN_PAGES), (0, 2, MIN_SIDES), (1, 2, MIN_SIDES)):
+        side = edges[first::step]
+        counts = Counter(key for keys in side for key in set(itertools.chain(*keys.values())))
+        often |= {key: count for key, count in counts.items() if count >= max(least, len(side) * EDGE_SHARE)}
+    inside = Counter(_shape(line) for lines in pages for line in lines[EDGE_LINES:-EDGE_LINES])
+    running = {key for key, count in often.items() if key[2] is not None or inside.get(key, 0) < count}
+    numbered = _numbered_heights(pages)
+    return [
+        [
+            line
+            for place, line in enumerate(lines)
+            if running.isdisjoint(keys.get(place, ())) and _height(line) not in heights
+        ]
+        for lines, keys, heights in zip(pages, edges, numbered, strict=True)
+    ]
+
+
+def _numbered_heights(pages: list[list[Line]]) -> list[set[int]]:
+    """For each page, the height of the line with its printed page number, if it was found on most pages.
+
+    It is the topmost or lowest line, and not large: a chapter with its number may be on top of each page.
+    What else is at that height is a running title, which may be another one in each chapter.
+    """
+    places: list[
+        set[tuple[int, int]]
+    ] = []  # for each page, how far a number is ahead of the page, and its height
+    for number, lines in enumerate(pages):
+        heights = [round(line.baseline) for line in lines if line.baseline is not None]
+        outermost = {min(heights, default=None), max(heights, default=None)}
+        body = median(line.size for line in lines) if lines else 0
+        ends = [
+            (found, _height(line))
+            for line in lines
+            if not line.whole and _height(line) in outermost and line.size <= body * NUMBER_SCALE
+            for found in PRINTED_NUMBER.findall(line.text)
+        ]
+        places.append({(int(found) - number, height) for found, height in ends if height is not None})
+    ahead = Counter(each for page in places for each in {distance for distance, _ in page})
+    best, count = max(ahead.items(), key=lambda item: item[1], default=(0, 0))
+    if count < max(MIN_PAGES, len(pages) * EDGE_SHARE):
+        return [set() for _ in pages]
+    usual = Counter(height for page in places for distance, height in page if distance == best)
+    least = max(MIN_PAGES, len(pages) * EDGE_SHARE / 2)  # other heights on left pages than on right ones
+    often = {height for height, times in usual.items() if times >= least}
+    return [{height for distance, height in page if distance == best and height in often} for page in places]
+
+
+def _height(line: Line) -> int | None:
+    return None if line.baseline is None else round(line.baseline)
+
+
+def _extreme_heights(lines: list[Line]) -> set[int]:
+    heights = sorted({round(line.baseline) for line in lines if line.baseline is not None})
+    return {*heights[:BOTTOM_HEIGHTS], *heights[-TOP_HEIGHTS:]}
+
+
+def _edges(lines: list[Line]) -> dict[int, list[Shape]]:
+    """The first and last lines in the order of the text, and the top and bottom ones, by their places.
+
+    Lines at the top or bottom must be at the same height on all pages, because rows of a table may be there,
+    too.
+    """
+    found: dict[int, list[Shape]] = {}
+    extreme = _extreme_heights(lines)
+    for place, line in enumerate(lines):
+        if line.whole:
+            continue
+        if not EDGE_LINES <= place < len(lines) - EDGE_LINES:
+            found.setdefault(place, []).append(_shape(line))
+        if line.baseline is not None and round(line.baseline) in extreme:
+            found.setdefault(place, []).append((*_shape(line)[:2], round(line.baseline)))
+    return found
+
+
+def _shape(line: Line) -> Shape:
+    return PAGE_NUMBER.sub("#", line.text), round(line.size), None

@@ -29,7 +29,7 @@ class AccessPageTests(TestCase):
     def show(self, **fields):
         return self.client.post(PAGE, {"reason": WHY} | fields)
 
-    def test_it_says_why_somebody_may_read_and_why_not(self):
+    def test_the_page_says_why_a_person_may_or_may_not_read_a_document(self):
         self.assertContains(
             self.show(person="ann", document="pay.md"), "ann is in HR, and HR may read it.", status_code=200
         )
@@ -45,7 +45,7 @@ class AccessPageTests(TestCase):
         page = self.show(person="bob", document=str(self.pay.public_id))
         self.assertContains(page, f"{change}Open</a>")
 
-    def test_a_person_is_named_in_full_and_a_document_by_its_title(self):
+    def test_a_person_is_shown_with_the_full_name_and_a_document_with_its_title(self):
         User.objects.filter(pk=self.bob.pk).update(first_name="Bob", last_name="Builder")
         Document.objects.filter(pk=self.pay.pk).update(title="Pay in bands")
         self.assertContains(
@@ -60,7 +60,7 @@ class AccessPageTests(TestCase):
     def names(self, what, query):
         return self.client.get(f"{PAGE}{what}", {"q": query}).json()["found"]
 
-    def test_people_and_documents_are_found_by_letters_and_taken_as_they_are_shown(self):
+    def test_suggestions_find_people_and_documents_by_letters_and_can_be_submitted_as_shown(self):
         User.objects.filter(pk=self.bob.pk).update(
             first_name="Bob (IT)", last_name="Builder", is_active=False
         )
@@ -74,7 +74,7 @@ class AccessPageTests(TestCase):
         for query in ("", " ", "\0", "nothing at all"):
             self.assertEqual((self.names("people", query), self.names("documents", query)), ([], []))
 
-    def test_a_part_of_a_title_is_refused_with_the_documents_that_it_may_mean(self):
+    def test_a_part_of_a_title_is_refused_with_a_list_of_the_matching_documents(self):
         Document.objects.filter(pk=self.pay.pk).update(title="Bands of pay")
         page = self.show(person="bob", document="bands")
         self.assertContains(page, "Do you mean: Bands of pay (pay.md)?")
@@ -85,10 +85,10 @@ class AccessPageTests(TestCase):
         self.assertContains(page, "There is no such document.")
         self.assertNotContains(page, "Bands of pay")
 
-    def test_the_least_length_of_a_reason_is_said_beforehand(self):
+    def test_the_form_states_the_minimum_length_of_a_reason(self):
         self.assertContains(self.client.get(PAGE), "at least 10 characters")
 
-    def test_who_may_not_list_documents_finds_those_that_they_may_read(self):
+    def test_staff_without_permission_to_list_documents_are_offered_those_that_they_may_read(self):
         clerk = User.objects.create(username="clerk", is_staff=True)
         clerk.user_permissions.set(Permission.objects.filter(codename="view_as_others"))
         self.client.force_login(clerk)
@@ -98,7 +98,7 @@ class AccessPageTests(TestCase):
         for what in ("people", "documents"):
             self.assertEqual(self.client.get(f"{PAGE}{what}?q=an").status_code, 403)
 
-    def test_a_search_finds_what_that_person_would_find_and_nothing_of_the_administrators(self):
+    def test_a_search_finds_only_what_the_chosen_person_would_find(self):
         make_document("secret.md", ["Pay of the board."], owner=self.admin)
         page = self.show(person="bob", question="When is pay?")
         self.assertContains(page, "open.md")
@@ -114,7 +114,7 @@ class AccessPageTests(TestCase):
         self.assertContains(page, "Nothing.")
         self.assertContains(page, "is disabled")
 
-    def test_each_use_is_in_the_log_with_who_whom_and_what(self):
+    def test_each_use_is_logged_with_its_actor_person_and_subject(self):
         response = self.show(person="ann", document="pay.md", question="pay\nday")
         search, explained = AuditEntry.objects.all()
         self.assertEqual(
@@ -125,7 +125,7 @@ class AccessPageTests(TestCase):
         self.assertIn(str(self.pay.public_id), explained.subject)
         self.assertEqual(search.request_id, response.headers["X-Request-ID"])
 
-    def test_a_search_as_another_needs_a_reason_and_is_told_to_them(self):
+    def test_searching_as_another_person_requires_a_reason_and_is_disclosed_to_that_person(self):
         for reason in ("", "because"):
             page = self.show(person="ann", question="pay", reason=reason)
             self.assertNotContains(page, "30,000")
@@ -147,7 +147,7 @@ class AccessPageTests(TestCase):
         self.assertContains(page, told)
         self.assertContains(page, WHY)
 
-    def test_nothing_is_searched_for_that_the_log_cannot_hold(self):
+    def test_a_question_too_long_for_the_audit_log_is_not_searched_for(self):
         page = self.show(person="bob", question="a " * 1_000 + "pay")
         self.assertContains(page, "at most 1480 characters")
         self.assertNotContains(page, "open.md")
@@ -160,7 +160,7 @@ class AccessPageTests(TestCase):
         self.assertNotContains(page, "HR may read it")
         self.assertFalse(AuditEntry.objects.exists())
 
-    def test_what_is_unknown_or_missing_is_said_and_nothing_is_written(self):
+    def test_unknown_and_missing_values_are_reported_and_nothing_is_written(self):
         for fields, words in (
             ({"person": "nobody", "document": "pay.md"}, "There is no account of this name."),
             ({"person": "ann", "document": "nothing.md"}, "There is no such document."),
@@ -171,7 +171,7 @@ class AccessPageTests(TestCase):
             self.assertContains(self.show(**fields), words)
         self.assertFalse(AuditEntry.objects.exists())
 
-    def test_it_is_for_those_with_the_permission(self):
+    def test_the_page_requires_the_permission(self):
         staff = User.objects.create_user("staff", is_staff=True)
         self.client.force_login(staff)
         for method in (self.client.get, self.client.post):
@@ -182,7 +182,7 @@ class AccessPageTests(TestCase):
         self.assertEqual(self.client.get(PAGE).status_code, 302)
 
     @pytest.mark.slow
-    def test_pages_of_the_administration_lead_there(self):
+    def test_pages_of_the_admin_link_to_it(self):
         for path, link in (
             ("/admin/", PAGE),
             (f"/admin/ingestion/document/{self.pay.pk}/change/", f"{PAGE}?document={self.pay.public_id}"),
@@ -195,7 +195,7 @@ class AccessPageTests(TestCase):
         for path in ("/admin/", f"/admin/ingestion/document/{self.pay.pk}/change/"):
             self.assertNotContains(self.client.get(path), PAGE)
 
-    def test_names_texts_and_questions_with_html_are_shown_as_text(self):
+    def test_html_in_names_texts_and_questions_is_shown_as_text(self):
         User.objects.filter(pk=self.ann.pk).update(username=HOSTILE)
         document = make_document("pay2.md", [f"Pay {HOSTILE} now."], title=HOSTILE, everyone=True)
         type(document).objects.filter(pk=document.pk).update(name=f"{HOSTILE}.md"[:50])
@@ -211,7 +211,7 @@ class AuditLogTests(TestCase):
         self.client.force_login(self.admin)
         self.entry = AuditEntry.objects.create(action="search_as", actor="root", person="ann", subject="pay")
 
-    def test_it_can_be_looked_through_and_by_nobody_changed(self):
+    def test_the_log_can_be_browsed_but_not_changed(self):
         self.assertContains(self.client.get(f"{LOG}?action__exact=search_as&q=ann"), "1 audit entry")
         self.assertContains(self.client.get(f"{LOG}?action__exact=key_made"), "0 audit entries")
         page = self.client.get(f"{LOG}{self.entry.pk}/change/")
@@ -230,7 +230,7 @@ class AuditLogTests(TestCase):
         AuditEntry.objects.create(action="rights_changed", actor="root", subject=long)
         self.assertContains(self.client.get(LOG), "Crew, Deck → Crew, Deck, Port")
 
-    def test_a_look_is_noted_in_words_and_its_page_says_when_it_was(self):
+    def test_viewing_the_log_is_logged_in_words_with_its_time(self):
         self.client.get(LOG, {"q": "ann & bob", "action__exact": "search_as"})
         look = AuditEntry.objects.get(action="log_read")
         self.assertEqual(look.subject, "q=ann & bob, action__exact=search_as")
@@ -242,20 +242,20 @@ class AuditLogTests(TestCase):
                 change(AuditEntry.objects.all())
         self.assertEqual(AuditEntry.objects.get().actor, "root")
 
-    def test_it_outlives_the_accounts_that_it_tells_of(self):
+    def test_entries_outlive_the_accounts_that_they_name(self):
         ann = make_user("ann")
         AuditEntry.objects.create(action="search_as", actor="root", person="ann", person_id=ann.pk)
         ann.delete()
         self.assertEqual(AuditEntry.objects.filter(person="ann").count(), 2)
 
-    def test_only_those_with_the_permission_see_it(self):
+    def test_the_log_requires_the_permission(self):
         staff = User.objects.create_user("staff", is_staff=True)
         self.client.force_login(staff)
         self.assertEqual(self.client.get(LOG).status_code, 403)
         staff.user_permissions.add(Permission.objects.get(codename="view_auditentry"))
         self.assertContains(self.client.get(LOG), "pay")
 
-    def test_rights_changed_in_the_portal_are_in_it_unless_by_the_owner(self):
+    def test_changes_of_rights_in_the_portal_are_logged_unless_the_owner_made_them(self):
         ann = make_user("ann")
         theirs = make_document("theirs.md", owner=ann, everyone=True)
         mine = make_document("mine.md", owner=self.admin, everyone=True)
@@ -267,7 +267,7 @@ class AuditLogTests(TestCase):
         self.assertTrue(entry.subject.startswith("theirs.md ("))
         self.assertTrue(entry.subject.endswith(": Everyone who signs in → ann"))
 
-    def test_changed_rights_and_new_keys_are_in_it(self):
+    def test_changed_rights_and_new_keys_are_logged(self):
         ann = make_user("ann")
         document = make_document(owner=ann)
         page = f"/admin/ingestion/document/{document.pk}/change/"
@@ -287,7 +287,7 @@ class AuditLogTests(TestCase):
 
 
 class OrderTests(TransactionTestCase):
-    def test_the_entry_is_there_also_when_the_search_then_fails(self):
+    def test_the_entry_remains_if_the_search_then_fails(self):
         admin = User.objects.create_superuser("root")
         make_user("ann")
         self.client.force_login(admin)
@@ -300,7 +300,7 @@ class OrderTests(TransactionTestCase):
         self.assertEqual(response.status_code, 500)
         self.assertEqual(AuditEntry.objects.get().subject, f"pay, because: {WHY}")
 
-    def test_where_the_entry_cannot_be_written_nothing_is_searched(self):
+    def test_without_an_audit_entry_there_is_no_search(self):
         self.client.force_login(User.objects.create_superuser("root"))
         make_user("ann")
         self.client.raise_request_exception = False

@@ -47,7 +47,7 @@ class WhyTests(TestCase):
     def allow(self, *people, **values):
         set_audience(self.document, audience(*people, **values))
 
-    def test_the_reader_is_told_every_reason(self):
+    def test_a_reader_sees_every_reason(self):
         self.allow(self.ann, groups=[self.staff], everyone=True)
         for user, reason in (
             (self.owner, "You added it."),
@@ -56,14 +56,14 @@ class WhyTests(TestCase):
         ):
             self.assertEqual(why_readable(command_principal(user), self.document), [reason, EVERYONE])
 
-    def test_a_stranger_a_guest_and_a_disabled_account_are_given_no_reason(self):
+    def test_a_stranger_a_guest_and_a_disabled_account_get_no_reason(self):
         self.assertEqual(why_readable(command_principal(self.ann), self.document), [])
         self.allow(everyone=True)
         self.assertEqual(why_readable(command_principal(self.guest), self.document), [])
         User.objects.filter(pk=self.ann.pk).update(is_active=False)
         self.assertEqual(why_readable(command_principal(self.ann), self.document), [])
 
-    def test_an_administrator_is_told_the_same_of_another_person(self):
+    def test_an_administrator_sees_the_same_reasons_for_another_person(self):
         self.allow(self.ann, groups=[self.staff])
         self.assertEqual(explain(self.owner, self.document).reasons, ("owner added it.",))
         self.assertEqual(explain(self.ann, self.document).reasons, ("It is shared with ann.",))
@@ -71,7 +71,7 @@ class WhyTests(TestCase):
         self.assertEqual(told.reasons, ("bob is in Staff, and Staff may read it.",))
         self.assertEqual((told.readable, told.verdict), (True, "bob may read guide.md."))
 
-    def test_a_no_says_who_may_and_why_that_leaves_this_person_out(self):
+    def test_a_refusal_says_who_may_read_and_why_this_person_may_not(self):
         self.allow(self.bob, groups=[self.staff])
         told = explain(self.ann, self.document)
         self.assertEqual((told.readable, told.verdict), (False, "ann may not read guide.md."))
@@ -83,7 +83,7 @@ class WhyTests(TestCase):
             ),
         )
 
-    def test_of_a_guest_it_says_what_guests_may_not(self):
+    def test_for_a_guest_the_explanation_says_what_guests_may_not_read(self):
         self.allow(everyone=True)
         told = explain(self.guest, self.document)
         self.assertFalse(told.readable)
@@ -93,7 +93,7 @@ class WhyTests(TestCase):
         self.assertEqual(told.reasons, ("Everyone may read it, even without signing in.",))
         self.assertIn("Guests are not admitted", told.notes[0])
 
-    def test_a_disabled_account_is_told_with_what_would_hold_otherwise(self):
+    def test_a_disabled_account_is_explained_with_the_rights_that_it_would_have(self):
         self.ann.is_active = False
         self.ann.save()
         self.allow(self.ann)
@@ -107,13 +107,13 @@ class WhyTests(TestCase):
             ),
         )
 
-    def test_a_list_that_lost_all_its_entries_is_nobodys(self):
+    def test_a_list_without_entries_lets_nobody_read(self):
         self.document = make_document(name="orphan.md")
         self.assertEqual(
             explain(self.ann, self.document).reasons, ("Nobody may read it: its access list is empty.",)
         )
 
-    def test_the_notes_tell_what_search_makes_of_it(self):
+    def test_the_notes_say_whether_search_finds_the_document(self):
         self.assertEqual(explain(self.owner, self.document).notes, ())
         self.document.status, self.document.reason = Document.Status.FAILED, "The file is damaged."
         self.assertEqual(
@@ -129,7 +129,7 @@ class WhyTests(TestCase):
             ),
         )
 
-    def test_the_notes_tell_of_the_administration_which_knows_no_access_lists(self):
+    def test_the_notes_say_that_the_admin_ignores_access_lists(self):
         self.ann.is_staff = True
         self.ann.save()
         self.assertEqual(explain(self.ann, self.document).notes, ())
@@ -137,7 +137,7 @@ class WhyTests(TestCase):
         ann = User.objects.get(pk=self.ann.pk)
         self.assertIn("can view it in the admin", explain(ann, self.document).notes[0])
 
-    def test_many_names_are_cut(self):
+    def test_a_long_list_of_names_is_cut(self):
         self.allow(*(make_user(f"p{number:02}") for number in range(14)))
         self.assertIn("p07, p08 and 5 more", explain(self.ann, self.document).reasons[0])
 
@@ -205,7 +205,7 @@ class CommandTests(TestCase):
         call_command("explain_access", *arguments, stdout=output)
         return output.getvalue()
 
-    def test_it_prints_the_reasons_and_is_in_the_audit_log(self):
+    def test_the_command_prints_the_reasons_and_is_logged(self):
         told = self.run_command("ann", "guide.md")
         self.assertIn("ann may read guide.md.", told)
         self.assertIn("- It is shared with ann.", told)
@@ -214,7 +214,7 @@ class CommandTests(TestCase):
         self.assertTrue(entry.actor.startswith("command of "))
         self.assertIn(str(self.document.public_id), entry.subject)
 
-    def test_who_or_what_is_unknown_is_said(self):
+    def test_an_unknown_person_or_document_is_reported(self):
         for user, document, words in (("bob", "guide.md", "named “bob”"), ("ann", "x", "document “x”")):
             with self.assertRaisesMessage(CommandError, words):
                 self.run_command(user, document)

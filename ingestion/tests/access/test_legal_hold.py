@@ -44,7 +44,7 @@ class LegalHoldTests(MediaMixin, TestCase):
         item = BulkItem.objects.get(change=change)
         return item.outcome, item.reason
 
-    def test_each_way_to_delete_it_is_refused_with_the_reason_and_without_that_of_the_hold(self):
+    def test_every_way_to_delete_it_is_refused_without_disclosing_the_reason_of_the_hold(self):
         theirs = Client()
         theirs.force_login(self.ann)
         key = ApiKey.objects.issue(self.ann, "test", scopes=[Scope.DOCUMENTS_READ, Scope.DOCUMENTS_WRITE])[1]
@@ -66,7 +66,7 @@ class LegalHoldTests(MediaMixin, TestCase):
         self.assertTrue(Document.objects.filter(pk=self.document.pk).exists())
         self.assertFalse(AuditEntry.objects.filter(subject__startswith="Deleted").exists())
 
-    def test_it_is_not_replaced_and_keeps_its_owner(self):
+    def test_the_document_is_not_replaced_and_keeps_its_owner(self):
         with self.assertRaises(documents.UploadRefused) as refused:
             documents.upsert(
                 ContentFile(b"Six days.", "leave.md"), "leave.md", owner=self.ann, audience=Audience(True)
@@ -84,7 +84,7 @@ class LegalHoldTests(MediaMixin, TestCase):
         with self.document.file.open() as stored:
             self.assertEqual(stored.read(), b"Five days.")
 
-    def test_the_same_file_and_other_documents_are_taken_and_everything_goes_once_the_hold_ends(self):
+    def test_the_same_file_and_other_documents_are_accepted_and_everything_is_deletable_after_the_hold(self):
         for name, text in (("leave.md", b"Five days."), ("other.md", b"New.")):
             documents.upsert(ContentFile(text, name), name, owner=self.ann, audience=Audience(True))
         self.hold("")
@@ -93,7 +93,7 @@ class LegalHoldTests(MediaMixin, TestCase):
 
 @pytest.mark.slow
 class MirroredUnderHoldTests(SyncMixin, TestCase):
-    def test_a_file_that_is_gone_from_the_folder_stays_a_document_until_the_hold_ends(self):
+    def test_the_document_of_a_removed_file_stays_until_the_hold_ends(self):
         ann = make_user("ann")
         file = self.put("a.md", "One.")
         self.put("b.md", "Two.")
@@ -107,7 +107,7 @@ class MirroredUnderHoldTests(SyncMixin, TestCase):
         self.sync(*options)
         self.assertEqual(self.paths(), ["b.md"])
 
-    def test_another_owner_of_the_folder_gets_no_document_until_the_hold_ends(self):
+    def test_a_new_owner_of_the_folder_gets_no_document_until_the_hold_ends(self):
         ann, ben = make_user("ann"), make_user("ben")
         Group.objects.create(name="board")
         self.put("a.md", "One.")

@@ -43,26 +43,26 @@ class SearchRightsTests(TestCase):
         self.assertEqual(count_readable(principal_of(user)), int(finds))
         self.assertEqual(resolve(principal_of(user), "salaries.txt") is not None, finds)
 
-    def test_what_is_for_everyone_is_found_by_everyone(self):
+    def test_a_document_for_everyone_is_found_by_everyone(self):
         self.make(Audience(everyone=True))
         self.assert_finds(self.stranger, True)
 
-    def test_what_is_for_one_person_is_found_by_them_alone(self):
+    def test_a_document_for_one_person_is_found_by_that_person_only(self):
         self.make(Audience(user_ids=frozenset({self.reader.pk})))
         self.assert_finds(self.reader, True)
         self.assert_finds(self.stranger, False)
 
-    def test_what_is_for_a_group_is_found_by_its_members_alone(self):
+    def test_a_document_for_a_group_is_found_by_its_members_only(self):
         self.make(Audience(group_ids=frozenset({self.group.pk})))
         self.assert_finds(self.reader, True)
         self.assert_finds(self.stranger, False)
 
-    def test_an_owner_finds_what_is_for_nobody_else(self):
+    def test_an_owner_finds_a_document_that_has_no_other_readers(self):
         self.make(Audience(), owner=self.owner)
         self.assert_finds(self.owner, True)
         self.assert_finds(self.stranger, False)
 
-    def test_what_is_for_nobody_is_found_by_nobody(self):
+    def test_a_document_without_readers_is_found_by_nobody(self):
         self.make(Audience())
         self.assert_finds(self.owner, False)
 
@@ -82,17 +82,17 @@ class SearchRightsTests(TestCase):
         self.assertEqual(count_readable(principal), 0)
         self.assertIsNone(resolve(principal, "salaries.txt"))
 
-    def test_a_superuser_finds_only_what_was_given_to_them(self):
+    def test_a_superuser_finds_only_documents_shared_with_them(self):
         self.make(Audience(user_ids=frozenset({self.reader.pk})))
         self.assert_finds(User.objects.create_superuser("root"), False)
 
-    def test_leaving_a_group_counts_from_the_next_search_on(self):
+    def test_leaving_a_group_applies_from_the_next_search(self):
         self.make(Audience(group_ids=frozenset({self.group.pk})))
         self.assert_finds(self.reader, True)
         self.reader.groups.remove(self.group)
         self.assert_finds(self.reader, False)
 
-    def test_tightening_a_document_counts_from_the_next_search_on(self):
+    def test_removing_readers_applies_from_the_next_search(self):
         document = self.make(Audience(everyone=True))
         self.assert_finds(self.stranger, True)
         set_audience(document, Audience(group_ids=frozenset({self.group.pk})))
@@ -118,7 +118,7 @@ class SearchRightsTests(TestCase):
         document = resolve(principal_of(self.stranger), "salaries.txt")
         self.assertEqual(document.pk, passage.document_id)
 
-    def test_the_name_of_a_hidden_document_resolves_to_nothing_in_any_form(self):
+    def test_no_form_of_a_hidden_documents_name_resolves_to_it(self):
         hidden = self.make(Audience(user_ids=frozenset({self.reader.pk})))
         digits = hidden.public_id.hex
         for name in ("salaries.txt", f"salaries~{digits[:8]}.txt", f"salaries~{digits}.txt"):

@@ -37,7 +37,7 @@ class StaffKeysTests(MediaMixin, TestCase):
         send = getattr(self.client, method)
         return send(path or self.path, body or {}, "application/json", headers=headers)
 
-    def test_documents_of_others_are_changed_and_deleted_with_the_scope_alone(self):
+    def test_only_the_scope_allows_changing_and_deleting_documents_of_others(self):
         for method in ("patch", "delete"):
             refused = self.send(method, self.weak, {"groups": ["Crew"]})
             self.assertEqual((refused.status_code, refused.json()["detail"]), (403, SCOPE))
@@ -51,12 +51,12 @@ class StaffKeysTests(MediaMixin, TestCase):
         self.assertEqual(self.send("delete", self.strong).status_code, 204)
         self.assertFalse(Document.objects.exists())
 
-    def test_readers_of_documents_of_others_are_told_with_the_scope_alone(self):
+    def test_only_the_scope_shows_the_readers_of_documents_of_others(self):
         for headers, told in ((self.weak, False), (self.strong, True)):
             readers = self.client.get(self.path, headers=headers).json()["readers"]
             self.assertEqual(readers is not None, told)
 
-    def test_groups_that_the_person_is_not_in_are_named_with_the_scope_alone(self):
+    def test_only_the_scope_allows_naming_groups_of_others(self):
         mine = make_document("mine.md", ["Two."], owner=self.staff)
         path = f"/api/documents/{mine.public_id}"
         for name in ("Crew", "nobody"):
@@ -68,7 +68,7 @@ class StaffKeysTests(MediaMixin, TestCase):
         )
         self.assertEqual(self.send("patch", self.strong, {"groups": ["Crew"]}, path).status_code, 200)
 
-    def test_no_act_on_a_document_of_others_is_missing_in_the_audit_log(self):
+    def test_every_action_on_a_document_of_others_is_in_the_audit_log(self):
         named = f"guide.md ({self.document.public_id})"
         wish = {"valid_until": "2020-01-01", "title": "Renamed", "category": "old"}
         self.assertEqual(self.send("patch", self.strong, wish).status_code, 200)
@@ -107,7 +107,7 @@ class StaffKeysTests(MediaMixin, TestCase):
         self.assertEqual(self.send("delete", self.weak, path=path).status_code, 204)
         self.assertFalse(AuditEntry.objects.exists())
 
-    def test_the_scope_gives_nobody_more_than_they_have(self):
+    def test_the_scope_adds_no_rights_to_those_of_the_person(self):
         for person in (
             make_user("member"),
             make_user("clerk", is_staff=True),
@@ -122,12 +122,12 @@ class StaffKeysTests(MediaMixin, TestCase):
         self.assertEqual(self.client.get(self.path, headers=only).status_code, 403)
         self.assertEqual(self.send("patch", only, {"category": "x"}).status_code, 403)
 
-    def test_who_is_no_longer_staff_has_lost_it_at_once(self):
+    def test_losing_staff_status_ends_the_scope_at_once(self):
         type(self.staff).objects.update(is_staff=False)
         refused = self.send("delete", self.strong)
         self.assertEqual((refused.status_code, refused.json()["detail"]), (403, NOT_YOURS))
 
-    def test_only_staff_are_told_and_offered_the_scope(self):
+    def test_only_staff_see_and_get_the_scope(self):
         for person, offered in ((self.staff, True), (self.owner, False)):
             headers = self.key(person, "chat", "admin:documents")
             told = self.client.get("/api/whoami", headers=headers).json()["scopes"]
@@ -140,7 +140,7 @@ class StaffKeysTests(MediaMixin, TestCase):
             self.assertEqual(made.status_code, 200 if offered else 422)
             self.client.logout()
 
-    def test_keys_of_staff_from_before_the_scope_do_what_they_did(self):
+    def test_staff_keys_older_than_the_scope_keep_their_abilities(self):
         ApiKey.objects.all().delete()
         kept = {
             "staff": ["chat"],

@@ -44,7 +44,7 @@ class Folder:
 
 
 class ReadingTests(Folder, SimpleTestCase):
-    def test_truth_is_a_text_with_citations_or_a_list(self):
+    def test_expected_answers_are_a_text_with_citations_or_a_list(self):
         path = self.write(
             "q.jsonl",
             {"question": "A?", "truth": "Five days [a.pdf#page=3], see also [b.md]."},
@@ -55,7 +55,7 @@ class ReadingTests(Folder, SimpleTestCase):
         self.assertEqual((one.place, list(one.truth)), ("line 1", ["a.pdf#page=3", "b.md"]))
         self.assertEqual((two.place, list(two.truth)), ("line 3", ["a.pdf#page=1", "b.md"]))
 
-    def test_questions_without_truth_are_counted_and_left_out(self):
+    def test_questions_without_an_expected_answer_are_counted_and_left_out(self):
         rows = [{"question": "A?", "truth": "[a.pdf]"}]
         rows += [{"question": "B?", "truth": truth} for truth in ("", "none", [], None)]
         found = read_questions(self.write("q.jsonl", *rows, {"question": "C?"}))
@@ -75,7 +75,7 @@ class ReadingTests(Folder, SimpleTestCase):
             with self.assertRaisesMessage(Malformed, words):
                 read_questions(self.write("q.jsonl", good, bad))
 
-    def test_what_is_no_such_file_says_so(self):
+    def test_a_missing_or_invalid_question_file_is_refused_with_a_message(self):
         (self.folder / "latin.jsonl").write_bytes(b'{"question": "\xe4"}')
         (self.folder / "empty").mkdir()
         for path, words in (
@@ -99,7 +99,7 @@ class ReadingTests(Folder, SimpleTestCase):
         self.assertEqual(found.without_truth, 1)
         self.assertEqual(found.corpus.texts, {"x": ("T", "Words."), "y": ("", "More.")})
 
-    def test_a_folder_without_a_file_for_tests_takes_all_judgements(self):
+    def test_a_folder_without_a_test_split_uses_all_judgements(self):
         self.write("queries.jsonl", {"_id": "1", "text": "A?"})
         self.write("qrels/dev.tsv", "1\t0\tx\t1")  # in trec_eval's form
         self.assertEqual(read_questions(self.folder).asked[0].truth, {"x": 1.0})
@@ -111,7 +111,7 @@ class ReadingTests(Folder, SimpleTestCase):
 
 
 class SettingsTests(SimpleTestCase):
-    def test_a_part_of_a_folder_leaves_out_questions_that_do_not_fit_and_no_others(self):
+    def test_a_part_of_a_folder_leaves_out_only_questions_that_do_not_fit(self):
         broad = {f"d{number}": 1.0 for number in range(8)}
         asked = [Question("query broad", "Moths?", broad)]
         asked += [Question(f"query {n}", f"Moth {n}?", {f"d{n}": 1.0, "gone": 1.0}) for n in range(8, 10)]
@@ -127,7 +127,7 @@ class SettingsTests(SimpleTestCase):
         self.assertEqual(str(Settings.of("")), "mode=hybrid")
         self.assertEqual(str(Settings.of("mode=text,top=5")), "mode=text, top=5")
 
-    def test_what_is_no_setting_is_refused_with_those_that_are(self):
+    def test_an_unknown_setting_is_refused_with_a_list_of_the_settings(self):
         for text in ("depth=3", "mode=bm25", "top=0", "top=51", "top=x", "minimum_score=nan", "mode"):
             with self.assertRaises(UnknownSetting):
                 Settings.of(text)
@@ -160,7 +160,7 @@ class CommandTests(Folder, TestCase):
     def values(self, *arguments):
         return json.loads(self.run_command(*arguments, "--json"))
 
-    def test_it_prints_the_figures_with_intervals_and_what_was_left_out(self):
+    def test_the_command_prints_figures_intervals_and_omissions(self):
         told = self.run_command(self.file, "--as", "ann")
         self.assertIn("3 questions as ann, who may read 2 documents.", told)
         self.assertIn("Left out: 1 without truth, 1 whose places ann cannot find.", told)
@@ -205,7 +205,7 @@ class CommandTests(Folder, TestCase):
         self.assertRegex(told, r"stemmed BM25\n +at 3")
         self.assertRegex(told, r"mode=hybrid less stemmed BM25\n")
 
-    def test_it_counts_questions_refused_of_these_and_of_others(self):
+    def test_the_command_counts_refused_questions_of_both_kinds(self):
         others = self.write("others.txt", "Who painted the Sistine Chapel?", "", "How many days of leave?")
         values = self.values(self.file, "--as", "ann", "--off-topic", others)
         self.assertEqual(values["refusals"]["own"]["refused"], 0)
@@ -240,7 +240,7 @@ class CommandTests(Folder, TestCase):
         with self.assertRaisesMessage(CommandError, "--sizes is for folders"):
             self.run_command(self.file, "--as", "ann", "--sizes", "4")
 
-    def test_a_long_text_is_split_as_on_the_site_and_found_once(self):
+    def test_a_long_text_is_split_as_on_the_site_and_counted_once(self):
         text = "\n\n".join(f"Moth number {number} flies over field {number % 7}." for number in range(60))
         self.write("corpus.jsonl", {"_id": "moths", "title": "", "text": text})
         self.write("queries.jsonl", {"_id": "q", "text": "Which moth is number 31?"})
@@ -258,15 +258,15 @@ class CommandTests(Folder, TestCase):
         self.assertEqual(values["figures"]["nDCG@10"]["mean"], 1)
         self.assertEqual(values["yardstick"]["figures"]["nDCG@10"]["mean"], 1)
 
-    def test_details_name_what_was_not_found(self):
+    def test_the_details_list_the_passages_that_were_not_found(self):
         told = self.run_command(self.file, "--as", "ann", "--with", "include_category=none", "--details")
         self.assertIn("Not found under include_category=none: 3", told)
         self.assertIn("wanted handbook.pdf#page=3; found nothing", told)
 
-    def test_the_same_figures_come_out_each_time(self):
+    def test_each_evaluation_gives_the_same_figures(self):
         self.assertEqual(self.values(self.file, "--as", "ann"), self.values(self.file, "--as", "ann"))
 
-    def test_who_is_missing_unknown_or_disabled_is_said(self):
+    def test_a_missing_unknown_or_disabled_reader_is_reported(self):
         make_user("eve", is_active=False)
         for arguments, words in (
             ((), "Name the person whose rights apply: --as USER."),
@@ -282,7 +282,7 @@ class CommandTests(Folder, TestCase):
         ):
             self.run_command(path, "--as", "ann")
 
-    def test_two_documents_of_one_name_are_not_guessed_between(self):
+    def test_an_ambiguous_document_name_is_refused(self):
         for folder in ("a", "b"):
             make_document("twin.md", ["Leave of twins."], everyone=True, folder=folder)
         path = self.write(
@@ -294,7 +294,7 @@ class CommandTests(Folder, TestCase):
         self.assertEqual(values["questions"], 1)
         self.assertEqual(values["problems"][0]["why"], "several documents have this name")
 
-    def test_a_folder_with_texts_is_searched_in_a_place_of_its_own(self):
+    def test_a_folder_with_texts_is_searched_in_a_database_of_its_own(self):
         self.write("queries.jsonl", {"_id": "1", "text": "Which moths fly by day?"})
         self.write(
             "corpus.jsonl",

@@ -43,7 +43,7 @@ class IngestTests(MediaMixin, TestCase):
             self.output = out.getvalue()
         return self.output
 
-    def test_a_folder_is_ingested_whole_and_finished(self):
+    def test_all_files_of_a_folder_are_ingested_and_ready(self):
         self.write("a.md")
         self.write("deep/er/b.pdf", building.pdf(["One."], ["Two."]))
         self.write(".hidden.md")
@@ -83,11 +83,11 @@ class IngestTests(MediaMixin, TestCase):
         self.assertIn("b.xyz: Files ending in .xyz cannot be read.", self.output)
         self.assertIn("nothing.md: There is no such file.", self.output)
 
-    def test_where_there_is_nothing_to_ingest_the_command_fails(self):
+    def test_the_command_fails_if_there_is_nothing_to_ingest(self):
         with self.assertRaisesMessage(CommandError, "Nothing was ingested."):
             self.ingest(self.folder, "--everyone")
 
-    def test_rights_are_those_that_were_asked_for(self):
+    def test_documents_get_the_requested_readers(self):
         path = self.write("a.md")
         ann, bob = (User.objects.create(username=name) for name in ("ann", "bob"))
         group = Group.objects.create(name="HR")
@@ -96,7 +96,7 @@ class IngestTests(MediaMixin, TestCase):
         self.assertEqual(audience_of(document), Audience(False, frozenset({ann.pk}), frozenset({group.pk})))
         self.assertEqual(document.owner, bob)
 
-    def test_names_that_do_not_exist_and_missing_rights_are_errors(self):
+    def test_unknown_names_and_missing_rights_are_errors(self):
         path = self.write("a.md")
         for arguments, message in (
             (["--user", "nobody"], "There is no user named nobody."),
@@ -108,12 +108,12 @@ class IngestTests(MediaMixin, TestCase):
                 self.ingest(path, *arguments)
         self.assertEqual(Document.objects.count(), 0)
 
-    def test_everyone_and_chosen_people_exclude_each_other(self):
+    def test_everyone_and_named_people_exclude_each_other(self):
         User.objects.create(username="ann")
         with self.assertRaisesMessage(CommandError, "--everyone already includes"):
             self.ingest(self.write("a.md"), "--everyone", "--user", "ann")
 
-    def test_the_same_file_again_is_unchanged_and_changed_content_a_new_version(self):
+    def test_an_unchanged_file_is_skipped_and_a_changed_one_becomes_a_new_version(self):
         path = self.write("a.md")
         self.ingest(path, "--everyone")
         self.assertEqual(self.ingest(path, "--everyone"), "0 documents ready, 0 passages; 1 unchanged.\n")
@@ -139,7 +139,7 @@ class IngestTests(MediaMixin, TestCase):
             self.ingest(path, "--everyone")
         self.assertEqual(self.ingest(path, "--everyone"), "1 document ready, 1 passage.\n")
 
-    def test_a_hostile_file_name_is_shown_without_its_controls(self):
+    def test_control_characters_of_a_file_name_are_not_printed(self):
         with self.assertRaises(CommandError):
             self.ingest(self.write("a\x1b[31m\nb.pdf", b""), "--everyone")
         self.assertNotIn("\x1b", self.output)

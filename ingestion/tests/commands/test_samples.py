@@ -30,7 +30,7 @@ class SamplesTests(SimpleTestCase):
             found = process.read(path, path.suffix, lambda done, total: None)
             cls.passages[path.name] = list(passages_of(found.sections))
 
-    def test_every_answer_stands_whole_in_one_passage_of_its_page(self):
+    def test_every_answer_is_complete_in_one_passage_of_its_page(self):
         missing = []
         for line in (SAMPLES / "questions.jsonl").read_text().splitlines():
             row = json.loads(line)

@@ -67,14 +67,14 @@ class MirrorTests(SyncMixin, TestCase):
         self.assertEqual((self.paths(), self.texts()), (["a.md", "b/a.md"], ["One.", "Two."]))
         self.assertEqual(ProcrastinateJob.objects.count(), 0)
 
-    def test_what_did_not_change_is_not_opened_again(self):
+    def test_an_unchanged_file_is_not_opened_again(self):
         self.put("a.md")
         self.sync("--everyone")
         with mock.patch("ingestion.sources.mirror.open_below") as opened:
             self.assertEqual(self.sync("--everyone"), "1 unchanged.")
         opened.assert_not_called()
 
-    def test_a_file_that_is_only_newer_is_looked_at_and_left(self):
+    def test_a_file_that_is_only_newer_is_compared_and_left_alone(self):
         self.put("a.md")
         self.sync("--everyone")
         self.put("a.md", age=-5)
@@ -84,7 +84,7 @@ class MirrorTests(SyncMixin, TestCase):
             self.sync("--everyone")
         opened.assert_not_called()
 
-    def test_a_file_changed_within_the_last_moments_is_looked_at_again(self):
+    def test_a_file_changed_moments_ago_is_compared_again(self):
         file = self.put("a.md", "One.")
         os.utime(file)
         self.sync("--everyone", now=True)
@@ -94,7 +94,7 @@ class MirrorTests(SyncMixin, TestCase):
         self.assertEqual(self.sync("--everyone", now=True), "1 changed.")
         self.assertEqual(self.texts(), ["Two."])
 
-    def test_new_changed_and_gone_files_are_followed(self):
+    def test_new_changed_and_removed_files_are_followed(self):
         self.put("a.md", "One.")
         self.put("b.md", "Two.")
         self.sync("--everyone", now=True)
@@ -108,7 +108,7 @@ class MirrorTests(SyncMixin, TestCase):
         self.assertEqual(kept.version, 2)
         self.assertEqual(len([path for path in Path(self.media).rglob("*") if path.is_file()]), 2)
 
-    def test_a_change_taken_back_before_it_was_read_is_taken_back(self):
+    def test_a_change_that_was_reverted_before_its_reading_is_reverted(self):
         self.put("a.md", "One.")
         self.sync("--everyone", now=True)
         for text in ("Two.", "One."):
@@ -118,13 +118,13 @@ class MirrorTests(SyncMixin, TestCase):
             pipeline.read_document(**job.args)
         self.assertEqual(self.texts(), ["One."])
 
-    def test_without_now_the_workers_read(self):
+    def test_without_the_option_now_the_workers_read_the_files(self):
         self.put("a.md")
         self.sync("--everyone")
         self.assertEqual(Document.objects.get().status, "waiting")
         self.assertEqual(ProcrastinateJob.objects.count(), 1)
 
-    def test_other_documents_and_other_sources_are_left_alone(self):
+    def test_other_documents_and_sources_stay_unchanged(self):
         self.add("own.md")
         with tempfile.TemporaryDirectory() as other:
             Path(other, "a.md").write_text("Words.")
@@ -155,7 +155,7 @@ class MirrorTests(SyncMixin, TestCase):
 
 
 class GuardTests(SyncMixin, TestCase):
-    def test_an_empty_folder_deletes_nothing_unless_told_to(self):
+    def test_an_empty_folder_deletes_nothing_without_the_option(self):
         file = self.put("a.md")
         self.sync("--everyone")
         file.unlink()
@@ -163,7 +163,7 @@ class GuardTests(SyncMixin, TestCase):
         self.assertEqual(Document.objects.count(), 1)
         self.assertEqual(self.sync("--everyone", "--allow-empty"), "1 gone.")
 
-    def test_when_most_files_are_gone_nothing_is_done_unless_told_to(self):
+    def test_if_most_files_are_gone_nothing_changes_without_the_option(self):
         files = [self.put(f"{number}.md") for number in range(14)]
         self.sync("--everyone")
         for file in files[:11]:
@@ -175,7 +175,7 @@ class GuardTests(SyncMixin, TestCase):
     def test_a_folder_that_is_missing_is_an_error(self):
         self.assertIn("cannot be opened", self.refused("--everyone", folder=self.root / "no"))
 
-    def test_links_and_hidden_files_are_passed_over(self):
+    def test_links_and_hidden_files_are_skipped(self):
         self.put("a.md")
         self.put(".hidden/b.md")
         self.put(".c.md")
@@ -188,7 +188,7 @@ class GuardTests(SyncMixin, TestCase):
             )
         self.assertEqual(self.texts(), ["Words."])
 
-    def test_a_folder_swapped_for_a_link_is_not_read_through(self):
+    def test_a_folder_replaced_by_a_link_is_not_followed(self):
         self.put("b/a.md")
         with tempfile.TemporaryDirectory() as outside:
             Path(outside, "a.md").write_text("Secret.")
@@ -201,12 +201,12 @@ class GuardTests(SyncMixin, TestCase):
                 self.assertIn("not a regular file", self.refused("--everyone"))
         self.assertEqual(Document.objects.count(), 0)
 
-    def test_pipes_do_not_keep_it_waiting(self):
+    def test_a_named_pipe_does_not_block_the_command(self):
         os.mkfifo(self.root / "pipe.md")
         self.assertEqual(self.sync("--everyone"), "No files.")
 
     @override_settings(DOCUMENT_MAX_BYTES=10)
-    def test_what_cannot_be_taken_is_told_and_the_rest_is_done(self):
+    def test_files_that_cannot_be_added_are_reported_and_the_rest_is_done(self):
         self.put("a.md")
         self.put("large.md", "x" * 11)
         (self.root / os.fsdecode(b"\xff.md")).write_text("Words.")
@@ -215,13 +215,13 @@ class GuardTests(SyncMixin, TestCase):
         self.assertIn("Its name is not UTF-8.", said)
         self.assertEqual(self.paths(), ["a.md"])
 
-    def test_what_could_not_be_read_is_told_again_each_time(self):
+    def test_an_unreadable_file_is_reported_at_each_run(self):
         self.put("a.pdf", "no PDF")
         self.put("b.md")
         self.refused("--everyone", "--now")
         self.assertEqual(self.sync("--everyone"), "2 unchanged; 1 of these failed.")
 
-    def test_what_cannot_be_looked_into_is_not_gone(self):
+    def test_a_folder_that_cannot_be_listed_does_not_count_as_removed(self):
         self.put("a.md")
         self.put("b/a.md")
         self.sync("--everyone")
@@ -236,7 +236,7 @@ class GuardTests(SyncMixin, TestCase):
             self.assertIn("b: It cannot be opened: Permission denied.", self.refused("--everyone"))
         self.assertEqual(self.paths(), ["a.md", "b/a.md"])
 
-    def test_two_at_a_time_are_refused(self):
+    def test_two_syncs_of_one_source_at_a_time_are_refused(self):
         other = connection.copy()
         self.addCleanup(other.close)
         key = int.from_bytes(hashlib.sha256(str(self.root).encode()).digest()[:4], signed=True)

@@ -27,7 +27,7 @@ class RightsTests(SyncMixin, TestCase):
     def readable(self, user):
         return sorted(Document.objects.visible_to(principal(user)).values_list("name", flat=True))
 
-    def test_the_nearest_file_says_who_may_read(self):
+    def test_the_nearest_rights_file_decides_who_may_read(self):
         self.put(".chatsite.toml", "everyone = true")
         self.put("a.md")
         self.put("pay/.chatsite.toml", 'groups = ["HR"]\ncategory = "pay"')
@@ -36,12 +36,12 @@ class RightsTests(SyncMixin, TestCase):
         self.assertEqual((self.readable(self.ann), self.readable(self.bob)), (["a.md", "b.md"], ["a.md"]))
         self.assertEqual(Document.objects.get(name="b.md").category, "pay")
 
-    def test_without_any_word_on_rights_nothing_is_taken(self):
+    def test_a_tree_without_rights_is_not_ingested(self):
         self.put("a.md")
         self.assertIn("Nothing says who may read it", self.refused())
         self.assertEqual(Document.objects.count(), 0)
 
-    def test_other_rights_write_the_access_list_alone(self):
+    def test_changed_rights_write_only_the_access_list(self):
         self.put("a.md")
         self.sync("--everyone", now=True)
         passage = Passage.objects.get()
@@ -49,7 +49,7 @@ class RightsTests(SyncMixin, TestCase):
         self.assertEqual((self.readable(self.ann), self.readable(self.bob)), (["a.md"], []))
         self.assertEqual((Passage.objects.get(), Document.objects.get().version), (passage, 1))
 
-    def test_a_file_of_rights_that_is_wrong_leaves_its_folder_as_it_is_and_widens_nothing(self):
+    def test_an_invalid_rights_file_leaves_the_rights_of_its_folder_unchanged(self):
         wrong = {
             'groups = ["Nobody"]': "there is no group named Nobody.",
             'users = ["nobody"]': "there is no user named nobody.",
@@ -76,7 +76,7 @@ class RightsTests(SyncMixin, TestCase):
             self.assertEqual((self.readable(self.ann), self.readable(self.bob)), (["a.md"], []))
             self.assertEqual(self.texts(), ["Words."])
 
-    def test_a_file_of_rights_that_is_a_link_is_not_believed(self):
+    def test_a_rights_file_that_is_a_link_is_ignored(self):
         self.put("rights.toml", "everyone = true")
         (self.root / ".chatsite.toml").symlink_to(self.root / "rights.toml")
         self.assertIn(".chatsite.toml cannot be opened", self.refused("--group", "HR"))
@@ -88,7 +88,7 @@ class RightsTests(SyncMixin, TestCase):
         self.assertEqual((self.readable(self.ann), self.readable(self.bob)), ([], ["a.md"]))
         self.assertEqual(self.sync("--group", "Board", "--owner", "bob"), "1 unchanged.")
 
-    def test_more_readers_do_not_get_the_former_contents(self):
+    def test_new_readers_do_not_get_the_former_contents(self):
         self.put("a.md", "Secret.")
         self.sync("--group", "HR", now=True)
         before = Document.objects.get()
@@ -99,7 +99,7 @@ class RightsTests(SyncMixin, TestCase):
         self.assertEqual(self.texts(), [])
 
     @override_settings(DOCUMENT_MAX_BYTES=10)
-    def test_fewer_readers_count_also_where_the_new_contents_are_refused(self):
+    def test_readers_are_removed_even_if_the_new_contents_are_refused(self):
         self.put("a.md")
         self.sync("--everyone")
         self.put("a.md", "x" * 11)
@@ -108,7 +108,7 @@ class RightsTests(SyncMixin, TestCase):
         self.assertEqual(audience_of(Document.objects.get()).group_ids, {self.hr.pk})
         self.assertEqual(SourceFile.objects.count(), 1)
 
-    def test_contents_that_are_not_read_yet_do_not_open_the_former_ones(self):
+    def test_new_readers_of_unread_contents_cannot_read_the_former_ones(self):
         for read in (False, True):  # the new contents are waiting, or were refused as unreadable
             with self.subTest(read=read):
                 self.put("a.md", "Secret.", age=5)
@@ -137,13 +137,13 @@ class RightsTests(SyncMixin, TestCase):
         self.assertEqual(self.readable(self.bob), ["c.md"])
         self.assertCountEqual(self.paths(), ["Acme Inc/c.md", "Acme Inc./a.md", "Acme Inc./deeper/b.md"])
 
-    def test_a_file_of_rights_that_is_too_long_is_not_believed_by_its_beginning(self):
+    def test_an_overlong_rights_file_is_not_read_in_part(self):
         self.put(".chatsite.toml", "everyone = true\n" + "#" * folder_rights.FILE_BYTES)
         self.put("a.md")
         self.assertIn("is larger than 100,000 bytes.", self.refused())
         self.assertEqual(Document.objects.count(), 0)
 
-    def test_a_category_that_no_column_holds_is_made_to_fit(self):
+    def test_a_category_that_is_too_long_is_shortened(self):
         for number, category in enumerate(("x" * 200, "\\u0000pay\\n")):
             self.put(f"{number}/.chatsite.toml", f'everyone = true\ncategory = "{category}"')
             self.put(f"{number}/a.md")
@@ -153,7 +153,7 @@ class RightsTests(SyncMixin, TestCase):
         self.assertIn("2 unchanged", self.sync("--everyone", "--category", "y" * 200))
 
     @pytest.mark.slow
-    def test_a_tree_that_is_too_deep_is_followed_as_far_as_paths_go(self):
+    def test_a_tree_is_followed_to_the_greatest_path_length(self):
         self.put(".chatsite.toml", 'groups = ["HR"]')
         self.put("a/" * 200 + "b.md")
         self.put("a/" * 490 + "c.md")

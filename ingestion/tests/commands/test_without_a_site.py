@@ -29,7 +29,7 @@ def parameters():
 
 
 class Unmigrated(SimpleTestCase):
-    def test_each_command_says_in_one_line_that_the_site_is_to_be_started_first(self):
+    def test_each_command_says_in_one_line_that_the_site_must_be_started_first(self):
         commands = (
             ("ingest", str(Path(__file__)), "--everyone"),
             ("sync", str(Path(__file__).parent), "--everyone"),
@@ -87,11 +87,11 @@ class Leftovers(TestCase):
         with psycopg.connect(**parameters(), autocommit=True) as session:
             session.execute(f"DROP DATABASE IF EXISTS {self.name}")
 
-    def test_the_database_of_a_run_that_was_killed_is_dropped_by_the_next(self):
+    def test_the_next_evaluation_drops_the_database_of_a_killed_one(self):
         self.assertIn(self.name, throwaway.drop_abandoned(self.session))
         self.assertNotIn(self.name, throwaway.drop_abandoned(self.session))
 
-    def test_that_of_a_run_that_lives_is_left_alone(self):
+    def test_the_database_of_a_running_evaluation_is_left_alone(self):
         with psycopg.connect(**parameters(), autocommit=True) as run:
             run.execute(throwaway.CLAIM, [throwaway.LOCKS, self.name])
             self.assertNotIn(self.name, throwaway.drop_abandoned(self.session))
@@ -99,6 +99,6 @@ class Leftovers(TestCase):
         while self.name not in throwaway.drop_abandoned(self.session):
             self.assertLess(time.monotonic(), deadline)
 
-    def test_one_that_somebody_uses_is_left_alone(self):
+    def test_a_database_with_open_connections_is_left_alone(self):
         with psycopg.connect(**parameters() | {"dbname": self.name}, autocommit=True):
             self.assertNotIn(self.name, throwaway.drop_abandoned(self.session))

@@ -15,14 +15,14 @@ from ingestion.tests.embedding_server import Server
 
 
 class BuiltInTests(SimpleTestCase):
-    def test_vectors_have_length_one_and_those_of_nothing_are_zero(self):
+    def test_vectors_have_length_one_and_empty_texts_have_the_zero_vector(self):
         vectors = embedder().embed(["a ferry to the island", "", "a boat to the isle"])
         self.assertEqual((vectors.shape, vectors.dtype), ((3, 256), np.float32))
         self.assertAlmostEqual(float(np.linalg.norm(vectors[0])), 1, places=5)
         self.assertTrue(np.isfinite(vectors).all())
         self.assertEqual(embedder().embed([]).shape, (0, 256))
 
-    def test_what_means_the_same_is_nearer(self):
+    def test_texts_of_similar_meaning_are_nearer(self):
         ferry, boat, tax = embedder().embed(
             ["a ferry to the island", "a boat to the isle", "income tax return"]
         )
@@ -43,7 +43,7 @@ class BuiltInTests(SimpleTestCase):
         np.testing.assert_allclose(model.embed(texts), averages, atol=1e-6)
 
     @pytest.mark.slow
-    def test_a_token_that_is_repeated_is_looked_up_once(self):
+    def test_a_repeated_token_is_looked_up_once(self):
         model, looked_up = WordLlamaEmbedder(), []
         table = model._table
 
@@ -129,7 +129,7 @@ class SpaceTests(TestCase):
             )
             self.assertIn("hnsw", cursor.fetchone()[0])
 
-    def test_another_model_gets_another_space_which_becomes_the_active_one(self):
+    def test_another_model_gets_a_space_of_its_own_which_becomes_active(self):
         first = active_space()
         with override_settings(EMBEDDING_MODEL="other", EMBEDDING_DIMENSIONS=8):
             second = active_space()
@@ -150,14 +150,14 @@ class LanguageTests(SimpleTestCase):
         with mock.patch.object(model_languages, "embedder", return_value=model):
             return is_english_only(name, 4)
 
-    def test_of_a_folder_it_depends_on_what_translations_mean_to_the_model(self):
+    def test_a_folders_model_is_asked_in_english_only_if_it_does_not_know_german(self):
         self.assertFalse(self.english_only("folder:one", np.eye(4) * 0.9))
         self.assertTrue(self.english_only("folder:two", np.eye(4)[::-1]))
         self.assertTrue(self.english_only("folder:three", np.full((4, 4), 0.7)))
 
-    def test_the_built_in_model_is_english_and_a_server_s_is_not_asked(self):
+    def test_the_built_in_model_is_english_and_a_servers_model_gets_no_translation(self):
         self.assertTrue(is_english_only(embedder().name, 256))
         self.assertFalse(self.english_only("text-embedding-3-small", np.zeros((4, 4))))
 
-    def test_a_model_that_fails_is_asked_in_the_question_s_own_words(self):
+    def test_a_failing_model_gets_the_question_in_its_own_language(self):
         self.assertFalse(self.english_only("folder:four", [EmbeddingError("Gone.", temporary=False)]))

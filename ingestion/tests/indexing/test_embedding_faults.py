@@ -89,7 +89,7 @@ class EndpointFaultTests(FaultCase, SimpleTestCase):
         self.assertNotIn("127.0.0.1", str(caught.exception))
         return caught.exception
 
-    def test_each_fault_has_its_words_and_says_whether_later_may_be_better(self):
+    def test_each_fault_has_its_message_and_says_whether_a_retry_may_help(self):
         for name, (answer, temporary, words) in FAULTS.items():
             server = self.serve(lambda texts, answer=answer: answer)
             with self.subTest(name), server.settings():
@@ -98,7 +98,7 @@ class EndpointFaultTests(FaultCase, SimpleTestCase):
                 self.assertEqual(error.temporary, temporary)
                 self.assertLessEqual(len(server.asked), 2)
 
-    def test_vectors_out_of_order_are_put_in_order(self):
+    def test_vectors_that_arrive_out_of_order_are_sorted(self):
         with self.serve(lambda texts: (200, body(item(1, "0, 1, 0"), item(0)))).settings():
             self.assertEqual(embedder().embed(["a", "b"]).tolist(), [[1, 0, 0], [0, 1, 0]])
 
@@ -110,7 +110,7 @@ class EndpointFaultTests(FaultCase, SimpleTestCase):
             self.assertEqual(embedder().embed(["b"]).shape, (1, 3))
         self.assertEqual([one.get("dimensions") for one in server.asked], [None, 3, 3])
 
-    def test_how_long_to_wait_is_understood(self):
+    def test_every_form_of_retry_after_is_understood(self):
         date = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
         for given, least, most in (("7", 7, 7), (date, 50, 60), ("-3", 0, 0), ("soon", 0, 0), ("inf", 0, 0)):
             server = self.serve(lambda texts, given=given: (429, "{}", {"Retry-After": given}))
@@ -118,7 +118,7 @@ class EndpointFaultTests(FaultCase, SimpleTestCase):
                 waited = self.failure().retry_after or 0
                 self.assertTrue(least <= waited <= most, waited)
 
-    def test_nobody_there(self):
+    def test_an_unreachable_server_is_a_temporary_fault(self):
         with socket.create_server(("127.0.0.1", 0)) as closed:
             address = closed.getsockname()
         with override_settings(EMBEDDING_MODEL="model", OPENAI_BASE_URL=f"http://127.0.0.1:{address[1]}/v1"):
@@ -126,7 +126,7 @@ class EndpointFaultTests(FaultCase, SimpleTestCase):
         self.assertEqual((str(error), error.temporary), ("The embedding service does not answer.", True))
 
     @override_settings(EMBEDDING_MODEL="model", OPENAI_BASE_URL="", OPENAI_API_KEY="")
-    def test_a_former_model_whose_server_the_settings_have_lost_is_not_sought_at_openai(self):
+    def test_a_former_model_without_a_server_in_the_settings_is_not_requested_from_openai(self):
         with mock.patch("ingestion.embedding.endpoint.model_server") as stream:
             error = self.failure()
         self.assertEqual(
@@ -134,7 +134,7 @@ class EndpointFaultTests(FaultCase, SimpleTestCase):
         )
         stream.assert_not_called()
 
-    def test_a_server_that_is_silent_or_drips_takes_no_longer_than_is_allowed(self):
+    def test_a_silent_or_dripping_server_is_given_up_at_the_time_limit(self):
         for name, data in {"silent": b"", "drip": b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n"}.items():
             with self.subTest(name), dripping(data) as url, override_settings(
                 EMBEDDING_MODEL=name, EMBEDDING_DIMENSIONS=3, OPENAI_BASE_URL=url
@@ -193,7 +193,7 @@ class QuestionTests(FaultCase, TestCase):
             self.assertLess(time.monotonic() - before, 3 + MARGIN_SECONDS, "three wait, the others do not")
             self.assertEqual(len(server.asked) - asked, breaker.FAILURES)
 
-    def test_after_a_pause_one_question_finds_out_whether_the_model_is_back(self):
+    def test_after_a_pause_one_question_probes_whether_the_model_is_back(self):
         model = embedder()
         fault = EmbeddingError("away", temporary=True)
         state = breaker.new_breaker()
@@ -230,7 +230,7 @@ class QuestionTests(FaultCase, TestCase):
             found = search(other, "When does the ferry leave?")
             self.assertEqual((len(server.asked) - asked, found.mode), (breaker.FAILURES + 1, "hybrid"))
 
-    def test_a_server_that_asks_for_patience_is_left_alone_for_as_long(self):
+    def test_a_server_that_asks_for_a_pause_gets_no_requests_meanwhile(self):
         server = self.serve(lambda texts: (429, "{}", {"Retry-After": "60"}))
         with server.settings():
             for _ in range(3):
@@ -244,7 +244,7 @@ class DocumentTests(FaultCase, TestCase):
         document.refresh_from_db()
         return document.status, document.version
 
-    def test_what_may_pass_is_tried_again_later_and_no_text_is_embedded_twice(self):
+    def test_a_temporary_fault_is_retried_later_and_embeds_no_text_twice(self):
         answer = by_words(8)
         server = self.serve(lambda texts: answer(texts) if len(server.asked) < 3 else busy)
         busy = (429, SECRET, {"Retry-After": "70"})
@@ -263,13 +263,13 @@ class DocumentTests(FaultCase, TestCase):
         self.assertEqual((len(texts), len(set(texts))), (400, 400))
         self.assertEqual(PreparedVector.objects.count(), 0)
 
-    def test_what_will_not_pass_is_the_reason_why_it_failed(self):
+    def test_a_permanent_fault_becomes_the_documents_reason(self):
         with self.serve(lambda texts: (401, SECRET)).settings():
             document = self.add()
         self.assertEqual(document.reason, "The embedding service refuses the request (401).")
         self.assertEqual(self.state(document), ("failed", 0))
 
-    def test_what_was_prepared_for_a_document_that_failed_is_kept_for_a_day(self):
+    def test_prepared_vectors_of_a_failed_document_are_kept_for_a_day(self):
         answer = by_words(8)
         server = self.serve(lambda texts: answer(texts) if len(server.asked) < 2 else (401, SECRET))
         with server.settings(dimensions=8):

@@ -184,7 +184,7 @@ class FolderTests(SimpleTestCase):
         tokenizer.enable_truncation(POSITIONS)
         return tokenizer.encode(text).ids
 
-    def test_vectors_are_those_of_the_formulas_alone_and_beside_longer_texts(self):
+    def test_vectors_equal_the_formulas_alone_and_batched_with_longer_texts(self):
         found = BertEmbedder(str(self.folder)).embed(TEXTS)
         for text, vector in zip(TEXTS, found, strict=True):
             wanted = reference(self.weights, self.tokens(text)) if text else [0.0] * WIDTH
@@ -241,7 +241,7 @@ class FolderTests(SimpleTestCase):
         )
         np.testing.assert_allclose(found, total / np.linalg.norm(total), atol=1e-6)
 
-    def test_a_table_is_found_by_the_settings_and_refused_if_it_is_too_small(self):
+    def test_a_table_is_loaded_by_the_settings_and_refused_if_it_is_too_small(self):
         self.write_table()
         with override_settings(EMBEDDING_MODEL_DIR=str(self.folder)):
             self.assertEqual(check_model_settings(None), [])
@@ -255,7 +255,7 @@ class FolderTests(SimpleTestCase):
             with self.assertRaisesMessage(FolderError, message):
                 StaticEmbedder(str(self.folder))
 
-    def test_the_settings_name_the_folder_s_model_and_no_server_is_asked_for_it(self):
+    def test_a_model_in_the_configured_folder_needs_no_server(self):
         with override_settings(EMBEDDING_MODEL_DIR=str(self.folder)):
             name, dimensions = configured()
             self.assertEqual((name[:13], dimensions), ("folder:small-", WIDTH))
@@ -275,7 +275,7 @@ class FolderTests(SimpleTestCase):
         model_name.cache_clear()  # as in a new process
         self.assertNotEqual(first, model_name(str(self.folder)))
 
-    def test_what_is_no_such_model_is_refused_in_words(self):
+    def test_a_folder_without_a_usable_model_is_refused_with_a_message(self):
         cases = {
             "model_type": ({"model_type": "mpnet"}, "not known"),
             "activation": ({"hidden_act": "silu"}, "activation"),
@@ -295,7 +295,7 @@ class FolderTests(SimpleTestCase):
         with self.assertRaisesMessage(FolderError, "not a safetensors file"):
             BertEmbedder(str(self.folder))
 
-    def test_a_check_says_what_is_wrong_with_the_setting(self):
+    def test_a_system_check_says_what_is_wrong_with_the_setting(self):
         def problems(folder, **changes):
             with override_settings(EMBEDDING_MODEL_DIR=str(folder), **changes):
                 return [problem.id for problem in check_model_settings(None)]

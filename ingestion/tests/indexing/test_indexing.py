@@ -34,11 +34,11 @@ from ingestion.tests.media import MediaMixin
 
 
 class WordsTests(SimpleTestCase):
-    def test_a_text_whose_normal_form_is_many_times_as_long_is_read_in_part(self):
+    def test_only_a_part_of_a_text_with_a_very_long_normal_form_is_indexed(self):
         self.assertEqual(plain_words("ﷺ"), "صلى الله عليه وسلم")
         self.assertLessEqual(len(plain_words("ﷺ" * 31_900)), 65_000)
 
-    def test_words_are_lower_case_and_bare(self):
+    def test_words_are_lower_case_without_accents(self):
         self.assertEqual(plain_words("Form PF-70, “Übung” (a/b)\0x"), "form pf 70 übung a b x")
 
     def test_combining_characters_stay_in_their_words(self):
@@ -50,12 +50,12 @@ class WordsTests(SimpleTestCase):
         self.assertEqual(search_text("年假期"), "年假 假期 年 假 期")
         self.assertEqual(search_text("年", stored=False), "年")
 
-    def test_a_space_within_stored_chinese_ends_no_word(self):
+    def test_a_space_within_chinese_does_not_end_a_word(self):
         self.assertEqual(search_text("年 假\nabc 日"), "年假 年 假 abc 日")
         self.assertEqual(search_text("年 假", stored=False), "年 假")
         self.assertEqual(search_text("연차 휴가"), "연차 연 차 휴가 휴 가")
 
-    def test_stored_abbreviations_are_a_word_without_their_dots_too(self):
+    def test_abbreviations_are_also_indexed_without_their_dots(self):
         self.assertEqual(search_text("The U.N. in 3.5.2"), "the un u n in 3 5 2")
         self.assertEqual(search_text("The U.N.", stored=False), "the u n")
         self.assertEqual(units("U.N. Secretary"), ["un", "u", "n", "secretary"])
@@ -65,14 +65,14 @@ class PiecesTests(SimpleTestCase):
     def pieces(self, content, title=""):
         return pieces_of(NewPassage("", None, "Leave", content), title)
 
-    def test_each_piece_stands_after_title_and_heading(self):
+    def test_each_piece_begins_with_title_and_heading(self):
         pieces = self.pieces("word " * 200, "Handbook")
         self.assertEqual(len(pieces), 4)
         for piece in pieces:
             self.assertTrue(piece.startswith("Handbook. Leave\nword"))
             self.assertLessEqual(len(piece), 280)
 
-    def test_pieces_are_as_few_as_there_can_be_and_of_even_length(self):
+    def test_pieces_are_as_few_as_possible_and_equally_long(self):
         text = " ".join(f"word{number}" for number in range(100))
         for most, count in ((250, 1), (480, 2), (510, 3)):
             pieces = pieces_of(NewPassage("", None, "", text[:most].strip()))
@@ -92,7 +92,7 @@ class PiecesTests(SimpleTestCase):
 
 
 class WritePassagesTests(TestCase):
-    def test_writing_again_replaces_what_was_there(self):
+    def test_writing_again_replaces_the_former_passages(self):
         document = make_document("a.txt", ["One.", "Two."])
         text = " ".join(f"Number {number}." for number in range(30))
         passages = [NewPassage("x", 2, "H", text)]
@@ -131,7 +131,7 @@ class WritePassagesTests(TestCase):
 
 
 class InterruptedWritingTests(MediaMixin, TestCase):
-    def test_writing_passages_is_ended_too_and_leaves_the_document_as_it_was(self):
+    def test_interrupted_writing_leaves_the_document_unchanged(self):
         text = ContentFile(b"# Leave\n\nFive days.")
         document = documents.upsert(text, "leave.md", owner=None, audience=Audience(everyone=True)).document
         interruption = Interruption()

@@ -114,7 +114,7 @@ class ReembedTests(ReembedCase):
                 self.assert_complete("model")
                 self.assertEqual(self.found(), [FERRY])
 
-    def test_documents_are_found_all_the_time(self):
+    def test_documents_are_found_throughout(self):
         make_document("other.md", [f"Something else, number {number}." for number in range(700)])
         server, over, failures, searches = self.serve(64), threading.Event(), [], []
 
@@ -135,7 +135,7 @@ class ReembedTests(ReembedCase):
                 thread.join()
         self.assertEqual((failures, set(searches)), ([], {FORMER, "model (64)"}))
 
-    def test_what_comes_goes_and_changes_meanwhile_is_right_in_the_end(self):
+    def test_documents_added_changed_and_deleted_meanwhile_end_up_correct(self):
         changed = make_document("changed.md", ["Old words."])
         deleted = make_document("deleted.md", ["Words that go."])
         make_document("more.md", [f"Number {number}." for number in range(300)])
@@ -157,7 +157,7 @@ class ReembedTests(ReembedCase):
         contents = set(Passage.objects.exclude(document__name="more.md").values_list("content", flat=True))
         self.assertEqual(contents, {FERRY, "New words.", "Words that come."})
 
-    def test_what_was_embedded_before_a_failure_is_not_embedded_again(self):
+    def test_passages_embedded_before_a_failure_are_not_embedded_again(self):
         make_document("more.md", [f"Number {number}." for number in range(900)])
         server, answer = self.serve(), by_words(8)
         server.reply = lambda texts: answer(texts) if len(server.asked) < 4 else (401, "sk-secret is wrong")
@@ -174,7 +174,7 @@ class ReembedTests(ReembedCase):
         self.assertFalse(kept & set(server.texts))
         self.assert_complete("model")
 
-    def test_a_server_that_is_busy_is_waited_for(self):
+    def test_the_command_waits_for_a_busy_server(self):
         server, answer = self.serve(), by_words(8)
         busy = (429, "{}", {"Retry-After": "0.3"})
         server.reply = lambda texts: busy if len(server.asked) == 1 else answer(texts)
@@ -184,7 +184,7 @@ class ReembedTests(ReembedCase):
         self.assertRegex(told, r"The embedding service .*\. Retrying in 0 s …")
         self.assert_complete("model")
 
-    def test_who_presses_ctrl_c_is_told_what_is_kept(self):
+    def test_ctrl_c_prints_what_is_kept(self):
         with (
             self.serve().settings(dimensions=8),
             mock.patch.object(reembedding, "_write", side_effect=KeyboardInterrupt),
@@ -192,7 +192,7 @@ class ReembedTests(ReembedCase):
             message = self.stopped()
         self.assertTrue(message.startswith("Stopped. 0 of 1 passages are embedded with model (8) and kept."))
 
-    def test_an_index_that_somebody_killed_has_left_unfinished_is_built_anew(self):
+    def test_an_index_left_unfinished_by_a_killed_command_is_rebuilt(self):
         with self.serve().settings(dimensions=8):
             space = reembedding.configured_space()
             make_document("more.md", ["More."])
@@ -210,7 +210,7 @@ class ReembedTests(ReembedCase):
             self.reembed()
             self.assert_complete("model")
 
-    def test_a_second_one_says_so_and_ends(self):
+    def test_a_second_command_says_that_another_one_is_running(self):
         with self.serve().settings(dimensions=8), reembedding._reembedding_lock():
             messages = []
             thread = threading.Thread(target=lambda: (messages.append(self.stopped()), connection.close()))
@@ -259,7 +259,7 @@ class DisplayTests(SimpleTestCase):
         self.assertIn("███████████████░░░░░░░░░░░░░░░ Embedding 1,000/2,000", lines[3])
         self.assertEqual(len(lines), 5)
 
-    def test_elsewhere_a_line_is_written_every_few_seconds(self):
+    def test_without_a_terminal_a_line_is_written_every_few_seconds(self):
         self.assertEqual(
             self.shown(terminal=False),
             "Embedding 0/2,000\nEmbedding 1,000/2,000, 100 a second, 0:10 left\n",

@@ -56,7 +56,7 @@ class KilledTests(ReembedCase):
         process.kill()
         process.communicate()
 
-    def test_whenever_it_is_killed_nothing_is_lost_and_little_is_done_twice(self):
+    def test_a_killed_command_loses_nothing_and_repeats_little(self):
         make_document("more.md", [f"Number {number}." for number in range(PASSAGES)])
         server, answer = self.serve(64), by_words(64)
 

@@ -35,13 +35,13 @@ class ReplacingTests(MediaMixin, TestCase):
         found = Vector.objects.values_list("passage__content", "vector")
         return {content: tuple(vector) for content, vector in found}
 
-    def test_the_same_file_again_is_nothing_to_do(self):
+    def test_the_same_file_again_is_not_read(self):
         outcome, asked = self.put(text_of(1, 2, 3))
         self.assertEqual((outcome, len(asked)), ("added", 3))
         self.assertEqual(self.put(text_of(1, 2, 3)), ("unchanged", []))
         self.assertEqual(Document.objects.get().version, 1)
 
-    def test_only_what_has_changed_is_embedded(self):
+    def test_only_changed_passages_are_embedded(self):
         self.put(text_of(1, 2, 3, 4))
         before = self.vectors()
         outcome, asked = self.put(text_of(1, 2, 3, 4).replace("3 says", "3 asks"))
@@ -53,13 +53,13 @@ class ReplacingTests(MediaMixin, TestCase):
         self.assertEqual([before[key] for key in same], [after[key] for key in same])
         self.assertEqual((len(same), PreparedVector.objects.count()), (3, 0))
 
-    def test_what_has_moved_keeps_its_embedding(self):
+    def test_a_moved_passage_keeps_its_embedding(self):
         self.put(text_of(1, 2, 3))
         self.assertEqual(self.put(text_of(3, 1, 2))[1], [])
         self.assertEqual(Passage.objects.order_by("position").first().heading, "Part 3")
         self.assertEqual(len(self.vectors()), 3)
 
-    def test_what_stands_under_another_title_is_embedded_again(self):
+    def test_a_passage_under_another_title_is_embedded_again(self):
         self.put(text_of(1, 2))
         self.assertEqual(len(self.put(text_of(1, 2, start="# Handbook"))[1]), 2)
 
@@ -76,7 +76,7 @@ class ReplacingTests(MediaMixin, TestCase):
         document.refresh_from_db()
         self.assertEqual((document.version, self.server.texts, len(self.vectors())), (2, [], 3))
 
-    def test_what_another_document_says_is_its_own(self):
+    def test_equal_texts_of_another_document_are_embedded_separately(self):
         self.put(text_of(1, 2))
         other = upsert(ContentFile(text_of(1, 2).encode()), "other.md", owner=None, audience=EVERYONE)
         documents.read_document(other.document.pk)

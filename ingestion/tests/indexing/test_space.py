@@ -44,7 +44,7 @@ class SpaceTests(MediaMixin, TransactionTestCase):
         self.assertEqual((PassageWords.objects.count(), Vector.objects.count()), (1, 1))
         self.assertLessEqual(max(sizes[1:]), sizes[0] * 1.15, sizes)
 
-    def test_dead_rows_are_cleared_long_before_a_fifth_of_the_table_is_dead(self):
+    def test_dead_rows_are_removed_long_before_they_are_a_fifth_of_the_table(self):
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT relname, reloptions FROM pg_class WHERE relname = ANY(%s)", [[*TABLES[1:]]]

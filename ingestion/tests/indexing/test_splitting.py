@@ -20,7 +20,7 @@ def contents(*texts):
 
 
 class SplittingTests(SimpleTestCase):
-    def test_passages_carry_anchor_page_and_heading_and_stay_in_their_section(self):
+    def test_passages_have_anchor_page_and_heading_and_stay_in_their_section(self):
         passages = contents("Short.", "Other.")
         found = [(passage.anchor, passage.page, passage.heading, passage.content) for passage in passages]
         self.assertEqual(found, [("page=1", 1, "Heading", "Short."), ("page=2", 2, "Heading", "Other.")])
@@ -30,11 +30,11 @@ class SplittingTests(SimpleTestCase):
             self.assertTrue(passage.content.endswith("permitting."), passage.content[-30:])
             self.assertLessEqual(len(passage.content), MAX_LENGTH)
 
-    def test_a_scrap_joins_its_neighbour(self):
+    def test_a_short_remainder_joins_its_neighbour(self):
         passages = contents(f"{(SENTENCE * 6).strip()}\n\nA scrap.\n\n{(SENTENCE * 6).strip()}")
         self.assertEqual([len(passage.content) > 300 for passage in passages], [True, True])
 
-    def test_rows_stay_whole(self):
+    def test_rows_are_not_split(self):
         rows = [
             f"Port: Harbour {number}; Telephone: 01632 9601{number}; Notes: {'x' * 90}"
             for number in range(40)
@@ -42,11 +42,11 @@ class SplittingTests(SimpleTestCase):
         lines = [line for passage in contents("\n".join(rows)) for line in passage.content.split("\n")]
         self.assertEqual(lines, rows)
 
-    def test_a_lead_in_stays_with_what_it_introduces(self):
+    def test_an_introduction_stays_with_its_list(self):
         found = contents(f"{(SENTENCE * 6).strip()}\n\nBring these:\n\n{(SENTENCE * 6).strip()}")
         self.assertEqual([passage.content.startswith("Bring these:") for passage in found], [False, True])
 
-    def test_nothing_is_lost_and_time_is_linear_whatever_the_text(self):
+    def test_splitting_loses_nothing_and_takes_linear_time_for_any_text(self):
         for text in ("x" * 500_000, "word " * 100_000, "line\n" * 100_000, SENTENCE * 5_000):
             started = time.thread_time()
             passages = contents(text)
@@ -54,5 +54,5 @@ class SplittingTests(SimpleTestCase):
             self.assertEqual("".join("".join(p.content for p in passages).split()), "".join(text.split()))
             self.assertLessEqual(max(len(passage.content) for passage in passages), MAX_JOINED)
 
-    def test_nothing_is_made_of_nothing(self):
+    def test_an_empty_text_has_no_passages(self):
         self.assertEqual(contents("", " \n "), [])

@@ -135,7 +135,7 @@ class IdentityTests(MediaMixin, TestCase):
                 origin=first.origin, access_list=first.access_list, name=first.name, size=1
             )
 
-    def test_owner_folder_and_name_make_it_another_document(self):
+    def test_another_owner_folder_or_name_is_another_document(self):
         self.upsert(b"# Plan", EVERYONE)
         self.assertEqual(self.upsert(b"# Plan", EVERYONE, folder="else").outcome, "added")
         bobs = documents.upsert(ContentFile(b"# Plan"), "plan.md", owner=self.bob, audience=EVERYONE)
@@ -147,7 +147,7 @@ class IdentityTests(MediaMixin, TestCase):
         return document
 
     @pytest.mark.slow
-    def test_a_former_owner_does_not_replace_a_document_that_was_handed_over(self):
+    def test_a_former_owner_does_not_replace_a_transferred_document(self):
         for external_id in ("", "wiki:plan"):
             for forged in (b"# Plan", b"# Forged"):  # the same bytes would only change the readers
                 with self.subTest(external_id=external_id, forged=forged):
@@ -163,7 +163,7 @@ class IdentityTests(MediaMixin, TestCase):
                     self.assertEqual((handed.access_list_id, handed.audience_version, handed.status), before)
                     self.assertFalse(last_queued_file(handed.pk))
 
-    def test_a_document_handed_over_to_somebody_with_one_of_that_name_is_not_replaced_by_either(self):
+    def test_a_transferred_document_with_a_namesake_is_replaced_by_neither_owners_upload(self):
         for external_id in ("", "wiki:plan"):
             with self.subTest(external_id=external_id):
                 Document.objects.all().delete()
@@ -180,7 +180,7 @@ class IdentityTests(MediaMixin, TestCase):
                 )  # fmt: skip
                 self.assertEqual((again.outcome, again.document.pk), ("replaced", twin.pk))
 
-    def test_the_names_of_a_document_become_those_of_its_new_owner(self):
+    def test_the_names_of_a_document_move_to_its_new_owner(self):
         for external_id in ("", "wiki:plan"):
             with self.subTest(external_id=external_id):
                 Document.objects.all().delete()
@@ -191,7 +191,7 @@ class IdentityTests(MediaMixin, TestCase):
                 )  # fmt: skip
                 self.assertEqual((put.outcome, put.document.pk), ("replaced", handed.pk))
 
-    def test_a_document_that_an_earlier_version_handed_over_with_its_names_is_not_replaced(self):
+    def test_a_document_transferred_by_an_earlier_version_of_the_site_is_not_replaced(self):
         for external_id in ("", "wiki:plan"):
             with self.subTest(external_id=external_id):
                 Document.objects.all().delete()
@@ -211,7 +211,7 @@ class IdentityTests(MediaMixin, TestCase):
         documents.upsert(ContentFile(b"# Plan"), "plan.md", owner=None, audience=EVERYONE)
         self.assertEqual(Document.objects.filter(owner=None).count(), 3)
 
-    def test_fewer_readers_count_at_once_and_more_with_the_new_contents(self):
+    def test_readers_are_removed_at_once_and_added_with_the_new_contents(self):
         self.add("plan.md", b"# Draft", owner=self.ann, audience=Audience())
         put = self.upsert(b"# Final", EVERYONE)
         self.assertFalse(self.may_read(self.bob))
@@ -220,7 +220,7 @@ class IdentityTests(MediaMixin, TestCase):
         self.upsert(b"# Secret", Audience())
         self.assertFalse(self.may_read(self.bob))
 
-    def test_more_readers_stay_out_if_the_new_file_fails_or_the_owner_thinks_again(self):
+    def test_new_readers_are_not_added_if_the_new_file_fails_or_the_owner_cancels(self):
         document = self.add("plan.md", b"# Draft", owner=self.ann, audience=Audience())
         failed = self.upsert(b"# Final", EVERYONE)
         with mock.patch("ingestion.documents.reading.read", side_effect=Unreadable("No.")):
@@ -232,7 +232,7 @@ class IdentityTests(MediaMixin, TestCase):
         self.assertEqual(Document.objects.get().version, 2)
         self.assertFalse(self.may_read(self.bob))
 
-    def test_readers_confirmed_while_a_file_waits_are_the_last_word(self):
+    def test_readers_confirmed_while_a_file_waits_take_precedence(self):
         document = self.add("plan.md", b"# Draft", owner=self.ann, audience=Audience())
         put = self.upsert(b"# Final", EVERYONE)
         # The current readers; the waiting file brings more.
@@ -246,7 +246,7 @@ class IdentityTests(MediaMixin, TestCase):
         change_rights(self.ann, looked, Audience())  # from a page that was opened before the change
         self.assertFalse(self.may_read(self.bob))
 
-    def test_the_same_file_again_behind_another_one_is_queued(self):
+    def test_a_file_is_queued_again_if_another_version_was_queued_after_it(self):
         document = self.add("plan.md", b"# Draft", owner=self.ann, audience=EVERYONE)
         first, second = self.upsert(b"# One", EVERYONE), self.upsert(b"# Two", EVERYONE)
         documents.read_document(document.pk, first.replacement)
@@ -261,7 +261,7 @@ class IdentityTests(MediaMixin, TestCase):
             self.assertEqual((third.outcome, stored.read()), ("replaced", b"# One"))
         self.assertEqual((document.version, document.status), (4, "ready"))
 
-    def test_the_audience_of_the_last_of_several_versions_counts(self):
+    def test_the_audience_of_the_last_version_applies(self):
         document = self.add("plan.md", b"# Draft", owner=self.ann, audience=Audience())
         wide, narrow = self.upsert(b"# One", EVERYONE), self.upsert(b"# Two", Audience())
         for put in (wide, narrow):
@@ -289,7 +289,7 @@ class MigrationTests(MediaMixin, TestCase):
             migration.merge_doubles(apps, None)
         return " ".join(logs.output)
 
-    def test_doubles_are_merged_into_the_newest_and_it_says_so(self):
+    def test_duplicates_are_merged_into_the_newest_and_reported(self):
         said = self.migrate()
         self.assertEqual(Document.objects.get().pk, self.new.pk)
         self.assertEqual(Document.objects.get().origin, "shared")
@@ -313,7 +313,7 @@ class MigrationTests(MediaMixin, TestCase):
             self.assertEqual(self.client.get(f"/content/{public_id}/guide.md").status_code, 200)
             self.assertEqual(self.client.get(f"/documents/{public_id}/").status_code, 200)
 
-    def test_a_former_address_opens_nothing_for_those_who_may_not_read_the_document(self):
+    def test_a_former_address_opens_nothing_without_the_right_to_read(self):
         self.migrate()
         Document.objects.update(access_list=access_list_for(Audience(), None))
         self.assertEqual(self.client.get(f"/content/{self.old.public_id}/guide.md").status_code, 404)
@@ -326,7 +326,7 @@ class MigrationTests(MediaMixin, TestCase):
         origins = Document.objects.order_by("pk").values_list("pk", "origin")
         self.assertEqual(list(origins), [(self.old.pk, None), (self.new.pk, "shared")])
 
-    def test_one_that_could_never_be_read_does_not_replace_one_that_was(self):
+    def test_a_document_that_was_never_readable_does_not_replace_a_readable_one(self):
         Document.objects.filter(pk=self.new.pk).update(version=0, status="failed")
         self.migrate()
         self.assertEqual(Document.objects.get().pk, self.middle.pk)

@@ -41,7 +41,7 @@ class PipelineTests(MediaMixin, TestCase):
         self.assertEqual(list(passages), [("page=1", 1, "One."), ("page=2", 2, "Two.")])
         self.assertEqual(Vector.objects.filter(document=document).count(), 2)
 
-    def test_the_file_lies_under_a_name_that_says_nothing(self):
+    def test_the_stored_file_has_a_random_name(self):
         document = self.add("salaries.md", "# Salaries\n\nText.")
         (path,) = self.files()
         self.assertNotIn("salaries", str(path))
@@ -58,12 +58,12 @@ class PipelineTests(MediaMixin, TestCase):
         job = ProcrastinateJob.objects.get()
         self.assertEqual((job.task_name, job.args["document_id"]), ("ingestion.read", document.pk))
 
-    def test_no_file_and_no_document_stay_when_the_job_cannot_be_made(self):
+    def test_a_failure_to_queue_leaves_neither_file_nor_document(self):
         with mock.patch("ingestion.document_identity.enqueue", side_effect=Fault), self.assertRaises(Fault):
             self.add()
         self.assertEqual((Document.objects.count(), self.files()), (0, []))
 
-    def test_a_document_that_is_finished_is_not_read_twice(self):
+    def test_a_finished_document_is_not_read_again(self):
         document = self.add()
         with mock.patch.object(reading, "read") as read:
             documents.read_document(document.pk)
@@ -80,7 +80,7 @@ class PipelineTests(MediaMixin, TestCase):
         document.refresh_from_db()
         self.assertEqual((document.status, document.version, len(self.texts(document))), ("ready", 2, 1))
 
-    def test_a_new_file_takes_the_place_of_the_old_when_it_was_read(self):
+    def test_a_new_file_replaces_the_old_one_after_it_was_read(self):
         document = self.add(data="Old words.")
         replacement = documents.replace_file(document, ContentFile(b"New words."))
         self.assertEqual(self.texts(document), ["Old words."])
@@ -91,7 +91,7 @@ class PipelineTests(MediaMixin, TestCase):
         self.assertEqual((self.texts(document), document.version, document.size), (["New words."], 2, 10))
         self.assertEqual([path.read_bytes() for path in self.files()], [b"New words."])
 
-    def test_a_new_file_that_cannot_be_read_leaves_the_old_in_place(self):
+    def test_an_unreadable_new_file_leaves_the_old_one_in_place(self):
         document = self.add(data="Old words.")
         documents.read_document(document.pk, documents.replace_file(document, ContentFile(b"")))
         document.refresh_from_db()
@@ -101,7 +101,7 @@ class PipelineTests(MediaMixin, TestCase):
         )
         self.assertEqual((self.texts(document), len(self.files())), (["Old words."], 1))
 
-    def test_a_replacement_that_was_finished_before_the_crash_is_not_made_twice(self):
+    def test_a_replacement_finished_before_a_crash_is_not_repeated(self):
         document = self.add(data="Old words.")
         replacement = documents.replace_file(document, ContentFile(b"New words."))
         documents.read_document(document.pk, replacement)
@@ -109,7 +109,7 @@ class PipelineTests(MediaMixin, TestCase):
         document.refresh_from_db()
         self.assertEqual((document.status, document.version), ("ready", 2))
 
-    def test_a_swap_that_fails_leaves_everything_as_it_was(self):
+    def test_a_failing_swap_leaves_everything_unchanged(self):
         document = self.add(data="Old words.")
         replacement = documents.replace_file(document, ContentFile(b"New words."))
         with (
@@ -126,7 +126,7 @@ class PipelineTests(MediaMixin, TestCase):
         Passage.objects.filter(document=document).delete()
         raise Fault
 
-    def test_what_is_wrong_with_a_file_becomes_its_reason(self):
+    def test_the_fault_of_a_file_becomes_its_reason(self):
         document = self.add("a.pdf", b"")
         self.assertEqual((document.status, document.reason), ("failed", "The file is empty."))
         unknown = self.add("movie.xyz", b"data")
@@ -134,7 +134,7 @@ class PipelineTests(MediaMixin, TestCase):
         self.assertTrue(unknown.reason.startswith("Files ending in .xyz cannot be read."))
         self.assertEqual(Passage.objects.count(), 0)
 
-    def test_a_fault_around_the_document_is_tried_again(self):
+    def test_a_fault_of_the_environment_is_retried(self):
         for error in (OperationalError("gone"), EmbeddingError("The service is away.", temporary=True)):
             document = self.add(f"{type(error).__name__}.md", read=False)
             with (
@@ -149,7 +149,7 @@ class PipelineTests(MediaMixin, TestCase):
             document.refresh_from_db()
             self.assertEqual((document.status, document.reason), ("ready", ""))
 
-    def test_a_database_away_before_the_reading_or_at_its_end_is_a_fault_around_the_document(self):
+    def test_an_unavailable_database_before_or_after_reading_is_retried(self):
         gone = OperationalError("gone")
         for where in ("_reading_lock", "_to_read", "_fail"):
             document = self.add(f"{where}.pdf", b"", read=False)
@@ -164,7 +164,7 @@ class PipelineTests(MediaMixin, TestCase):
             document.refresh_from_db()
             self.assertEqual((document.status, document.reason), ("failed", "The file is empty."))
 
-    def test_an_error_of_ours_says_nothing_of_itself(self):
+    def test_an_internal_error_is_not_disclosed_in_the_reason(self):
         document = self.add(read=False)
         with (
             mock.patch.object(reading, "read", side_effect=Fault("SELECT secret")),
@@ -174,7 +174,7 @@ class PipelineTests(MediaMixin, TestCase):
         document.refresh_from_db()
         self.assertEqual((document.status, document.reason), ("failed", documents.BROKEN))
 
-    def test_a_file_that_was_lost_is_said_to_be(self):
+    def test_a_lost_file_is_reported_as_lost(self):
         document = self.add(read=False)
         files.remove(document.file.name)
         documents.read_document(document.pk)
@@ -226,7 +226,7 @@ class PipelineTests(MediaMixin, TestCase):
             documents.read_document(document.pk)
         return [(record.levelname, record.getMessage(), record.exc_info) for record in logged.records]
 
-    def test_a_document_deleted_while_it_is_read_is_one_quiet_line_and_no_fault(self):
+    def test_deletion_during_reading_logs_one_line_and_no_error(self):
         line = ("INFO", "A document was deleted while it was read.", None)
         for owner, name, fault in (
             (reading, "prepare", IntegrityError()),
@@ -238,7 +238,7 @@ class PipelineTests(MediaMixin, TestCase):
                 self.assertEqual(self.read_and_deleted(document, owner, name, fault=fault), [line])
                 self.assertEqual(self.files(), [])
 
-    def test_the_database_refuses_nothing_when_a_document_is_deleted_before_its_vectors_are_kept(self):
+    def test_deletion_before_the_vectors_are_stored_violates_no_constraint(self):
         document = self.add(read=False)
         with mock.patch.object(replacing, "copy_vectors") as copied:
             self.read_and_deleted(document, replacing, "_keep")
@@ -268,19 +268,19 @@ class PipelineTests(MediaMixin, TestCase):
     def test_folders_lose_empty_and_upward_steps(self):
         self.assertEqual(self.add(folder="/a/../b//./c d/", read=False).folder, "a/b/c d")
 
-    def test_the_owner_may_read_what_they_add(self):
+    def test_the_owner_may_read_added_documents(self):
         owner = User.objects.create(username="owner")
         document = self.add(owner=owner, audience=Audience(), read=False)
         self.assertEqual(list(document.access_list.entries.values_list("user", "group")), [(owner.pk, None)])
 
-    def test_that_all_is_embedded_is_written_at_once(self):
+    def test_the_last_embedding_progress_is_written_at_once(self):
         document = self.add(read=False)
         progress = reading._Progress(document.pk)
         for done, written in ((0, 0), (1, 0), (3, 3)):
             progress(Document.Status.INDEXING, done, 3)
             self.assertEqual(Document.objects.get(pk=document.pk).progress_done, written)
 
-    def test_the_states_on_the_way_are_written_as_they_come(self):
+    def test_intermediate_states_are_written_as_they_occur(self):
         seen = []
         document = self.add("a.pdf", building.pdf(["One."], ["Two."]), read=False)
         update = reading._Progress.__call__

@@ -53,13 +53,13 @@ class DocumentsApiTests(DocumentsApiTestCase):
         self.assertEqual(answer.status_code, 200, answer.content)
         return [each["name"] for each in answer.json()]
 
-    def test_the_list_has_what_its_person_may_read_newest_first(self):
+    def test_the_list_has_the_callers_readable_documents_newest_first(self):
         self.assertEqual(self.names(), ["own.md", "guide.md"])
         make_document("failed.md", everyone=True)
         Document.objects.filter(name="failed.md").update(version=0, status="failed")
         self.assertEqual(self.names(), ["own.md", "guide.md"])
 
-    def test_readers_are_told_to_those_who_may_change_them_alone(self):
+    def test_readers_are_shown_only_to_callers_who_may_change_them(self):
         make_document(
             "shared.md", owner=self.user, users=[self.eve], groups=[Group.objects.create(name="Crew")]
         )
@@ -69,7 +69,7 @@ class DocumentsApiTests(DocumentsApiTestCase):
         self.assertEqual(told["shared.md"], crew)
         self.assertEqual(told["own.md"], crew | {"users": [], "groups": []})
 
-    def test_a_choice_that_there_is_not_names_those_that_there_are(self):
+    def test_an_unknown_choice_is_refused_with_the_allowed_ones(self):
         answer = self.get("?status=done")
         self.assertEqual(answer.status_code, 400)
         self.assertEqual(
@@ -77,7 +77,7 @@ class DocumentsApiTests(DocumentsApiTestCase):
             "This must be one of “waiting”, “reading”, “indexing”, “ready”, “failed”.",
         )
 
-    def test_it_is_narrowed_by_filters(self):
+    def test_filters_narrow_the_list(self):
         for query in ("?own=true", "?category=hr", "?q=OWN", "?folder="):
             self.assertIn("own.md", self.names(query), query)
         self.assertEqual(self.names("?folder=rules"), ["guide.md"])
@@ -91,7 +91,7 @@ class DocumentsApiTests(DocumentsApiTestCase):
         self.assertEqual(self.names("?q=o+w+n+.+m+d+ow+wn+nowhere"), [])
         self.assertEqual(self.names("?q=o+w+n+.+m+d+ow+wn+md+own+nowhere"), ["own.md"])
 
-    def test_pages_follow_each_other_by_the_link(self):
+    def test_the_next_link_leads_through_all_pages(self):
         first = self.get("?limit=1&q=md")
         self.assertEqual([each["name"] for each in first.json()], ["own.md"])
         address = first.headers["Link"].partition(">")[0].removeprefix("</api/documents")
@@ -99,7 +99,7 @@ class DocumentsApiTests(DocumentsApiTestCase):
         self.assertEqual([each["name"] for each in second.json()], ["guide.md"])
         self.assertNotIn("Link", second.headers)
 
-    def test_one_tells_its_state_and_its_text(self):
+    def test_one_document_has_its_state_and_its_text(self):
         Document.objects.filter(pk=self.own.pk).update(status="reading", progress_done=3, progress_total=9)
         told = self.get(f"/{self.own.public_id}").json()
         self.assertEqual((told["status"], told["progress"]), ("reading", {"done": 3, "total": 9}))
@@ -108,7 +108,7 @@ class DocumentsApiTests(DocumentsApiTestCase):
         passages = self.get(f"/{self.others.public_id}/passages?start=1&limit=1").json()
         self.assertEqual([each["content"] for each in passages], ["Two."])
 
-    def test_a_closed_document_is_like_one_that_does_not_exist(self):
+    def test_an_unreadable_document_looks_like_a_missing_one(self):
         for ending in ("", "/passages"):
             closed = self.get(f"/{self.secret_document.public_id}{ending}")
             unknown = self.get(f"/{uuid4()}{ending}")
@@ -117,7 +117,7 @@ class DocumentsApiTests(DocumentsApiTestCase):
         self.assertEqual(gone.status_code, 404)
         self.assertTrue(Document.objects.filter(pk=self.secret_document.pk).exists())
 
-    def test_ones_own_can_be_deleted_and_no_other(self):
+    def test_only_the_callers_own_documents_can_be_deleted(self):
         path = "/api/documents/{}".format
         refused = self.client.delete(path(self.others.public_id), headers=self.headers)
         self.assertEqual(refused.status_code, 403)
@@ -147,7 +147,7 @@ class PutTests(DocumentsApiTestCase):
             return self.client.put(address, body, content_type=MULTIPART_CONTENT, headers=headers)
         return self.client.put(address, content, content_type="text/markdown", headers=headers)
 
-    def test_a_file_that_waits_to_be_read_already_is_not_queued_again(self):
+    def test_a_file_that_already_waits_is_not_queued_again(self):
         document = Document.objects.get(public_id=self.put("leave").json()["id"])
         documents.read_document(document.pk)
         new = b"# Leave\n\nSix days."
@@ -163,12 +163,12 @@ class PutTests(DocumentsApiTestCase):
         self.assertEqual(self.put("leave").json()["outcome"], "replaced", "the file that it still has")
         self.assertEqual(jobs.count(), 3)
 
-    def test_the_ending_comes_from_the_form_where_the_name_in_the_address_has_none(self):
+    def test_the_file_name_in_the_form_supplies_a_missing_extension(self):
         self.assertEqual(self.put("wiki:leave", category="hr").json()["name"], "leave.md")
         self.assertEqual(self.put("days.txt", category="hr").json()["name"], "days.txt")
         self.assertEqual(self.put("plain", query="").json()["name"], "plain")
 
-    def test_a_file_is_added_replaced_or_left_by_the_name_that_a_program_gives_it(self):
+    def test_the_name_in_the_address_decides_between_adding_replacing_and_keeping(self):
         added = self.put("wiki:leave@1", query="name=leave.md&folder=wiki&category=hr")
         told = added.json()
         self.assertEqual((added.status_code, told["outcome"], told["status"]), (201, "added", "waiting"))
@@ -188,13 +188,13 @@ class PutTests(DocumentsApiTestCase):
         )
         self.assertEqual(self.get("/wiki:leave@1").status_code, 404)
 
-    def test_a_form_says_the_same_as_a_whole_body(self):
+    def test_a_form_and_a_raw_body_have_the_same_effect(self):
         told = self.put("one", folder="wiki", everyone="true")
         self.assertEqual((told.status_code, told.json()["folder"]), (201, "wiki"))
         self.assertTrue(audience_of(Document.objects.get(public_id=told.json()["id"])).everyone)
         self.assertEqual(self.put("one", folder="wiki", everyone="true").json()["outcome"], "unchanged")
 
-    def test_a_form_may_leave_details_to_the_address(self):
+    def test_details_may_be_in_the_query_string_instead_of_the_form(self):
         body = encode_multipart(
             BOUNDARY, {"file": SimpleUploadedFile("leave.md", b"# Leave"), "folder": "wiki"}
         )
@@ -209,7 +209,7 @@ class PutTests(DocumentsApiTestCase):
             self.assertEqual(refused.json()["errors"][0]["pointer"], f"/{named}")
         self.assertEqual(self.get("/two").status_code, 404)
 
-    def test_names_are_each_callers_own(self):
+    def test_names_are_separate_for_each_caller(self):
         mine = self.put("one", query="name=a.md&everyone=true").json()
         eve = self.key("documents:read", "documents:write", of=self.eve)
         self.assertEqual(self.get("/one", headers=eve).status_code, 404)
@@ -219,7 +219,7 @@ class PutTests(DocumentsApiTestCase):
         seen = self.get(f"/{mine['id']}", headers=eve).json()
         self.assertEqual((seen["external_id"], seen["own"]), ("", False))
 
-    def test_readers_are_those_that_the_caller_may_name(self):
+    def test_only_readers_that_the_caller_may_name_are_accepted(self):
         group = Group.objects.create(name="pursers")
         refused = self.put("one", query="name=a.md&groups=pursers")
         unknown = self.put("one", query="name=a.md&groups=nobody")
@@ -246,7 +246,7 @@ class PutTests(DocumentsApiTestCase):
         self.client.patch("/api/documents/one", {"category": "hr"}, "application/json", headers=self.headers)
         self.assertEqual(audience_of(document.get()).user_ids, {self.eve.pk})
 
-    def test_bad_input_is_refused_in_words_and_leaves_nothing(self):
+    def test_invalid_input_is_refused_with_a_message_and_stores_nothing(self):
         before = Document.objects.count()
         for name, options, status in (
             (str(uuid4()), {}, 400),
@@ -280,7 +280,7 @@ class PutTests(DocumentsApiTestCase):
             self.assertIn(changed.status_code, (403, 404))
         self.assertEqual(Document.objects.count(), before)
 
-    def test_a_storage_without_room_or_that_is_away_is_asked_again_later(self):
+    def test_a_full_or_unavailable_storage_returns_a_retryable_error(self):
         for fault, status, seconds in (
             (OSError(errno.ENOSPC, "full"), 507, "10"),
             (files.StorageFault, 503, "2"),
@@ -293,7 +293,7 @@ class PutTests(DocumentsApiTestCase):
             self.assertEqual((refused.status_code, refused["Retry-After"]), (status, seconds))
         self.assertFalse(Document.objects.filter(name="a.md").exists())
 
-    def test_a_storage_that_hangs_is_away_and_keeps_no_connection_to_the_database(self):
+    def test_an_unresponsive_storage_holds_no_database_connection(self):
         class ReadTimeout(OSError):
             """An error as HTTP libraries raise it: an OSError without an errno."""
 
@@ -323,7 +323,7 @@ class PutTests(DocumentsApiTestCase):
             put = self.put(name, query=query)
             self.assertEqual((put.status_code, put.json()["name"]), (201, name))
 
-    def test_a_change_has_members_of_the_types_that_are_described(self):
+    def test_a_change_whose_member_has_the_wrong_type_is_refused(self):
         for wish, pointer in (
             ({"category": 7}, "/category"),
             ({"everyone": "true"}, "/everyone"),
@@ -339,7 +339,7 @@ class PutTests(DocumentsApiTestCase):
     def patch(self, name, changes):
         return self.client.patch(f"/api/documents/{name}", changes, "application/json", headers=self.headers)
 
-    def test_title_labels_source_and_last_day_are_stored_kept_and_taken_away(self):
+    def test_title_labels_source_and_last_day_are_stored_kept_and_removed(self):
         source = "https://wiki.example/leave?page=1"
         query = f"name=leave.md&title=Days+off&labels=hr&labels=2027&labels=hr&source_url={quote(source)}"
         told = self.put("one", query=f"{query}&valid_until=2027-01-31").json()
@@ -370,7 +370,7 @@ class PutTests(DocumentsApiTestCase):
         for change in ({"source_url": "data:text/html,x"}, {"valid_until": "soon"}, {"labels": ["x" * 51]}):
             self.assertEqual(self.patch("one", change).status_code, 400, change)
 
-    def test_another_title_has_the_document_read_again_and_the_same_does_not(self):
+    def test_only_another_title_causes_a_new_reading(self):
         self.put("one")
         document = Document.objects.get(external_ids__external_id="one")
         jobs = ProcrastinateJob.objects.filter(lock=documents.lock_name(document.pk))
@@ -412,7 +412,7 @@ class MirrorTests(DocumentsApiTestCase):
                 self.said = out.getvalue()
         return [" ".join(line.split()) for line in self.said.splitlines()]
 
-    def test_a_folder_is_mirrored_with_its_readers_and_what_is_gone_is_deleted(self):
+    def test_a_folder_is_mirrored_with_its_readers_and_deletions(self):
         with tempfile.TemporaryDirectory() as above:
             folder = Path(above, "policies")
             (folder / "sea").mkdir(parents=True)
@@ -429,7 +429,7 @@ class MirrorTests(DocumentsApiTestCase):
             self.assertFalse(Document.objects.filter(name="Watch keeping.md").exists())
             self.assertTrue(Document.objects.filter(name="own.md").exists(), "not of the folder")
 
-    def test_an_empty_folder_and_another_one_of_the_same_name_delete_nothing(self):
+    def test_an_empty_or_different_folder_deletes_nothing(self):
         with tempfile.TemporaryDirectory() as above:
             for parent in ("a", "b"):
                 folder = Path(above, parent, "HR Übersicht")
@@ -441,7 +441,7 @@ class MirrorTests(DocumentsApiTestCase):
                 self.mirror(folder)
             self.assertEqual(Document.objects.filter(name__in=["a.md", "b.md"]).count(), 2)
 
-    def test_a_refused_file_is_told_the_others_are_put_and_nothing_that_stays_is_deleted(self):
+    def test_a_refused_file_is_reported_and_the_others_are_uploaded(self):
         with tempfile.TemporaryDirectory() as above:
             folder = Path(above, "policies")
             folder.mkdir()
@@ -458,7 +458,7 @@ class MirrorTests(DocumentsApiTestCase):
                 self.mirror(folder, "--group", "Nobody here")
             self.assertIn("b.md: /groups: ", self.said)
 
-    def test_a_busy_site_is_asked_again_and_a_key_without_the_scope_stops_it(self):
+    def test_a_busy_site_is_retried_and_a_missing_scope_ends_the_program(self):
         busy = [HTTPError("", 503, "", {"Retry-After": "0"}, io.BytesIO(b""))]
         send = self.send
         self.send = lambda request, timeout: self.failing(busy) or send(request, timeout)
@@ -494,7 +494,7 @@ class HTTPResponse:
 
 class PutAtOnceTests(TransactionTestCase):
     @pytest.mark.slow
-    def test_one_name_that_is_put_many_times_at_once_is_one_document(self):
+    def test_concurrent_uploads_of_one_name_are_one_document(self):
         user = make_user("ada")
         audience = Audience()
 

@@ -47,14 +47,14 @@ class BatchTests(DocumentsTestCase):
         self.assertEqual(answer.status_code, 200, answer.content)
         return answer.json()
 
-    def test_a_member_beside_the_items_is_refused_and_nothing_is_done(self):
+    def test_an_unknown_member_is_refused_before_anything_is_done(self):
         item = {"action": "put", "id": "one", "name": "a.md", "text": "Words."}
         answer = self.send(items=[item], dry_run=True)
         self.assertEqual(answer.status_code, 400, answer.content)
         self.assertIn("dry_run", answer.content.decode())
         self.assertFalse(Document.objects.filter(name="a.md").exists())
 
-    def test_each_item_is_done_in_order_and_told(self):
+    def test_items_are_processed_in_order_and_each_has_a_result(self):
         text = {"action": "put", "id": "a", "name": "a.md", "text": "# Leave\n\nFive days.", "labels": ["hr"]}
         packed = base64.b64encode(b"Six days.").decode()
         told = self.results(
@@ -80,7 +80,7 @@ class BatchTests(DocumentsTestCase):
         self.assertEqual(audience_of(document), Audience(user_ids=frozenset({self.eve.pk})))
         self.assertEqual((document.labels, document.source_url), (["hr"], "https://wiki.example/a"))
 
-    def test_an_item_that_is_refused_says_why_and_keeps_no_other_from_being_done(self):
+    def test_a_refused_item_has_a_reason_and_does_not_stop_the_others(self):
         closed = make_document("closed.md", users=[self.eve])
         others = make_document("open.md", everyone=True)
         good = {"action": "put", "id": "good", "text": "Five days."}
@@ -114,7 +114,7 @@ class BatchTests(DocumentsTestCase):
         self.assertEqual(audience_of(closed).user_ids, {self.eve.pk})
         self.assertEqual(Document.objects.count(), 3)
 
-    def test_a_fault_of_the_server_is_told_too(self):
+    def test_a_server_error_is_reported_for_its_item(self):
         item = {"action": "put", "id": "a", "text": "Five days."}
         for fault, status in ((OperationalError("gone"), 503), (ZeroDivisionError("secret"), 500)):
             faults = mock.patch.object(documents, "upsert", side_effect=[fault, mock.DEFAULT])
@@ -123,11 +123,11 @@ class BatchTests(DocumentsTestCase):
             self.assertEqual([each["status"] for each in told["results"]], [status, 404])
             self.assertNotIn("secret", str(told))
 
-    def test_an_item_that_is_no_object_has_a_result_of_its_own(self):
+    def test_an_item_that_is_not_an_object_gets_its_own_error(self):
         told = self.results(None, 1, [], "x", {"action": "put", "id": "a", "text": "Five days."})
         self.assertEqual([each["status"] for each in told["results"]], [400, 400, 400, 400, 201])
 
-    def test_what_is_no_batch_is_refused_as_a_whole(self):
+    def test_an_invalid_batch_is_refused_as_a_whole(self):
         item = {"action": "put", "id": "a", "text": "Five days."}
         for values in (
             {"items": []},
@@ -143,7 +143,7 @@ class BatchTests(DocumentsTestCase):
         self.assertFalse(Document.objects.exists())
 
     @pytest.mark.slow
-    def test_equal_items_are_one_reading(self):
+    def test_equal_items_cause_one_reading(self):
         item = {"action": "put", "id": "a", "name": "a.md", "text": "Five days.", "title": "Leave"}
         told = self.results(*[item] * 100)
         self.assertEqual(told["succeeded"], 100)
@@ -152,7 +152,7 @@ class BatchTests(DocumentsTestCase):
 
 
 class ContentsTests(DocumentsTestCase):
-    def test_a_page_has_its_text_and_its_image_where_there_is_one(self):
+    def test_a_page_has_its_text_and_its_image_if_there_is_one(self):
         document = make_document(
             "plan.pdf",
             [("page=1", 1, "Aims", "One."), ("page=1", 1, "Aims", "Two."), ("page=3", 3, "", "Three.")],
@@ -171,7 +171,7 @@ class ContentsTests(DocumentsTestCase):
         Document.objects.filter(pk=document.pk).update(media_type="text/plain", page_count=None)
         self.assertIsNone(self.get(f"{document.public_id}/pages/1").json()["image"])
 
-    def test_versions_and_file_are_those_that_were_read(self):
+    def test_versions_and_file_are_those_that_were_read_last(self):
         for text in (b"Five days.", b"Six days."):
             put = documents.upsert(ContentFile(text), "a.md", owner=self.user, audience=Audience())
             documents.read_document(put.document.pk, put.replacement)
@@ -189,7 +189,7 @@ class ContentsTests(DocumentsTestCase):
         told = self.get(f"{put.document.public_id}/versions").json()
         self.assertEqual([(each["version"], each["read_at"]) for each in told], [(2, None)])
 
-    def test_others_than_the_owner_are_told_nothing_of_former_versions(self):
+    def test_only_the_owner_sees_former_versions(self):
         for text in (b"Five secret days.", b"Six days."):
             put = documents.upsert(
                 ContentFile(text), "a.md", owner=self.eve, audience=Audience(everyone=True)
@@ -198,7 +198,7 @@ class ContentsTests(DocumentsTestCase):
         told = self.get(f"{put.document.public_id}/versions").json()
         self.assertEqual([each["version"] for each in told], [2])
 
-    def test_long_lists_are_refused_by_their_length_alone(self):
+    def test_overlong_lists_are_refused_by_their_length(self):
         document = make_document("a.md", owner=self.user)
         for member in ("labels", "users", "groups"):
             answer = self.client.patch(
@@ -210,7 +210,7 @@ class ContentsTests(DocumentsTestCase):
             self.assertEqual(answer.status_code, 400)
             self.assertLess(len(answer.content), 1_000)
 
-    def test_what_is_closed_is_like_what_is_not(self):
+    def test_unreadable_documents_look_like_missing_ones(self):
         closed = make_document("closed.md", [("", 1, "", "Secret.")], users=[self.eve])
         for path in ("pages/1", "versions", "file"):
             answers = [self.get(f"{each}/{path}") for each in (closed.public_id, uuid4())]
@@ -219,7 +219,7 @@ class ContentsTests(DocumentsTestCase):
 
 
 class IfMatchTests(DocumentsTestCase):
-    def test_a_change_is_made_only_to_the_state_that_was_read(self):
+    def test_a_change_applies_only_to_the_version_that_was_read(self):
         document = make_document("a.md", owner=self.user)
         path = f"/api/documents/{document.public_id}"
         seen = self.get(document.public_id).headers["ETag"]
@@ -242,7 +242,7 @@ class IfMatchTests(DocumentsTestCase):
         self.assertEqual(patch(["four"], compressed).status_code, 200)
         self.assertEqual(Document.objects.get().labels, ["four"])
 
-    def test_the_etag_of_a_put_is_good_when_the_file_is_read(self):
+    def test_the_etag_of_a_put_is_valid_after_the_file_is_read(self):
         def put(text, **headers):
             return self.client.put(
                 "/api/documents/one?name=a.md&users=eve",
@@ -262,14 +262,14 @@ class IfMatchTests(DocumentsTestCase):
         self.assertEqual(put("Three.", **{"If-Match": added}).status_code, 412)
         self.assertEqual(put("Three.", **{"If-Match": replaced}).status_code, 200)
 
-    def test_the_etag_confirms_no_guess_of_the_readers(self):
+    def test_the_etag_does_not_reveal_the_readers(self):
         document = make_document("a.md", owner=self.user)
         tag = etag_of(document)
         self.assertEqual(etag_of(Document.objects.get(pk=document.pk)), tag)
         with override_settings(SECRET_KEY="another"):
             self.assertNotEqual(etag_of(document), tag)
 
-    def test_a_file_replaces_only_the_one_that_was_read(self):
+    def test_a_file_replaces_only_the_version_that_was_read(self):
         def put(text, **headers):
             return self.client.put(
                 "/api/documents/one?name=a.md",
@@ -285,7 +285,7 @@ class IfMatchTests(DocumentsTestCase):
         lock = documents.lock_name(Document.objects.get().pk)
         self.assertEqual(ProcrastinateJob.objects.filter(lock=lock).count(), 2)
 
-    def test_a_file_is_added_only_where_there_is_none(self):
+    def test_if_none_match_adds_a_file_only_if_there_is_none(self):
         def put(name, text="One.", **headers):
             return self.client.put(
                 f"/api/documents/{name}?name={name}.md",

@@ -44,7 +44,7 @@ class Queue(TestCase):
         fair_queue.enqueue(document)
         return document
 
-    def test_a_worker_queues_within_the_transaction_of_the_document(self):
+    def test_a_document_is_queued_within_its_transaction(self):
         with app.replace_connector(InMemoryConnector()) as worker:
             with contextlib.suppress(InterruptedError), transaction.atomic():
                 self.add(self.ann)
@@ -101,13 +101,13 @@ class Queue(TestCase):
 
 @pytest.mark.slow
 class TurnTests(Queue):
-    def test_one_document_does_not_wait_behind_a_thousand_of_another(self):
+    def test_one_document_does_not_wait_for_another_owners_thousand(self):
         self.add_many(self.ann, LONG_QUEUE)
         self.assertEqual(list(self.take(2)), [self.ann, self.ann])
         self.add(self.bob)
         self.assertEqual(list(self.take(2)), [self.ann, self.bob])
 
-    def test_two_with_many_take_turns_also_when_one_began_earlier(self):
+    def test_two_owners_with_many_documents_alternate_even_if_one_began_earlier(self):
         for _ in range(20):
             self.add(self.ann)
         self.assertEqual(list(self.take(5)), [self.ann] * 5)
@@ -116,7 +116,7 @@ class TurnTests(Queue):
             self.add(self.bob)
         self.assertEqual(list(self.take(8)), [self.ann, self.bob] * 4)
 
-    def test_a_stream_of_single_documents_does_not_starve_the_long_queue(self):
+    def test_a_stream_of_single_documents_does_not_starve_a_long_queue(self):
         for _ in range(20):
             self.add(self.ann)
         served = []
@@ -126,13 +126,13 @@ class TurnTests(Queue):
             self.finish_all()
         self.assertEqual((served.count(self.ann), served.count(self.bob)), (10, 10))
 
-    def test_documents_without_an_owner_are_those_of_one_more(self):
+    def test_documents_without_an_owner_count_as_those_of_one_owner(self):
         for _ in range(10):
             self.add(None)
         self.add(self.bob)
         self.assertEqual(list(self.take(3)), [None, self.bob, None])
 
-    def test_when_nothing_waits_the_count_begins_again(self):
+    def test_positions_restart_when_the_queue_is_empty(self):
         for _ in range(3):
             self.add(self.ann)
         list(self.take(3))
@@ -140,7 +140,7 @@ class TurnTests(Queue):
         self.finish_all()
         self.assertEqual(self.add(self.ann).queue_position, 1)
 
-    def test_a_document_that_is_read_again_keeps_the_order_of_its_own_jobs(self):
+    def test_jobs_of_one_document_stay_in_order(self):
         document = self.add(self.ann)
         before = document.queue_position
         with self.captureOnCommitCallbacks():
@@ -149,7 +149,7 @@ class TurnTests(Queue):
         jobs = ProcrastinateJob.objects.order_by("-priority").values_list("pk", flat=True)
         self.assertEqual(list(jobs), sorted(jobs))
 
-    def test_how_many_wait_in_front_is_counted_up_to_a_bound(self):
+    def test_the_number_of_documents_ahead_is_counted_up_to_a_limit(self):
         documents = [self.add(self.ann) for _ in range(fair_queue.MAX_COUNTED + 3)]
         wanted = [documents[0].queue_position, documents[4].queue_position, documents[-1].queue_position]
         self.assertEqual(
@@ -187,7 +187,7 @@ class YieldTests(Queue):
             self.add(owner)
         list(self.take(len(owners)))
 
-    def test_of_one_persons_slow_documents_the_newest_yields_to_somebody_who_waits(self):
+    def test_the_newest_of_an_owners_slow_documents_yields_to_a_waiting_owner(self):
         self.hold_workers(self.ann, self.ann, self.ann)
         self.add_many(self.ann, fair_queue.MAX_INSPECTED)
         self.add(self.bob)
@@ -200,7 +200,7 @@ class YieldTests(Queue):
         self.age()
         self.assertEqual(self.yielding(), [1])
 
-    def test_nothing_yields_to_more_of_the_same_people_or_to_what_is_to_be_tried_later(self):
+    def test_nothing_yields_to_the_same_owners_or_to_delayed_retries(self):
         self.hold_workers(self.ann, self.bob)
         self.add(self.ann)
         later = self.add(None)
@@ -212,7 +212,7 @@ class YieldTests(Queue):
         self.age()
         self.assertEqual(self.yielding(), [])
 
-    def test_nothing_yields_where_a_worker_may_soon_be_free(self):
+    def test_nothing_yields_if_a_worker_may_soon_be_free(self):
         self.hold_workers(self.ann)
         self.age()
         self.hold_workers(self.ann)
@@ -220,7 +220,7 @@ class YieldTests(Queue):
         self.age(fair_queue.YIELD_SECONDS / 2)
         self.assertEqual(self.yielding(), [])
 
-    def test_nobody_yields_who_has_just_been_met(self):
+    def test_a_document_first_seen_just_now_does_not_yield(self):
         self.hold_workers(self.ann, self.ann)
         self.age()
         self.add(self.bob)
@@ -232,13 +232,13 @@ class YieldTests(Queue):
         self.age()
         self.assertEqual(self.yielding(), [])
 
-    def test_a_document_that_is_deleted_while_it_is_read_yields_also_where_nobody_waits(self):
+    def test_a_deleted_document_yields_even_if_nobody_waits(self):
         self.hold_workers(self.ann, self.bob)
         self.assertEqual(self.yielding(), [])
         pipeline.delete_document(Document.objects.get(owner=self.ann))
         self.assertEqual(self.yielding(), [0])
 
-    def test_what_has_yielded_waits_behind_those_it_yielded_to(self):
+    def test_a_document_that_yielded_waits_behind_those_that_it_yielded_to(self):
         slow = self.add(self.ann)
         list(self.take())
         for _ in range(3):
@@ -255,7 +255,7 @@ class YieldTests(Queue):
         self.assertEqual((slow.status, -slow.queue_position), ("waiting", yielded.exception.priority))
         self.assertEqual(list(self.take(4)), [self.bob, self.bob, self.bob, self.ann])
 
-    def test_a_file_that_yields_stays_before_files_of_the_same_document_that_were_sent_later(self):
+    def test_a_file_that_yields_stays_before_later_files_of_its_document(self):
         document = self.add(self.ann)
         list(self.take())
         self.finish_all()
@@ -314,7 +314,7 @@ class ShareTests(Queue):
             ProcrastinateJob.objects.filter(pk=job.pk).delete()
         return order
 
-    def test_several_quick_documents_come_before_the_next_slow_one_of_somebody_else(self):
+    def test_several_quick_documents_come_before_another_owners_next_slow_one(self):
         self.add_many(self.ann, 28)
         list(self.take())
         first = ProcrastinateJob.objects.get(status="doing")
@@ -324,23 +324,23 @@ class ShareTests(Queue):
         order = self.read_by_a_worker(6, {self.ann: 10.0, self.bob: 0.5})
         self.assertEqual(order[:5], [self.ann, self.bob, self.bob, self.bob, self.ann])
 
-    def test_a_stream_of_other_people_does_not_starve_who_has_had_much(self):
+    def test_a_stream_of_other_owners_does_not_starve_an_owner_with_long_readings(self):
         self.add_many(self.ann, 5)
         self.add_many(self.bob, 100)
         order = self.read_by_a_worker(30, {self.ann: 10.0, self.bob: 2.0})
         self.assertIn(order.count(self.ann), {4, 5})
 
-    def test_where_nobody_else_waits_nothing_is_put_back(self):
+    def test_nothing_is_returned_to_the_queue_if_nobody_else_waits(self):
         self.add_many(self.ann, 4)
         self.assertEqual(self.read_by_a_worker(4, {self.ann: 60.0}), [self.ann] * 4)
 
-    def test_a_document_whose_turn_cannot_be_looked_up_is_tried_again(self):
+    def test_a_failed_lookup_of_a_turn_is_retried(self):
         document = self.add(self.ann)
         gone = mock.patch.object(pipeline, "first_positions", side_effect=OperationalError("gone"))
         with gone, self.assertRaises(pipeline.TemporaryFailure):
             pipeline.take_turn(document.pk, fair_queue.Shares())
 
-    def test_who_comes_later_has_no_claim_from_the_time_before(self):
+    def test_a_new_owner_gets_no_credit_for_earlier_time(self):
         shares = fair_queue.Shares()
         shares.add(1, 500.0)
         self.assertIsNone(shares.position_behind(1, {}))

@@ -28,7 +28,7 @@ class FaultsAtTheEndTests(MediaMixin, TestCase):
         self.document.refresh_from_db()
         return self.document.status, self.document.version, stored_bytes(self.document)
 
-    def test_a_former_file_that_cannot_be_removed_is_left_and_the_new_one_stays(self):
+    def test_a_former_file_that_cannot_be_removed_does_not_affect_the_new_one(self):
         replacement = self.replacement()
         with (
             mock.patch.object(files, "remove", side_effect=files.StorageFault),
@@ -49,20 +49,20 @@ class FaultsAtTheEndTests(MediaMixin, TestCase):
         with mock.patch.object(reading, "_swap", swapped), self.assertRaises(documents.TemporaryFailure):
             documents.read_document(self.document.pk, replacement)
 
-    def test_a_commit_whose_reply_is_lost_counts_also_at_the_last_try(self):
+    def test_a_commit_with_a_lost_reply_counts_even_at_the_last_attempt(self):
         replacement = self.replacement()
         self.lost_reply(replacement)
         self.assertEqual(self.state(), ("ready", 2, b"New words."))
         documents.give_up(self.document.pk, replacement)
         self.assertEqual(self.state(), ("ready", 2, b"New words."))
 
-    def test_the_same_for_a_document_that_was_read_again(self):
+    def test_a_commit_with_a_lost_reply_counts_for_a_repeated_reading(self):
         documents.retry(self.document)
         self.lost_reply(None)
         documents.give_up(self.document.pk)
         self.assertEqual(self.state(), ("ready", 2, b"Old words."))
 
-    def test_whoever_loses_a_race_for_the_same_file_does_not_remove_it(self):
+    def test_the_loser_of_a_race_for_one_file_does_not_remove_it(self):
         replacement = self.replacement()
         prepare = reading.prepare
 
@@ -78,7 +78,7 @@ class FaultsAtTheEndTests(MediaMixin, TestCase):
             documents.read_document(self.document.pk, replacement)
         self.assertEqual(self.state()[1:], (2, b"New words."))
 
-    def test_a_command_that_has_read_a_document_leaves_what_was_asked_for_meanwhile(self):
+    def test_a_command_keeps_a_reading_requested_meanwhile(self):
         first = self.replacement()
         read = reading.read
 
@@ -92,7 +92,7 @@ class FaultsAtTheEndTests(MediaMixin, TestCase):
         (job,) = own.exclude(args__replacement=None)
         self.assertEqual(job.args["replacement"], self.later)
 
-    def test_reading_again_asked_for_meanwhile_is_left_too(self):
+    def test_a_repeated_reading_requested_meanwhile_is_kept(self):
         documents.retry(self.document)
         read = reading.read
 
@@ -106,7 +106,7 @@ class FaultsAtTheEndTests(MediaMixin, TestCase):
         self.assertEqual(self.document.status, "waiting")
         self.assertTrue(ProcrastinateJob.objects.filter(status="todo").exists())
 
-    def test_of_several_files_given_one_after_the_other_the_last_one_stays(self):
+    def test_the_last_of_several_files_stays(self):
         given = []
         for data in (b"New words.", b"Old words."):
             put = upsert(ContentFile(data), "guide.md", owner=None, audience=EVERYONE)

@@ -36,7 +36,7 @@ def fates(before, after):
 
 
 class ComparingTests(SimpleTestCase):
-    def test_changed_added_and_removed_paragraphs_are_told_apart(self):
+    def test_changed_added_and_removed_paragraphs_are_distinguished(self):
         self.assertEqual(
             fates(FIRST, SECOND),
             [
@@ -57,13 +57,13 @@ class ComparingTests(SimpleTestCase):
         self.assertEqual(fates("A b c d\n\nE f g h", "A b c\n\nE f g i"),
                          [("changed", "A b c [-d-]"), ("changed", "E f g [-h-] {+i+}")])  # fmt: skip
 
-    def test_what_shares_few_words_is_shown_one_after_the_other(self):
+    def test_paragraphs_with_few_common_words_are_shown_one_after_the_other(self):
         self.assertEqual(
             [kind for kind, _ in fates("Cats sleep all day long.", "Taxes are due in the spring.")],
             ["removed", "added"],
         )
 
-    def test_other_borders_of_passages_are_no_change(self):
+    def test_other_boundaries_of_passages_are_not_a_change(self):
         self.assertEqual(
             [
                 kind
@@ -93,7 +93,7 @@ class ComparingTests(SimpleTestCase):
             self.assertEqual((kept, here), (old, new))
 
     @pytest.mark.slow
-    def test_the_largest_texts_that_are_kept_take_seconds_whatever_they_say(self):
+    def test_comparing_the_largest_texts_takes_seconds_for_any_content(self):
         chance = random.Random(87)
         size = former_versions.MAX_CHARACTERS // 6
         words = [f"{chance.randrange(3_000):05}" for _ in range(size)]
@@ -165,7 +165,7 @@ class FormerVersionTests(MediaMixin, TestCase):
         self.assertContains(self.page(self.owner, "?from=7"), "is not kept")
         self.assertContains(self.page(self.owner, "?from=2&to=9"), "is not kept")
 
-    def test_the_same_file_read_again_keeps_nothing_and_belongs_to_the_same_text(self):
+    def test_reading_the_same_file_again_keeps_no_version(self):
         self.put(FIRST)
         documents.retry(self.document)
         documents.read_document(self.document.pk)
@@ -175,7 +175,7 @@ class FormerVersionTests(MediaMixin, TestCase):
         self.assertEqual((kept.since, kept.version), (1, 2))
         self.assertEqual(former_versions.with_number(FormerVersion.objects.all(), 1), kept)
 
-    def test_who_came_with_the_new_file_does_not_see_the_former_one(self):
+    def test_readers_added_with_the_new_file_do_not_see_the_former_version(self):
         self.put(FIRST)
         self.put(SECOND, Audience(everyone=True))
         self.assertEqual(self.seen_by(self.reader), [1])
@@ -186,7 +186,7 @@ class FormerVersionTests(MediaMixin, TestCase):
         self.assertContains(self.page(self.late, "?from=1"), "you could not read the document then")
         self.assertNotContains(self.client.get(f"/documents/{self.document.public_id}/"), "What changed")
 
-    def test_who_may_not_read_the_document_any_more_sees_no_former_version(self):
+    def test_former_readers_of_the_document_see_no_former_version(self):
         self.put(FIRST)
         self.put(SECOND)
         set_audience(self.document, Audience())
@@ -195,7 +195,7 @@ class FormerVersionTests(MediaMixin, TestCase):
         set_audience(self.document, self.before)
         self.assertEqual(self.seen_by(self.reader), [1])
 
-    def test_members_of_a_group_are_those_who_are_in_it_now(self):
+    def test_former_versions_follow_the_present_members_of_a_group(self):
         group = Group.objects.create(name="HR")
         self.reader.groups.add(group)
         of_group = Audience(group_ids=frozenset({group.pk}))
@@ -205,7 +205,7 @@ class FormerVersionTests(MediaMixin, TestCase):
         self.reader.groups.clear()
         self.assertEqual(self.seen_by(self.reader), [])
 
-    def test_postgresql_itself_shows_a_text_only_to_readers_of_then_and_now(self):
+    def test_postgresql_shows_a_former_text_only_to_readers_of_both_versions(self):
         self.put(FIRST)
         self.put(SECOND, Audience(everyone=True))
 
@@ -221,7 +221,7 @@ class FormerVersionTests(MediaMixin, TestCase):
             set_audience(self.document, Audience())
         self.assertEqual((rows(self.reader.pk), len(rows(self.owner.pk))), ([], 1))
 
-    def test_only_so_many_are_kept_and_the_worker_purges_by_number_and_age(self):
+    def test_the_worker_purges_former_versions_by_number_and_age(self):
         with override_settings(KEPT_VERSIONS=2):
             for number in range(5):
                 self.put(f"# Guide\n\nNumber {number} counts.")
@@ -239,7 +239,7 @@ class FormerVersionTests(MediaMixin, TestCase):
             self.put(SECOND)
         self.assertFalse(FormerVersion.objects.exists())
 
-    def test_texts_count_in_the_quota_and_what_has_no_room_is_not_kept(self):
+    def test_former_texts_count_in_the_quota_and_are_dropped_without_room(self):
         self.put(FIRST)
         self.put(SECOND)
         kept = FormerVersion.objects.get()
@@ -248,7 +248,7 @@ class FormerVersionTests(MediaMixin, TestCase):
             self.put(FIRST)
         self.assertEqual(list(FormerVersion.objects.values_list("version", flat=True)), [1])
 
-    def test_they_go_with_the_document_also_when_another_version_deletes_it(self):
+    def test_former_versions_are_deleted_with_the_document_by_any_version_of_the_site(self):
         self.put(FIRST)
         self.put(SECOND)
         documents.delete_document(self.document)

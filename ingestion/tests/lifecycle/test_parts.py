@@ -34,7 +34,7 @@ BOATS = "# Boats\n\nThe ferry leaves at nine."
 
 @pytest.mark.slow
 class PartsTests(Archives, TestCase):
-    def test_each_file_of_an_archive_is_a_document_with_what_is_known_of_the_archive(self):
+    def test_each_file_of_an_archive_is_a_document_with_the_properties_of_the_archive(self):
         group = Group.objects.create(name="board")
         whole = self.put(
             {"a.txt": "Words.", "minutes/leave.md": LEAVE, "run.exe": b"MZ"},
@@ -60,7 +60,7 @@ class PartsTests(Archives, TestCase):
         part = self.parts()["minutes/leave.md"]
         self.assertEqual((part.status, part.title, stored_bytes(part)), ("ready", "Leave", LEAVE.encode()))
 
-    def test_a_message_is_a_document_and_its_attachments_are_others(self):
+    def test_a_message_and_each_of_its_attachments_are_documents(self):
         whole = self.put(message(("boats.md", BOATS.encode()), ("empty.txt", b"")), "plan.eml", folder="mail")
         self.read_all()
         texts = "\n".join(whole.passages.values_list("content", flat=True))
@@ -71,7 +71,7 @@ class PartsTests(Archives, TestCase):
         self.assertEqual((found["boats.md"].status, found["empty.txt"].status), ("ready", "failed"))
         self.assertEqual(found["empty.txt"].reason, "The file is empty.")
 
-    def test_an_archive_that_was_one_document_stays_so_until_it_is_read_again(self):
+    def test_an_archive_stored_as_one_document_stays_so_until_it_is_read_again(self):
         whole = self.put({"a.txt": "Words."}, read=False)
         Document.objects.filter(pk=whole.pk).update(status="ready", version=1)
         Passage.objects.create(document=whole, position=0, anchor="file=a.txt", content="Words.")
@@ -81,7 +81,7 @@ class PartsTests(Archives, TestCase):
         self.read_all()
         self.assertEqual((whole.passages.count(), self.parts(whole)["a.txt"].status), (0, "ready"))
 
-    def test_an_archive_that_is_sent_again_changes_only_what_changed_in_it(self):
+    def test_a_new_version_of_an_archive_changes_only_its_changed_files(self):
         whole = self.put({"same.md": LEAVE, "other.md": BOATS, "gone.md": "Old."})
         self.read_all()
         before = self.parts(whole)
@@ -118,7 +118,7 @@ class PartsTests(Archives, TestCase):
         self.read_all()
         self.assertEqual(self.parts(whole)["a.txt"].status, "ready")
 
-    def test_a_broken_archive_leaves_the_former_and_its_parts(self):
+    def test_a_broken_archive_leaves_the_former_one_and_its_parts(self):
         whole = self.put({"a.txt": "Words."})
         self.read_all()
         self.put(building.package({"b.txt": "Other." * 99})[:90])
@@ -127,7 +127,7 @@ class PartsTests(Archives, TestCase):
         self.assertIn("the former one remains", whole.reason)
         self.assertEqual(list(self.parts(whole)), ["a.txt"])
 
-    def test_parts_go_with_their_whole_and_their_files_too(self):
+    def test_parts_and_their_files_are_deleted_with_the_archive(self):
         inner = building.package({"deep.txt": "Words."})
         whole = self.put({"a.txt": "Words.", "inner.zip": inner})
         self.read_all()
@@ -136,7 +136,7 @@ class PartsTests(Archives, TestCase):
             documents.delete_document(whole)
         self.assertEqual((Document.objects.count(), self.stored(), Passage.objects.count()), (0, 0, 0))
 
-    def test_an_archive_that_is_moved_takes_its_parts_along(self):
+    def test_moving_an_archive_moves_its_parts(self):
         whole = self.put({"sub/a.txt": "Words."}, folder="hr")
         Document.objects.filter(pk=whole.pk).update(folder="archive/2026", category="Old", labels=["x"])
         part = self.parts()["sub/a.txt"]
@@ -144,7 +144,7 @@ class PartsTests(Archives, TestCase):
             (part.folder, part.category, part.labels), ("archive/2026/board.zip/sub", "Old", ["x"])
         )
 
-    def test_an_archive_that_is_handed_over_takes_its_parts_along(self):
+    def test_transferring_an_archive_transfers_its_parts(self):
         whole = self.put({"a.txt": "Words."})
         documents.transfer_ownership(self.parts()["a.txt"], self.eve)
         self.assertEqual(self.parts()["a.txt"].owner, self.ann)
@@ -153,7 +153,7 @@ class PartsTests(Archives, TestCase):
         self.assertEqual(part.owner, self.eve)
         self.assertEqual(part.access_list_id, Document.objects.get(pk=whole.pk).access_list_id)
 
-    def test_a_scope_of_an_archive_or_of_its_folder_is_its_parts(self):
+    def test_the_scope_of_an_archive_or_its_folder_includes_the_parts(self):
         whole = self.put({"a.txt": "Words.", "inner.zip": building.package({"b.txt": "More."})}, folder="hr")
         reader = principal(self.ann)
         self.assertEqual(scopes.count_unread(reader, f"document:{whole.public_id}"), 2)
@@ -184,7 +184,7 @@ class RightsTests(Archives, TestCase):
         self.client.force_login(self.ann)
         self.assertEqual(self.client.get(f"/content/{part.public_id}/a.txt").status_code, 200)
 
-    def test_the_parts_have_the_readers_of_the_whole_from_the_same_moment(self):
+    def test_parts_get_the_readers_of_the_archive_at_the_same_moment(self):
         whole = self.put({"a.txt": "Words.", "inner.zip": building.package({"b.txt": "More."})})
         self.read_all()
         with_eve = Audience(user_ids=frozenset({self.eve.pk}))
@@ -194,7 +194,7 @@ class RightsTests(Archives, TestCase):
         change_rights(self.ann, Document.objects.get(pk=whole.pk), Audience())
         self.assertEqual(self.readable(self.eve), [])
 
-    def test_a_reader_who_takes_away_their_own_right_takes_it_away_from_the_parts_too(self):
+    def test_removing_ones_own_right_removes_it_from_the_parts(self):
         whole = self.put({"a.txt": "Words."}, audience=Audience(user_ids=frozenset({self.eve.pk})))
         with reading_as(self.eve.pk):
             change_rights(self.eve, Document.objects.get(pk=whole.pk), Audience())
@@ -218,7 +218,7 @@ class RightsTests(Archives, TestCase):
         with reading_as(self.eve.pk):
             self.assertEqual({row.content for row in Passage.objects.all()}, {"Same.", "Nothing secret."})
 
-    def test_a_part_is_changed_and_deleted_only_with_its_whole(self):
+    def test_a_part_is_changed_and_deleted_only_with_its_archive(self):
         self.put({"a.txt": "Words."}, audience=Audience(user_ids=frozenset({self.eve.pk})))
         self.read_all()
         part = self.parts()["a.txt"]
@@ -240,7 +240,7 @@ class RightsTests(Archives, TestCase):
         self.assertEqual(self.client.post(f"{page}again/").status_code, 302)
         self.assertEqual(self.parts()["a.txt"].access_list_id, part.access_list_id)
 
-    def test_an_administrator_changes_a_part_only_with_its_whole(self):
+    def test_an_administrator_changes_a_part_only_with_its_archive(self):
         self.put({"a.txt": "Words."})
         part = self.parts()["a.txt"]
         admin = User.objects.create_superuser("root")
@@ -253,7 +253,7 @@ class RightsTests(Archives, TestCase):
         changes.work(change.pk)
         self.assertEqual(change.items.get().reason, changes.PART)
 
-    def test_readers_who_are_taken_away_with_a_new_version_lose_the_parts_at_once(self):
+    def test_readers_removed_with_a_new_version_lose_the_parts_at_once(self):
         self.put({"a.txt": "Words."}, audience=Audience(user_ids=frozenset({self.eve.pk})))
         self.read_all()
         self.put({"a.txt": "Other words."}, read=False)
@@ -294,7 +294,7 @@ class ShownTests(Archives, TestCase):
         self.assertContains(page, "folder=hr%2Fboard.zip")
         self.assertContains(self.client.get("/documents/?folder=hr/board.zip"), "a.txt")
 
-    def test_the_interface_tells_programs_what_is_part_of_what(self):
+    def test_the_api_relates_parts_and_archives(self):
         self.read_all()
         address = f"/api/documents/{self.whole.public_id}"
         found = self.client.get(address).json()
@@ -309,7 +309,7 @@ class ShownTests(Archives, TestCase):
         self.client.force_login(self.eve)
         self.assertEqual(self.client.get(f"/api/documents?part_of={self.whole.public_id}").json(), [])
 
-    def test_programs_are_told_of_each_file_that_is_ready(self):
+    def test_a_webhook_reports_each_file_that_is_ready(self):
         endpoint = WebhookEndpoint.objects.create(
             owner=self.ann, url="https://example.org/", events=["document.ready", "document.failed"]
         )
@@ -352,7 +352,7 @@ class LimitsTests(Archives, TestCase):
         self.assertEqual([found[f"{n}.zip"].status for n in range(3)], ["ready", "ready", "failed"])
         self.assertIn("holds more than 12 files", found["2.zip"].reason)
 
-    def test_an_archive_within_archives_is_taken_apart_to_a_depth(self):
+    def test_nested_archives_are_unpacked_to_a_maximum_depth(self):
         data = building.package({"a.txt": "The innermost."})
         for _ in range(4):
             data = building.package({"inner.zip": data, "b.txt": "Words."})
@@ -363,7 +363,7 @@ class LimitsTests(Archives, TestCase):
         self.assertIn("nested too deeply", deepest.reason)
         self.assertEqual(Document.objects.filter(name="b.txt").count(), 2)
 
-    def test_one_too_large_file_is_left_out(self):
+    def test_a_file_that_is_too_large_is_left_out(self):
         with override_settings(DOCUMENT_MAX_BYTES=1_000):
             whole = self.put({"a.txt": "Words.", "b.txt": "x" * 1_001})
         self.assertEqual(list(self.parts()), ["a.txt"])
@@ -391,7 +391,7 @@ class FaultsTests(Archives, TransactionTestCase):
         self.addCleanup(forget_jobs)
 
     @pytest.mark.slow
-    def test_nothing_of_a_new_version_is_there_before_all_of_it_is(self):
+    def test_a_new_version_appears_only_when_it_is_complete(self):
         whole = self.put({"a.txt": "Words.", "gone.txt": "Old."})
         self.read_all()
         away = mock.patch.object(parts, "_claim", side_effect=ConnectionError)
@@ -402,7 +402,7 @@ class FaultsTests(Archives, TransactionTestCase):
         self.assertEqual(set(self.parts(whole)), {"a.txt", "new.txt"})
         self.assertEqual(self.parts(whole)["a.txt"].version, 2)
 
-    def test_an_interrupted_reading_keeps_nothing_of_the_files(self):
+    def test_an_interrupted_reading_keeps_no_file(self):
         whole = self.put({"a.txt": "Words."}, read=False)
         interruption = Interruption()
         with mock.patch.object(reading, "prepare", side_effect=lambda *_: interruption.check()):
@@ -450,7 +450,7 @@ class CommandTests(Archives, TransactionTestCase):
             out.write(f"CommandError: {error}")
         return out.getvalue()
 
-    def test_ingest_reads_the_files_of_an_archive_and_names_those_that_failed(self):
+    def test_ingest_reads_the_files_of_an_archive_and_lists_failures(self):
         (self.folder / "a.zip").write_bytes(
             building.package({"a.txt": "Words.", "empty.txt": "", "x.exe": b"MZ"})
         )

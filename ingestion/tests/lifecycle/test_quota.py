@@ -21,7 +21,7 @@ from ingestion.tests.media import MediaMixin
 
 
 class DefaultQuota(TestCase):
-    def test_without_a_setting_one_person_cannot_fill_the_disk(self):
+    def test_the_default_quota_keeps_one_person_from_filling_the_disk(self):
         use = usage_of(User.objects.create_user("ann"))
         self.assertEqual((use.max_size, use.max_documents), (5_000_000_000, 5_000))
         with self.assertRaises(UploadRefused) as refused:
@@ -44,12 +44,12 @@ class QuotaTests(MediaMixin, TestCase):
     def refused(self, *files):
         return [refusal["message"] for refusal in self.upload(*files)["refused"]]
 
-    def test_a_document_too_many_is_refused_with_the_limit_and_what_is_used(self):
+    def test_a_document_beyond_the_quota_is_refused_with_limit_and_use(self):
         said = self.refused(("a.md", b"One."), ("b.md", b"Two."), ("c.md", b"Three."))
         self.assertEqual(said, ["You may keep 2 documents and have 2. Delete some first."])
         self.assertEqual(Document.objects.count(), 2)
 
-    def test_a_file_too_large_for_what_is_left_is_refused_and_a_smaller_one_taken(self):
+    def test_a_file_beyond_the_remaining_quota_is_refused_and_a_smaller_one_accepted(self):
         said = self.refused(("a.md", b"x" * 600), ("b.md", b"x" * 401), ("c.md", b"x" * 400))
         self.assertEqual(
             said,
@@ -59,16 +59,16 @@ class QuotaTests(MediaMixin, TestCase):
         )  # fmt: skip
         self.assertEqual(sorted(Document.objects.values_list("name", flat=True)), ["a.md", "c.md"])
 
-    def test_a_file_in_the_place_of_another_counts_its_difference_and_no_document(self):
+    def test_a_replacement_counts_the_difference_in_size_and_no_document(self):
         self.upload(("a.md", b"x" * 900), ("b.md", b"x" * 50))
         self.assertEqual(self.refused(("a.md", b"y" * 950)), [])
 
-    def test_files_that_wait_to_replace_others_count(self):
+    def test_waiting_replacements_count(self):
         self.upload(("a.md", b"x" * 100), ("b.md", b"x" * 100))
         self.assertEqual(self.refused(("a.md", b"y" * 800)), [])
         self.assertEqual(len(self.refused(("b.md", b"y" * 200))), 1)
 
-    def test_a_file_that_waits_behind_one_that_was_read_or_refused_counts(self):
+    def test_a_file_waiting_behind_another_counts(self):
         self.upload(("a.md", b"x" * 100), ("b.md", b"x" * 100))
         for text in (b"y" * 300, b"z" * 400):
             self.assertEqual(self.refused(("a.md", text)), [])
@@ -103,20 +103,20 @@ class QuotaTests(MediaMixin, TestCase):
         self.assertEqual(self.refused(("c.md", b"Three.")), [])
         self.assertNotContains(self.client.get(reverse("ingestion:documents")), words)
 
-    def test_broken_files_do_not_pass_the_limit(self):
+    def test_broken_files_cannot_exceed_the_quota(self):
         for number in range(3):
             self.upload((f"{number}.pdf", b"%PDF-1.7 broken"))
             for document in Document.objects.filter(status="waiting"):
                 documents.read_document(document.pk)
         self.assertEqual(Document.objects.count(), 2)
 
-    def test_staff_and_commands_are_free_of_it(self):
+    def test_staff_and_commands_have_no_quota(self):
         User.objects.update(is_staff=True)
         self.assertEqual(self.refused(("a.md", b"x" * 2_000), ("b.md", b"1"), ("c.md", b"2")), [])
         User.objects.update(is_staff=False)
         self.add(owner=self.user, read=False)
 
-    def test_the_pages_say_what_is_used(self):
+    def test_the_pages_show_the_used_quota(self):
         self.upload(("a.md", b"x" * 600))
         words = "1 of 2 documents, 600\N{NO-BREAK SPACE}bytes of 1000\N{NO-BREAK SPACE}bytes"
         self.assertContains(self.client.get(reverse("ingestion:documents")), words)
@@ -127,7 +127,7 @@ class QuotaTests(MediaMixin, TestCase):
 
 @override_settings(USER_MAX_DOCUMENTS=5)
 class AtOnceTests(MediaMixin, TransactionTestCase):
-    def test_uploads_at_the_same_moment_do_not_pass_the_limit_together(self):
+    def test_concurrent_uploads_cannot_exceed_the_quota(self):
         forget_all_jobs()  # jobs of an earlier test
         self.addCleanup(forget_all_jobs)
         user = User.objects.create_user("ann")

@@ -91,7 +91,7 @@ def sentences():
 
 
 @pytest.mark.slow
-def test_the_reasons_are_found_in_the_code():
+def test_the_search_for_reasons_finds_those_in_the_code():
     found = sentences()
     assert len(found) > 60
     assert "The file has 7 pages; at most 7 are read." in found

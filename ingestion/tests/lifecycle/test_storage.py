@@ -36,7 +36,7 @@ class FolderTests(MediaMixin, SimpleTestCase):
         self.assertEqual((path.read_bytes(), stored.size, path.stat().st_mode & 0o777), (b"words", 5, 0o600))
         self.assertEqual(path.parent.stat().st_mode & 0o777, 0o700)
 
-    def test_file_and_folders_are_on_disk_before_it_is_said_to_be_kept(self):
+    def test_file_and_folders_are_synced_before_the_upload_is_acknowledged(self):
         synced = []
         with mock.patch.object(
             os, "fsync", side_effect=lambda number: synced.append(Path(f"/proc/self/fd/{number}").readlink())
@@ -46,14 +46,14 @@ class FolderTests(MediaMixin, SimpleTestCase):
         self.assertEqual(synced[1:], [folder, folder.parent, Path(self.media).resolve()])
         self.assertEqual(synced[0].parent, folder)
 
-    def test_what_cannot_be_written_leaves_nothing(self):
+    def test_a_failed_write_leaves_no_file(self):
         with self.assertRaises(files.TooLarge):
             files.store(ContentFile(b"words"), 4)
         with mock.patch.object(os, "fsync", side_effect=OSError("full")), self.assertRaises(OSError):
             files.store(ContentFile(b"words"), 5)
         self.assertEqual(self.below(), [])
 
-    def test_an_upload_that_lies_on_disk_is_copied_and_not_moved(self):
+    def test_an_upload_on_disk_is_copied_and_not_moved(self):
         with TemporaryUploadedFile("a.txt", "text/plain", 5, "utf-8") as upload:
             upload.write(b"words")
             stored = files.store(upload, 5)
@@ -92,7 +92,7 @@ class ElsewhereTests(MediaMixin, TestCase):
         inner = [name for each in folders for name in self.names(f"{folder}/{each}")]
         return [*(f"{folder}/{name}" for name in names), *inner]
 
-    def test_the_whole_life_of_a_document_needs_no_path(self):
+    def test_a_document_never_needs_a_path(self):
         document = self.add("a.pdf", building.pdf(["One."], ["Two."]))
         self.assertEqual((document.status, document.reason), ("ready", ""))
         self.assertEqual(stored_bytes(document), building.pdf(["One."], ["Two."]))
@@ -107,7 +107,7 @@ class ElsewhereTests(MediaMixin, TestCase):
         self.assertEqual(self.names(), [])
         self.assertEqual(list(Path(self.media).iterdir()), [])
 
-    def test_a_new_file_takes_the_place_of_the_old(self):
+    def test_a_new_file_replaces_the_old_one(self):
         document = self.add(data="Old words.")
         replacement = documents.replace_file(document, ContentFile(b"New words."))
         with self.captureOnCommitCallbacks(execute=True):
@@ -125,21 +125,21 @@ class ElsewhereTests(MediaMixin, TestCase):
             files.page_image(document, 1)
         self.assertEqual(self.names(), [])
 
-    def test_files_that_belong_to_nothing_are_found(self):
+    def test_orphaned_files_are_found(self):
         kept, orphan = self.add(), files.store(ContentFile(b"new"), 100).name
         with mock.patch.object(tasks, "ORPHAN_AGE", -tasks.ORPHAN_AGE):
             tasks.remove_orphans(0)
         self.assertNotIn(orphan, self.names())
         self.assertEqual(self.names(), [kept.file.name])
 
-    def test_a_file_that_was_lost_is_said_to_be(self):
+    def test_a_lost_file_is_reported_as_lost(self):
         document = self.add(read=False)
         files.remove(document.file.name)
         documents.read_document(document.pk)
         self.assertEqual(Document.objects.get(pk=document.pk).reason, documents.LOST)
 
     @stored_in(Away)
-    def test_a_storage_that_is_away_is_said_to_be_where_files_are_asked_for_and_brought(self):
+    def test_an_unavailable_storage_is_reported_for_downloads_and_uploads(self):
         self.client.force_login(owner := User.objects.create_user("ann"))
         document = self.add("a.md", owner=owner, read=False)
         with self.assertLogs("django.request", "ERROR"):
@@ -155,7 +155,7 @@ class ElsewhereTests(MediaMixin, TestCase):
         self.assertEqual(caught.exception.message, documents.STORAGE_AWAY)
 
     @stored_in(Away)
-    def test_a_storage_that_is_away_is_tried_again(self):
+    def test_an_unavailable_storage_is_retried(self):
         document = self.add(read=False)
         with self.assertRaises(documents.TemporaryFailure):
             documents.read_document(document.pk)
@@ -175,11 +175,11 @@ class RangedTests(SimpleTestCase):
         self.bodies.append(io.BytesIO(self.data[position:]))
         return self.bodies[-1]
 
-    def test_reading_on_is_one_request(self):
+    def test_sequential_reading_is_one_request(self):
         self.assertEqual(io.BufferedReader(self.reader, 100).read(), self.data)
         self.assertEqual(self.asked, [0])
 
-    def test_reading_elsewhere_ends_the_request_and_begins_another(self):
+    def test_seeking_ends_the_request_and_begins_another(self):
         file = io.BufferedReader(self.reader, 100)
         file.seek(5_000)
         self.assertEqual(file.read(10), self.data[5_000:5_010])

@@ -70,7 +70,7 @@ class WorkerTests(MediaMixin, TransactionTestCase):
             )
             return cursor.fetchone()[0]
 
-    def test_added_documents_are_read_and_their_connections_given_back(self):
+    def test_added_documents_are_read_and_connections_returned(self):
         documents = [self.add(f"{number}.md", f"Text {number}.", read=False) for number in range(3)]
         work()
         self.assertEqual([self.status(document) for document in documents], [("ready", 1)] * 3)
@@ -82,7 +82,7 @@ class WorkerTests(MediaMixin, TransactionTestCase):
         work()
         self.assertEqual((self.status(bad), self.status(good)), (("failed", 0), ("ready", 1)))
 
-    def test_a_fault_around_a_document_is_tried_again_later(self):
+    def test_a_fault_of_the_environment_is_retried_later(self):
         document = self.add(read=False)
         with mock.patch.object(pipeline.reading, "read", side_effect=OSError("gone")):
             work()
@@ -102,7 +102,7 @@ class WorkerTests(MediaMixin, TransactionTestCase):
         self.assertEqual(self.status(document), ("failed", 0))
         self.assertEqual(self.jobs(), ["succeeded"])
 
-    def test_what_a_killed_worker_left_is_done_by_the_next(self):
+    def test_the_next_worker_does_the_jobs_of_a_killed_one(self):
         document = self.add(read=False)
         Document.objects.update(status="reading")
         with connection.cursor() as cursor:  # as if the worker's heartbeat had stopped
@@ -112,7 +112,7 @@ class WorkerTests(MediaMixin, TransactionTestCase):
         work()
         self.assertEqual((self.status(document), Passage.objects.count()), (("ready", 1), 1))
 
-    def test_a_document_under_which_every_worker_dies_is_given_up(self):
+    def test_a_document_that_kills_every_worker_is_given_up(self):
         document = self.add(read=False)
         with connection.cursor() as cursor:
             cursor.execute(
@@ -126,7 +126,7 @@ class WorkerTests(MediaMixin, TransactionTestCase):
         self.assertEqual((self.status(document), self.jobs()), (("failed", 0), []))
         self.assertEqual(tasks.recover_stalled_jobs(), 0)
 
-    def test_a_job_is_taken_up_as_soon_as_nobody_reads_its_document(self):
+    def test_a_job_resumes_as_soon_as_its_document_is_no_longer_being_read(self):
         document = self.add(read=False)
         with connection.cursor() as cursor:
             cursor.execute(
@@ -144,14 +144,14 @@ class WorkerTests(MediaMixin, TransactionTestCase):
         work()
         self.assertEqual(self.status(document), ("ready", 1))
 
-    def test_two_who_read_the_same_document_do_it_once(self):
+    def test_two_workers_with_the_same_document_read_it_once(self):
         document = self.add(read=False)
         with mock.patch.object(pipeline.reading, "read", wraps=pipeline.reading.read) as read:
             pipeline.read_document(document.pk)
             work()
         self.assertEqual((read.call_count, self.status(document)), (1, ("ready", 1)))
 
-    def test_who_finds_a_document_being_read_waits(self):
+    def test_a_worker_waits_if_its_document_is_being_read(self):
         document = self.add(read=False)
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_lock(%s, %s)", [pipeline.READING_LOCK, document.pk])
@@ -163,7 +163,7 @@ class WorkerTests(MediaMixin, TransactionTestCase):
             worker.join()
         self.assertEqual(self.status(document), ("ready", 1))
 
-    def test_files_that_belong_to_nothing_are_removed_after_a_day(self):
+    def test_orphaned_files_are_removed_after_a_day(self):
         document, waiting = self.add(), self.add(data="Old.")
         replacement = pipeline.replace_file(waiting, ContentFile(b"new"))
         orphan, young = (files.store(ContentFile(b"new"), 100).name for _ in range(2))

@@ -89,7 +89,7 @@ class Workers(MediaMixin, TransactionTestCase):
 
 
 class SharingTests(Workers):
-    def test_two_workers_read_each_document_once_and_both_take_part(self):
+    def test_two_workers_share_the_documents_and_read_each_once(self):
         before = set(ProcrastinateWorker.objects.values_list("pk", flat=True))
         self.start()
         alive = Path(self.media, "alive")
@@ -113,7 +113,7 @@ class SharingTests(Workers):
 
 
 class YieldingTests(Workers):
-    def test_two_files_made_to_be_slow_do_not_keep_another_persons_from_being_read(self):
+    def test_two_slow_files_do_not_block_another_owners(self):
         ann, bob = (User.objects.create(username=name) for name in ("ann", "bob"))
         bomb = hostile.slow_sheet()
         slow = [self.add(f"{number}.xlsx", bomb, owner=ann, read=False) for number in range(2)]
@@ -137,7 +137,7 @@ class YieldingTests(Workers):
 
 
 class StoppedTests(Workers):
-    def test_a_worker_that_is_asked_to_end_hands_its_document_back_and_it_counts_as_no_try(self):
+    def test_a_worker_that_stops_returns_its_document_without_counting_an_attempt(self):
         document = self.add(read=False)
         with connection.cursor() as cursor:  # the lock keeps the reading from ending
             cursor.execute("SELECT pg_advisory_lock(%s, %s)", [pipeline.READING_LOCK, document.pk])
@@ -228,7 +228,7 @@ class KilledTests(Workers):
         with patch.object(tasks, "ORPHAN_AGE", timedelta()):
             tasks.remove_orphans(0)
 
-    def test_workers_killed_at_random_moments_end_where_a_calm_one_does(self):
+    def test_killed_workers_reach_the_same_result_as_an_undisturbed_one(self):
         expected = self.calm()
         documents = self.add_all()
         changes = list(self.changes(documents))
@@ -261,7 +261,7 @@ class KilledTests(Workers):
             job_rows = ProcrastinateJob.objects.filter(pk=job.pk)
             job_rows._raw_delete(job_rows.db)
 
-    def test_workers_killed_over_an_archive_leave_all_of_one_version_of_each_of_its_files(self):
+    def test_workers_killed_during_an_archive_leave_each_file_in_one_complete_version(self):
         self.archives = {edition: self.archive(edition) for edition in (1, 2)}
         for edition in (1, 2):
             self.put_archive(edition)

@@ -95,18 +95,18 @@ class BoxTests(SimpleTestCase):
             for side, expected in zip(box, ink.getbbox(), strict=True):
                 self.assertLess(abs(side - expected), PIXELS, (each, box, ink.getbbox()))
 
-    def test_a_sentence_has_its_box_also_on_turned_and_cropped_pages(self):
+    def test_a_sentence_has_its_box_on_rotated_and_cropped_pages_too(self):
         content = f"{BEFORE} {CITED}"
         for change in (bytes, turned(90), turned(180), turned(270), cropped):
             self.assert_on_ink([BEFORE, CITED, BEFORE], content, [CITED], change)
 
-    def test_words_that_run_over_a_line_have_a_box_on_each(self):
+    def test_words_that_continue_on_the_next_line_have_a_box_on_each(self):
         lines = ["By agreement carried days lapse in", "March (gladly), by agreement,", "and that is all."]
         content = "By agreement carried days lapse in March (gladly), by agreement, and that is all."
         words = ["days lapse in", "March (gladly), by agreement,"]
         self.assert_on_ink(lines, content, words)
 
-    def test_the_second_column_has_its_own(self):
+    def test_a_sentence_in_the_second_column_has_its_box_there(self):
         lines = [
             "The left column begins",
             "and goes on, gently.",
@@ -117,7 +117,7 @@ class BoxTests(SimpleTestCase):
         content = "The left column begins and goes on, gently. By the right column ends it, gently."
         self.assert_on_ink(lines, content, ["By the right column"], two_columns)
 
-    def test_of_equal_words_those_of_the_passage_are_meant(self):
+    def test_among_equal_words_those_of_the_passage_get_the_box(self):
         lines = ["Other text: (gladly) by day.", "This one: (gladly) by day."]
         first, _ = (
             self.boxes(pdf(lines), line, (12, 20))[0] for line in ("This one: (gladly) by day.", lines[0])
@@ -131,11 +131,11 @@ class BoxTests(SimpleTestCase):
         self.assertEqual(len(found), 1)
         self.assertGreater(found[0][1], self.boxes(pdf(lines), lines[0], (0, 10))[0][3])
 
-    def test_what_does_not_stand_on_the_page_has_no_box(self):
+    def test_words_missing_from_the_page_have_no_box(self):
         self.assertEqual(self.boxes(pdf([BEFORE]), "Something else, entirely", (0, 10)), [])
         self.assertEqual(self.boxes(pdf([BEFORE]), "", (0, 0)), [])
 
-    def test_each_cell_of_a_table_has_its_boxes_also_on_turned_pages(self):
+    def test_each_cell_of_a_table_has_its_boxes_on_rotated_pages_too(self):
         """The boxes are where a page without that cell is blank."""
         content = "\n".join(ROW_TEXTS)
         for change in (bytes, turned(90), turned(180), turned(270)):
@@ -169,7 +169,7 @@ class BoxTests(SimpleTestCase):
         self.assertEqual(len(found), 1)
         self.assertLess(found[0][3], self.boxes(ruled_table(), content, (len(TEXT) + 1, len(content)))[0][1])
 
-    def test_of_equal_rows_those_with_the_same_next_row_are_meant(self):
+    def test_among_equal_rows_the_next_row_decides(self):
         rows = [["a: 1; b: 2", []], ["a: 3; b: 4", []], ["a: 1; b: 2", []], ["a: 5; b: 6", []]]
         for number, (text, _) in enumerate(rows):
             rows[number] = text, [[(text[3], number, number + 1)]]

@@ -118,7 +118,7 @@ def test_each_hostile_file_ends_with_its_reason_and_a_good_one_after_it_is_read(
     assert written_outside(strict) == []
 
 
-def test_names_that_lead_elsewhere_or_hide_something_are_made_harmless(strict):
+def test_misleading_names_are_made_harmless(strict):
     session = strict.sign_in("ada", PASSWORD)
     for name, (data, expected) in names().items():
         reply = upload(session, {name: data})

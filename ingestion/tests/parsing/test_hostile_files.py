@@ -61,33 +61,33 @@ class HostileFilesTests(SimpleTestCase):
         self.assertNotIn(folder, str(caught.exception))
         return str(caught.exception)
 
-    def test_an_empty_file_of_any_format(self):
+    def test_an_empty_file_of_any_format_is_refused(self):
         for ending in ("pdf", "docx", "txt", "json"):
             self.assertEqual(self.reason(f"a.{ending}", b""), "The file is empty.")
 
-    def test_a_file_with_nothing_but_space_in_it(self):
+    def test_a_file_with_only_whitespace_is_refused(self):
         for name in ("a.txt", "a.md", "a.csv", "a.html"):
             self.assertEqual(self.reason(name, b" \n\n "), "No text was found in the file.")
 
-    def test_a_pdf_of_blank_pages(self):
+    def test_a_pdf_with_blank_pages_is_refused(self):
         self.assertEqual(self.reason("a.pdf", building.pdf([])), "No text was found in the file.")
 
-    def test_password_protected_files(self):
+    def test_password_protected_files_are_refused(self):
         self.assertEqual(self.reason("a.pdf", building.pdf(["Secret."], encrypted=True)), PASSWORD)
         self.assertEqual(
             self.reason("a.docx", OLE + b"\0" * 600 + "EncryptedPackage".encode("utf-16-le")), PASSWORD
         )
 
-    def test_an_old_office_file(self):
+    def test_an_office_file_from_before_2007_is_refused(self):
         self.assertIn("old Office format", self.reason("a.docx", OLE + b"\0" * 600))
 
-    def test_truncated_files(self):
+    def test_truncated_files_are_refused(self):
         whole = building.docx(*[("", f"Line {number} of the text.") for number in range(200)])
         self.assertEqual(self.reason("a.docx", whole[: len(whole) // 2]), DAMAGED)
         self.assertEqual(self.reason("a.pdf", b"%PDF-1.7\n1 0 obj\n<</Type/Cat"), DAMAGED)
         self.assertEqual(self.reason("a.json", '{"a": 1,'), "The file is not valid JSON (line 1).")
 
-    def test_files_that_are_not_what_their_name_says(self):
+    def test_files_with_the_wrong_extension_are_refused(self):
         self.assertEqual(
             self.reason("a.pdf", "Just text."),
             "The name of the file says PDF, but its content is something else.",
@@ -116,19 +116,19 @@ class HostileFilesTests(SimpleTestCase):
         )
         self.assertLess(time.monotonic() - started, 3 + MARGIN_SECONDS)
 
-    def test_a_file_of_too_many_parts(self):
+    def test_an_archive_with_too_many_members_is_refused(self):
         data = building.package(building.docx_parts(WORDS) | {f"word/{n}": b"" for n in range(10_001)})
         self.assertEqual(
             self.reason("a.docx", data),
             "The file holds 10,004 parts; at most 10,000 are allowed. It was not opened.",
         )
 
-    def test_names_that_lead_out_of_the_archive(self):
+    def test_names_outside_the_archive_are_refused(self):
         for name in ("../../evil.xml", "/etc/evil", "C:\\evil", "word\\..\\..\\evil"):
             data = building.package(building.docx_parts(WORDS) | {name: b"x"})
             self.assertIn("names that lead out of it", self.reason("a.docx", data), name)
 
-    def test_an_encrypted_archive(self):
+    def test_an_encrypted_archive_is_refused(self):
         data = bytearray(building.docx(WORDS))
         out = BytesIO(data)
         with zipfile.ZipFile(out) as archive:
@@ -136,11 +136,11 @@ class HostileFilesTests(SimpleTestCase):
         data[start + 8] |= 1  # the flag of the first entry in the directory
         self.assertEqual(self.reason("a.docx", bytes(data)), PASSWORD)
 
-    def test_json_that_is_nested_too_deeply(self):
+    def test_json_nested_too_deeply_is_refused(self):
         self.assertIn("nested too deeply", self.reason("a.json", "[" * 100_000 + "]" * 100_000))
         self.assertIn("nested too deeply", self.reason("a.json", "[" * 100 + '"x"' + "]" * 100))
 
-    def test_entities_that_multiply_in_a_slide(self):
+    def test_exponential_entities_in_a_slide_are_refused(self):
         bomb = '<!DOCTYPE a [<!ENTITY a "ha">' + "".join(
             f'<!ENTITY {chr(98 + n)} "{f"&{chr(97 + n)};" * 20}">' for n in range(12)
         )
@@ -163,7 +163,7 @@ class HostileFilesTests(SimpleTestCase):
         parts["xl/worksheets/sheet1.xml"] = sheet.replace("</sheetData>", far + "</sheetData>")
         return building.package(parts)
 
-    def test_a_sheet_that_claims_to_be_endless_is_read_for_what_it_holds(self):
+    def test_only_the_cells_of_a_seemingly_endless_sheet_are_read(self):
         started = time.monotonic()
         with tempfile.NamedTemporaryFile() as file:
             file.write(self.endless_sheet(1))
@@ -174,20 +174,20 @@ class HostileFilesTests(SimpleTestCase):
 
     @pytest.mark.slow
     @override_settings(READING_SECONDS=2)
-    def test_a_sheet_of_thousands_of_endless_rows(self):
+    def test_a_sheet_with_thousands_of_endless_rows_is_refused(self):
         reason = self.reason("a.xlsx", self.endless_sheet(20_000))
         self.assertEqual(reason, "Reading took longer than is allowed (2 s).")
 
     @pytest.mark.slow
     @override_settings(READING_MEMORY_BYTES=300_000_000)
-    def test_a_file_that_needs_too_much_memory(self):
+    def test_a_file_that_needs_too_much_memory_is_refused(self):
         data = '{"a": [' + "[]," * 5_000_000 + "1]}"
         self.assertEqual(
             self.reason("a.json", data), "The file needs more memory to read than is allowed (300 MB)."
         )
 
     @override_settings(READING_SECONDS=1)
-    def test_a_file_that_takes_too_long(self):
+    def test_a_file_that_takes_too_long_is_refused(self):
         started = time.monotonic()
         data = "<p>" + "<b " * 3_000_000
         self.assertEqual(
@@ -197,27 +197,27 @@ class HostileFilesTests(SimpleTestCase):
         self.assertLess(time.monotonic() - started, 8 + MARGIN_SECONDS)
 
     @override_settings(DOCUMENT_MAX_PAGES=2)
-    def test_too_many_pages(self):
+    def test_a_file_with_too_many_pages_is_refused(self):
         self.assertEqual(
             self.reason("a.pdf", building.pdf(["a"], ["b"], ["c"])),
             "The file has 3 pages; at most 2 are read.",
         )
 
     @override_settings(DOCUMENT_MAX_CHARACTERS=1_000)
-    def test_too_much_text(self):
+    def test_a_file_with_too_much_text_is_refused(self):
         for name, data in (("a.txt", "word " * 300), ("a.pdf", building.pdf(*[["word " * 50]] * 6))):
             self.assertEqual(
                 self.reason(name, data), "The file holds more text than is read (1,000 characters)."
             )
 
-    def test_the_child_knows_nothing_of_ours(self):
+    def test_the_child_process_inherits_only_listed_environment_variables(self):
         environment = forkserver._environment("/tmp/x")
         own = {"PYTHONPATH", "LANG", "HOME", "TMPDIR"}
         own |= {"OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS", "TOKIO_WORKER_THREADS"}
         self.assertLessEqual(set(environment), own | set(forkserver.INHERITED))
         self.assertEqual(forkserver.INHERITED, ("PATH", "LD_LIBRARY_PATH", "TESSDATA_PREFIX"))
 
-    def test_no_child_is_left_behind_but_the_one_that_forks_the_next(self):
+    def test_only_the_fork_server_remains_after_a_reading(self):
         self.reason("a.txt", "")
         before = psutil.Process().children(recursive=True)
         self.reason("a.pdf", b"%PDF-1.7\n")
@@ -234,14 +234,14 @@ class HostileFilesTests(SimpleTestCase):
                 process.read(path, ".txt", lambda done, total: None)
 
     @pytest.mark.slow
-    def test_after_what_forks_the_children_was_killed_another_does(self):
+    def test_a_killed_fork_server_is_replaced(self):
         self.reason("a.txt", "")
         forkserver._idle[-1]._process.kill()
         forkserver._idle[-1]._process.wait()
         self.assertEqual(self.reason("a.txt", ""), "The file is empty.")
 
     @pytest.mark.slow
-    def test_a_template_that_dies_under_a_file_is_a_fault_of_the_server_and_not_of_the_file(self):
+    def test_a_fork_server_that_dies_is_a_fault_of_the_server_and_not_of_the_file(self):
         fork = forkserver._Template.fork
 
         def fork_and_die(template, *arguments):
@@ -279,7 +279,7 @@ class HostileFilesTests(SimpleTestCase):
                 time.sleep(0.01)
         raise AssertionError("The process that waits for the child ended before the child read.")
 
-    def test_a_child_ends_with_the_process_that_waits_for_it(self):
+    def test_a_child_ends_with_its_parent(self):
         with tempfile.TemporaryDirectory() as folder:
             endless = Path(folder) / "pipe"
             os.mkfifo(endless)
@@ -291,7 +291,7 @@ class HostileFilesTests(SimpleTestCase):
                 gone, _ = psutil.wait_procs(children, timeout=5)
             self.assertEqual((len(children), set(gone)), (2, set(children)))
 
-    def test_a_package_that_is_missing_on_the_server_is_not_called_a_damaged_file(self):
+    def test_a_missing_package_is_not_reported_as_a_damaged_file(self):
         with tempfile.NamedTemporaryFile() as file:
             file.write(building.pdf(["One."]))
             file.flush()

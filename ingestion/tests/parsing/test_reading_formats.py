@@ -49,7 +49,7 @@ class ReadingFormatsTests(SimpleTestCase):
         )
         self.assertEqual(found.sections[1].text, "Call before nine.")
 
-    def test_lines_that_stand_at_the_edge_of_all_pages_of_a_pdf_are_left_out(self):
+    def test_running_titles_of_a_pdf_are_left_out(self):
         pages = [
             [f"Text number {word}.", f"Handbook, page {number}"] for number, word in enumerate("abcd", 1)
         ]
@@ -58,7 +58,7 @@ class ReadingFormatsTests(SimpleTestCase):
             [section.text for section in found.sections], [f"Text number {word}." for word in "abcd"]
         )
 
-    def test_progress_of_a_pdf_is_told_in_pages(self):
+    def test_progress_of_a_pdf_is_reported_in_pages(self):
         told = []
         with tempfile.NamedTemporaryFile() as file:
             file.write(building.pdf(["One."], ["Two."]))
@@ -66,7 +66,7 @@ class ReadingFormatsTests(SimpleTestCase):
             process.read(Path(file.name), ".pdf", lambda done, total: told.append((done, total)))
         self.assertEqual(told[-1], (2, 2))
 
-    def test_word_is_read_by_heading_and_rows_of_its_tables_name_their_columns(self):
+    def test_a_word_file_is_divided_by_headings_and_its_table_rows_name_their_columns(self):
         found = reading(
             "a.docx",
             building.docx(
@@ -138,7 +138,7 @@ class ReadingFormatsTests(SimpleTestCase):
             {"it-guide": "IT guide\n\nHello & welcome.", "pass-words": "- Long\n\n- Secret\n\nA: x; B: y"},
         )
 
-    def test_a_page_whose_text_all_stands_in_a_navigation_is_read_all_the_same(self):
+    def test_a_page_with_all_its_text_in_a_navigation_is_read(self):
         self.assertEqual(reading("a.html", "<nav><p>Only here.</p>").sections[0].text, "Only here.")
 
     def test_markdown_anchors_are_those_of_github(self):
@@ -160,14 +160,14 @@ class ReadingFormatsTests(SimpleTestCase):
             self.assertEqual(found.sections[0].text, words.strip(), encoding)
             self.assertEqual(found.language, "german")
 
-    def test_text_of_no_known_language_is_simple(self):
+    def test_text_in_an_unknown_language_gets_the_simple_configuration(self):
         self.assertEqual(reading("a.txt", "日本語の文書です。").language, "simple")
 
-    def test_text_comes_out_without_what_postgresql_or_a_reader_would_trip_over(self):
+    def test_characters_that_postgresql_or_readers_cannot_handle_are_removed(self):
         found = reading("a.txt", "one\x0btwo\x07\r\nthree\u202efour\x1b[31m")
         self.assertEqual(found.sections[0].text, "one\ntwo\nthreefour[31m")
 
-    def test_titles_that_programs_fill_in_are_not_titles(self):
+    def test_titles_that_programs_fill_in_are_ignored(self):
         filled_in = [
             "Microsoft Word - a.doc",
             "untitled",
@@ -182,13 +182,13 @@ class ReadingFormatsTests(SimpleTestCase):
         for title in ("About: what we do", "Document retention", "Book 1 of the rules", "HTTP and you"):
             self.assertEqual(reading("a.pdf", building.pdf(["Text."], title=title)).title, title)
 
-    def test_the_first_heading_stands_in_for_a_title_that_a_program_filled_in(self):
+    def test_the_first_heading_replaces_a_title_that_a_program_filled_in(self):
         for title in ("about:blank", ""):
             page = building.pdf([(20, "Travel rules"), "Trains come first."], title=title)
             self.assertEqual(reading("a.pdf", page).title, "Travel rules")
         self.assertEqual(reading("a.md", "---\ntitle: Untitled\n---\n# Rules\n\nText.\n").title, "Rules")
 
-    def test_a_file_name_that_stands_in_for_a_title_keeps_its_spelling(self):
+    def test_a_file_name_used_as_title_keeps_its_spelling(self):
         names = {
             "notes2.txt": "notes2",
             "fee_table.csv": "Fee table",

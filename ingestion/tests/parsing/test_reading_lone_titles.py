@@ -61,7 +61,7 @@ class LoneTitlesTests(SimpleTestCase):
             ["RULES OF THE HOUSE", *(f"RULES OF THE HOUSE › {title}" for title in below)],
         )
 
-    def test_the_text_is_kept_whole(self):
+    def test_no_text_is_lost(self):
         for name in ("rules.md", "rules.txt"):
             contents = reading(name, RULES.encode())
             text = " ".join(f"{section.heading} {section.text}" for section in contents.sections)

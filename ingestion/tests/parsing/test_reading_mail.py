@@ -29,7 +29,7 @@ def parts(data):
 
 
 class OutlookTests(SimpleTestCase):
-    def test_a_message_of_outlook_is_read_with_its_attachments(self):
+    def test_an_outlook_message_is_read_with_its_attachments(self):
         found = reading("a.msg", building.outlook(PLAN, ("plan.txt", b"Boats."), numbers=[(0x0039_0040, 0)]))
         self.assertEqual(
             [(section.anchor, section.text) for section in found.sections],
@@ -40,7 +40,7 @@ class OutlookTests(SimpleTestCase):
         )
         self.assertEqual([part.path for part in found.parts], ["plan.txt"])
 
-    def test_a_message_attached_to_one_of_outlook_becomes_a_document_with_its_own_attachments(self):
+    def test_a_message_attached_to_an_outlook_message_is_a_document_with_its_own_attachments(self):
         inner = {
             SUBJECT: "F\u00e4hrplan f\u00fcr alle H\u00e4fen, neu",
             SENDER: "Bo",
@@ -56,7 +56,7 @@ class OutlookTests(SimpleTestCase):
         self.assertEqual(found.sections[1].text, inner[BODY])
         self.assertEqual([part.path for part in found.parts], ["ports.txt", "Re: Plan.eml"])
 
-    def test_messages_within_messages_of_outlook_end_at_some_depth(self):
+    def test_nested_outlook_messages_are_read_to_a_maximum_depth(self):
         message = {SUBJECT: "Last", BODY: "Words."}
         for number in range(8):
             message = {SUBJECT: str(number), BODY: "Words.", "attached": [message]}
@@ -168,7 +168,7 @@ class InvitationTests(SimpleTestCase):
         event = "METHOD:CANCEL\nBEGIN:VEVENT\nSUMMARY:Fair\nEND:VEVENT\n"
         self.assertEqual(self.event(event), "Event: Fair\nStatus: cancelled")
 
-    def test_a_calendar_that_is_none_adds_nothing(self):
+    def test_an_invalid_calendar_adds_nothing(self):
         for calendar in ("", "nonsense", "BEGIN:VEVENT", "BEGIN:VEVENT\nSUMMARY", ";;;:\n" * 100):
             self.assertIsNone(self.event(calendar), calendar)
 
@@ -215,7 +215,7 @@ class WinmailTests(SimpleTestCase):
         found = reading("a.eml", mime(("winmail.dat", "application/ms-tnef", data), text=""))
         self.assertEqual(found.sections[-1].text, "At nine.")
 
-    def test_a_broken_winmail_file_is_read_as_far_as_it_goes(self):
+    def test_a_broken_winmail_file_is_read_up_to_the_damage(self):
         whole = self.winmail(
             attribute(2, 0x0006_9002, bytes(14)),
             attribute(2, 0x0001_8010, b"a.txt\0"),

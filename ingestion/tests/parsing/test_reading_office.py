@@ -36,7 +36,7 @@ class WordTests(SimpleTestCase):
     def texts(self, *arguments, **parts):
         return [section.text for section in reading("a.docx", docx(*arguments, **parts)).sections]
 
-    def test_headings_are_known_by_the_english_names_of_their_styles_and_what_these_rest_on(self):
+    def test_headings_are_recognised_by_the_english_names_of_their_styles_and_base_styles(self):
         styles = (
             '<w:style w:styleId="berschrift1"><w:name w:val="heading 1"/></w:style>'
             '<w:style w:styleId="Kapitel"><w:name w:val="Kapitel"/><w:basedOn w:val="berschrift1"/></w:style>'
@@ -46,7 +46,7 @@ class WordTests(SimpleTestCase):
         found = reading("a.docx", docx(body, styles=styles))
         self.assertEqual([section.anchor for section in found.sections], ["anfang", "ende"])
 
-    def test_styles_that_rest_on_each_other_in_a_circle_are_read(self):
+    def test_circular_base_styles_do_not_stop_the_reading(self):
         styles = "".join(
             f'<w:style w:styleId="{a}"><w:name w:val="{a}"/><w:basedOn w:val="{b}"/></w:style>'
             for a, b in ("xy", "yx")
@@ -64,7 +64,7 @@ class WordTests(SimpleTestCase):
         body += paragraph("Travel", item.format(0))
         self.assertEqual(self.texts(body, numbering=numbering), ["1. Ask\n\n- by form\n\n2. Travel"])
 
-    def test_numbers_of_headings_and_lists_are_those_that_word_shows(self):
+    def test_headings_and_lists_have_the_numbers_that_word_shows(self):
         def level(number, kind, label, more=""):
             return (
                 f'<w:lvl w:ilvl="{number}"><w:start w:val="1"/><w:numFmt w:val="{kind}"/>{more}'
@@ -109,7 +109,7 @@ class WordTests(SimpleTestCase):
             ],
         )
 
-    def test_what_was_deleted_is_not_read_and_what_was_inserted_is(self):
+    def test_of_tracked_changes_insertions_are_read_and_deletions_are_not(self):
         body = (
             "<w:p><w:r><w:t>The rate is </w:t></w:r><w:del><w:r><w:delText>40p</w:delText></w:r></w:del>"
             "<w:ins><w:r><w:t>45p</w:t></w:r></w:ins>"
@@ -128,12 +128,12 @@ class WordTests(SimpleTestCase):
         body = f"<w:p><w:r><w:t>So </w:t></w:r>{equation}</w:p>"
         self.assertEqual(self.texts(body), ["So E=mc"])
 
-    def test_footnotes_stand_after_the_paragraph_that_refers_to_them(self):
+    def test_footnotes_follow_the_paragraph_that_refers_to_them(self):
         body = '<w:p><w:r><w:t>Ask.</w:t><w:footnoteReference w:id="2"/></w:r></w:p>' + paragraph("Go.")
         notes = f'<w:footnote w:id="2">{paragraph("Except on Sundays.")}</w:footnote>'
         self.assertEqual(self.texts(body, footnotes=notes), ["Ask.\n\nExcept on Sundays.\n\nGo."])
 
-    def test_merged_cells_keep_the_columns_and_repeat_down_the_rows(self):
+    def test_merged_cells_keep_their_columns_and_repeat_in_each_row(self):
         rows = [
             cell("Route") + cell("Season") + cell("Fare"),
             cell("R1", '<w:vMerge w:val="restart"/>') + cell("Winter") + cell("22"),
@@ -146,7 +146,7 @@ class WordTests(SimpleTestCase):
             ["Route: R1; Season: Winter; Fare: 22\nRoute: R1; Season: Summer; Fare: 28\nRoute: R2; Fare: 30"],
         )
 
-    def test_a_short_paragraph_in_bold_is_a_heading_and_a_bold_sentence_is_none(self):
+    def test_a_short_bold_paragraph_is_a_heading_and_a_bold_sentence_is_not(self):
         bold = "<w:p><w:r><w:rPr><w:b/></w:rPr><w:t>{}</w:t></w:r></w:p>".format
         body = bold("On Sundays") + paragraph("No boats.") + bold("Wear a vest.") + paragraph("Always.")
         found = reading("a.docx", docx(body)).sections
@@ -164,7 +164,7 @@ class WordTests(SimpleTestCase):
         found = reading("a.txt", text).sections
         self.assertEqual([section.anchor for section in found[:2]], ["line=1", "line=12"])
 
-    def test_nothing_is_lost_however_long_the_file_is(self):
+    def test_no_text_of_a_long_file_is_lost(self):
         """The parser reads in pieces of 16 KB, which end anywhere."""
         paragraphs = "".join(paragraph(f"Paragraph {number}. " + "word " * 20) for number in range(200))
         cells = [("Name", "Note"), *((f"Item {number}", "x" * 40) for number in range(400))]
@@ -188,7 +188,7 @@ class WordTests(SimpleTestCase):
 
 @pytest.mark.slow
 class SheetTests(SimpleTestCase):
-    def test_values_are_read_as_people_write_them(self):
+    def test_values_are_read_as_they_are_displayed(self):
         book = openpyxl.Workbook()
         sheet = book.active
         sheet.append(["What", "Value"])
@@ -268,7 +268,7 @@ class DrawingTests(SimpleTestCase):
         found = reading("a.pptx", building.package(parts)).sections
         self.assertEqual(found[0].text, f"Ferries\n\nIn 2026\n\n{self.lines}\n\n- Harbour master\n- Crew")
 
-    def test_charts_and_diagrams_of_a_word_file_are_read_where_they_stand(self):
+    def test_charts_and_diagrams_of_a_word_file_are_read_in_place(self):
         space = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
         chart = (
             f'<c:chart xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart" {space} r:id="{{}}"/>'

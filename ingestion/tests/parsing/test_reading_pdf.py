@@ -24,7 +24,7 @@ class PdfTests(SimpleTestCase):
     def sections(self, *streams, **more):
         return [(s.heading, s.text) for s in reading("a.pdf", building.drawn(*streams, **more)).sections]
 
-    def test_a_heading_is_known_by_the_size_in_which_it_is_drawn(self):
+    def test_a_heading_is_recognised_by_its_rendered_size(self):
         """LaTeX and others set size 1 and scale the text by its matrix."""
         scaled = "".join(
             f"BT /F1 1 Tf {size} 0 0 {size} 50 {y} Tm ({text}) Tj ET\n"
@@ -32,7 +32,7 @@ class PdfTests(SimpleTestCase):
         )
         self.assertEqual(self.sections(scaled), [("Leave", f"{SENTENCE} and not later.")])
 
-    def test_a_heading_is_known_by_its_font_and_the_space_above_it(self):
+    def test_a_heading_is_recognised_by_its_font_and_the_space_above_it(self):
         def paragraph(top):
             return lines(*[("F1", 10, SENTENCE) for _ in range(5)], ("F1", 10, "at the latest."), top=top)
 
@@ -41,7 +41,7 @@ class PdfTests(SimpleTestCase):
         page = paragraph(780) + italic + paragraph(610) + close + paragraph(470)
         self.assertEqual(list(dict(self.sections(page))), ["", "Making mistakes"])
 
-    def test_paragraphs_are_no_headings_although_most_of_the_text_is_smaller_code(self):
+    def test_paragraphs_among_smaller_code_are_not_headings(self):
         code = [
             ("F1", 8, f"call number {number} of the program with all its arguments") for number in range(20)
         ]
@@ -49,7 +49,7 @@ class PdfTests(SimpleTestCase):
         page = lines(("F2", 16, "Calls"), *code[:10], *text[:6], *code[10:], *text[6:], top=820)
         self.assertEqual({heading for heading, _ in self.sections(page)}, {"Calls"})
 
-    def test_a_large_line_that_goes_on_in_the_next_one_is_no_heading(self):
+    def test_a_large_line_that_continues_on_the_next_one_is_not_a_heading(self):
         texts = [("F1", 10, SENTENCE), ("F1", 11.5, SENTENCE), ("F1", 10, "which begins in April.")]
         self.assertEqual([heading for heading, _ in self.sections(lines(*texts))], [""])
 
@@ -92,7 +92,7 @@ class PdfTests(SimpleTestCase):
         page = "BT 3 Tr /F1 10 Tf 1 0 0 1 50 700 Tm (ab) Tj ET\n"
         self.assertEqual(self.sections(page), [("", "ab")])
 
-    def test_running_titles_of_left_and_right_pages_are_left_out_wherever_the_text_has_them(self):
+    def test_running_titles_of_left_and_right_pages_are_left_out_anywhere_in_the_text(self):
         """Some programs write the header of a page in the middle of its text."""
 
         def page(number):
@@ -135,7 +135,7 @@ class PdfTests(SimpleTestCase):
         page = lines(("F1", 11, f"{SENTENCE}."), ("F1", 20, "Download here"), ("F1", 15, "Or ask us"))
         self.assertEqual(self.sections(page), [("", f"{SENTENCE}."), ("Download here", "Or ask us")])
 
-    def test_emoji_do_not_move_the_fonts_and_places_of_what_follows(self):
+    def test_emoji_do_not_shift_fonts_and_positions_of_later_text(self):
         page = lines(("F1", 11, "A" * 12), ("F2", 16, "Leave"), ("F1", 11, SENTENCE))
         found = self.sections(page, meaning="\U0001f3c1")
         self.assertEqual(found, [("", "\U0001f3c1" * 12), ("Leave", SENTENCE)])
@@ -143,7 +143,7 @@ class PdfTests(SimpleTestCase):
         rows = self.sections(table, meaning="\U0001f3c1")[0][1].split("\n")
         self.assertEqual(rows[1], "\U0001f3c1; Ellery; 45")
 
-    def test_rows_between_two_lines_are_apart_if_a_column_has_numbers(self):
+    def test_rows_between_two_rules_are_separated_if_a_column_has_numbers(self):
         """Books draw lines only above and below the names of the columns, and at the end."""
 
         def page(rows):
@@ -182,7 +182,7 @@ class PdfTests(SimpleTestCase):
             [("", "Port: Ellery is the largest port; Note: closed on Sundays and in winter; Open: yes")],
         )
 
-    def test_a_word_that_a_line_end_breaks_is_not_joined_with_the_next_column(self):
+    def test_a_word_broken_at_a_line_end_is_not_joined_with_the_next_column(self):
         placed = [
             (50, 780, "Rule"),
             (300, 780, "Level"),
@@ -195,7 +195,7 @@ class PdfTests(SimpleTestCase):
         text = self.sections(page)[0][1]
         self.assertEqual(text.split("\n")[0], "Rule: Check the Content- Security header; Level: second")
 
-    def test_a_number_that_ends_a_sentence_begins_no_list(self):
+    def test_a_number_that_ends_a_sentence_does_not_begin_a_list(self):
         broken = f"{SENTENCE}, or at frame"
         page = lines(("F1", 11, broken), ("F1", 11, "40. The master informs everybody."))
         self.assertEqual(self.sections(page), [("", f"{broken} 40. The master informs everybody.")])
@@ -204,7 +204,7 @@ class PdfTests(SimpleTestCase):
             self.sections(lines(*[("F1", 11, item) for item in items])), [("", "\n".join(items))]
         )
 
-    def test_markers_that_are_drawn_after_the_text_are_before_their_items(self):
+    def test_list_markers_drawn_after_the_text_precede_their_items(self):
         placed = [(50, 780, "Bring these:"), (70, 760, "A towel"), (70, 740, "A tent"), (50, 720, "Thanks.")]
         placed += [(55, 760, "1."), (55, 740, "2."), (500, 720, "3.")]
         page = "".join(f"BT /F1 11 Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET\n" for x, y, text in placed)
@@ -251,7 +251,7 @@ class PdfTests(SimpleTestCase):
         )
         self.assertEqual(found, [("Leave", SENTENCE), ("Sick", "Call us.")])
 
-    def test_thousands_of_bookmarks_to_one_page_cost_little(self):
+    def test_thousands_of_bookmarks_to_one_page_take_little_time(self):
         started = time.monotonic()
         page = lines(*[("F1", 2, f"Line {number}") for number in range(500)])
         self.sections(page, bookmarks=[(0, f"Line {number}", 1) for number in range(5_000)])
@@ -266,7 +266,7 @@ class PdfTests(SimpleTestCase):
         )
         self.assertEqual(self.sections(page), [("Who may apply?", f"{SENTENCE}."), ("How", "By form.")])
 
-    def test_bold_words_at_the_start_of_a_line_or_in_the_middle_of_a_paragraph_are_none(self):
+    def test_bold_words_within_a_paragraph_are_not_headings(self):
         begins = "BT /F2 11 Tf 1 0 0 1 50 780 Tm (Note) Tj /F1 11 Tf ( that it ends.) Tj ET\n"
         self.assertEqual(self.sections(begins + lines(("F1", 11, SENTENCE), top=760))[0][0], "")
         inside = lines(("F1", 11, SENTENCE), ("F2", 11, SENTENCE), ("F1", 11, "unless it is agreed."))
@@ -276,7 +276,7 @@ class PdfTests(SimpleTestCase):
         page = lines(*[("F2", 11, f"{SENTENCE} {number}") for number in range(6)], ("F1", 11, "Small print."))
         self.assertEqual([heading for heading, _ in self.sections(page)], [""])
 
-    def test_words_that_the_ends_of_lines_have_broken_are_whole(self):
+    def test_words_broken_at_line_ends_are_joined(self):
         page = lines(
             ("F1", 11, f"{SENTENCE} for an ef-"),
             ("F1", 11, f"ficient office in a well-known town, {SENTENCE} in a well-"),
@@ -287,7 +287,7 @@ class PdfTests(SimpleTestCase):
         for words in ("an efficient office", "in a well-known town during", "COVID-19 only"):
             self.assertIn(words, text)
 
-    def test_words_broken_between_the_lines_of_a_column_are_whole(self):
+    def test_words_broken_between_lines_of_a_column_are_joined(self):
         """PDFium joins such lines and puts U+0002 or U+FFFE where the hyphen was."""
         page = "".join(
             f"BT /F1 9 Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET\n"
@@ -300,7 +300,7 @@ class PdfTests(SimpleTestCase):
         for word in ("efficient", "robust", "reproducible"):
             self.assertIn(word, text)
 
-    def test_browsers_keep_the_hyphens_of_the_text_at_the_ends_of_lines(self):
+    def test_hyphens_at_line_ends_of_a_browsers_pdf_are_kept(self):
         whole = [("F1", 11, SENTENCE)] * 40
         page = lines(*whole[:20], ("F1", 11, f"{SENTENCE} in half-"), ("F1", 11, "days only."), *whole[20:])
         for producer, words in (("Skia/PDF m140", "in half-days only"), ("LaTeX", "in halfdays only")):
@@ -308,7 +308,7 @@ class PdfTests(SimpleTestCase):
         page = lines(*whole[:8], *[("F1", 11, "all of the ef-"), ("F1", 11, "ficient offices")] * 3)
         self.assertIn("efficient", self.sections(page, producer="Skia/PDF m140")[0][1])
 
-    def test_a_table_in_hebrew_is_read_from_the_right(self):
+    def test_a_hebrew_table_is_read_from_right_to_left(self):
         """Words of right-to-left scripts once had a negative width, and a page of them took minutes."""
         started = time.monotonic()
         places = [(500, "ABC"), (300, "DEF"), (100, "GHI")]
@@ -355,7 +355,7 @@ class TableOverPagesTests(SimpleTestCase):
         self.assertEqual(second[0], "Route: R4 east; Fare: 80.10; Boat: Gull")
         self.assertEqual(second, third)
 
-    def test_a_repeated_header_is_no_row(self):
+    def test_a_repeated_header_is_not_a_row(self):
         _, second = self.texts(table_page(self.FIRST), table_page([self.FIRST[0], *self.NEXT]))
         self.assertEqual(len(second), 2)
         self.assertEqual(second[0], "Route: R4 east; Fare: 80.10; Boat: Gull")
@@ -365,7 +365,7 @@ class TableOverPagesTests(SimpleTestCase):
             _, second = self.texts(table_page(self.FIRST), table_page([header, *self.NEXT]))
             self.assertEqual(second[0], f"{header[0]}: R4 east; Depth: 80.10; Berths: Gull")
 
-    def test_columns_at_other_places_are_another_table(self):
+    def test_columns_at_other_positions_are_another_table(self):
         _, second = self.texts(table_page(self.FIRST), table_page(self.NEXT, lefts=(50, 300, 370)))
         self.assertNotIn("Route:", "".join(second))
 
@@ -402,7 +402,7 @@ class RowsBetweenLinesTests(SimpleTestCase):
             [line for section in sections for line in section.text.split("\n") if ";" in line], rows * 2
         )
 
-    def test_text_over_several_columns_is_not_in_the_last_row_although_no_line_is_between_them(self):
+    def test_text_below_a_table_is_not_part_of_its_last_row(self):
         first, below = self.table(760)
         first = first[: first.rindex("50 ")]  # without the last line
         text = "The counts of the second year are in the next table, in the order of their rooms"

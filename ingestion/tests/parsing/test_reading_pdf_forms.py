@@ -23,7 +23,7 @@ class FormTests(SimpleTestCase):
         sections = reading("a.pdf", form(*annotations)).sections
         return [line for section in sections for line in section.text.split("\n")]
 
-    def test_what_was_filled_in_follows_the_text_left_of_its_field(self):
+    def test_the_value_of_a_field_follows_the_text_on_its_left(self):
         filled = [field("2 March", 400, 655), field("Ellery", 100, 655), field("Ada Berg", 100, 695)]
         lines = self.lines(*filled)
         self.assertIn("Name: Ada Berg", lines)
@@ -51,6 +51,6 @@ class FormTests(SimpleTestCase):
         )
         self.assertEqual(" ".join(lines).split(), ["Name:", "Port:", "Date:"])
 
-    def test_empty_fields_are_no_text(self):
+    def test_empty_fields_add_no_text(self):
         with self.assertRaises(Unreadable):
             reading("a.pdf", form(field("", 100, 300), page=""))

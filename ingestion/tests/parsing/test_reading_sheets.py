@@ -118,7 +118,7 @@ class SheetNotesTests(SimpleTestCase):
         broken = whole[:place] + bytes([whole[place] ^ 0xFF, whole[place + 1] ^ 0xFF]) + whole[place + 2 :]
         self.assertEqual(self.lines("a.xlsx", broken)[0], "Port: Ellery; Fare: 45")
 
-    def test_comments_and_shapes_of_opendocument_are_no_part_of_a_cell(self):
+    def test_comments_and_shapes_of_opendocument_are_not_part_of_a_cell(self):
         box = "<draw:frame><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame>"
         note = "<office:annotation><text:p>Agreed</text:p></office:annotation>"
         rows = [
@@ -188,7 +188,7 @@ class SheetHeadersTests(SimpleTestCase):
         free = [("Port", "Adult", "Child"), ("Islay", "free", "free"), ("Ellery", 45, 22), ("Gannet", 38, 19)]
         self.assertEqual(self.lines(*free)[0], "Port: Islay; Adult: free; Child: free")
 
-    def test_names_that_a_row_repeats_belong_to_the_groups_above_them(self):
+    def test_repeated_column_names_are_qualified_by_the_groups_above_them(self):
         self.assertEqual(
             self.lines(
                 ("Leg 1", "", "Leg 2", ""),
@@ -248,7 +248,7 @@ class TablesBesideEachOtherTests(SimpleTestCase):
             },
         )
 
-    def test_tables_with_the_same_names_beside_each_other_are_apart(self):
+    def test_adjacent_tables_with_the_same_column_names_are_separate(self):
         rows = [(*row, "", *row) for row in (*FARES, ("Islay", 51))]
         self.assertEqual(list(self.sections(*rows)), ["sheet=Fares!A2:B4", "sheet=Fares!D2:E4"])
 

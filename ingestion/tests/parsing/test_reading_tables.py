@@ -50,7 +50,7 @@ class TablesTests(SimpleTestCase):
             (x, top - 15 * n, cell) for n, row in enumerate(rows) for x, cell in zip(places, row, strict=True)
         ]
 
-    def test_a_pdf_table_without_lines_is_known_by_its_columns(self):
+    def test_a_pdf_table_without_rules_is_recognised_by_its_columns(self):
         words = [
             (50, 730, "The fares of this year."),
             *self.cells(ROWS, (50, 200, 300)),
@@ -76,7 +76,7 @@ class TablesTests(SimpleTestCase):
             ["Signal: Seven short blasts; Meaning: Emergency", "Signal: Bell; Meaning: Fire"],
         )
 
-    def test_columns_of_prose_and_lists_are_no_tables(self):
+    def test_columns_of_prose_and_lists_are_not_tables(self):
         line = "The ferry leaves at nine and arrives at ten"
         for words in (
             self.cells([(line, line)] * 6, (50, 330)),
@@ -114,7 +114,7 @@ class TablesTests(SimpleTestCase):
             ["Editor; Ann Smith Bo Larsen", "Clerk; Dee Hall", "Reader; Cy Young"],
         )
 
-    def test_columns_of_text_with_paragraphs_and_numbers_of_lines_are_no_rows(self):
+    def test_text_columns_with_line_numbers_are_not_rows(self):
         short, long = "The ferry leaves", "at nine and arrives at ten in the morning, unless"
         quote = [(50, 700 - 15 * n, short) for n in range(8)]
         beside = [(200, 697 - 12 * n, long) for n in range(10)]
@@ -131,7 +131,7 @@ class TablesTests(SimpleTestCase):
             with self.subTest(words=words[0]):
                 self.assertNotIn(";", "\n".join(self.lines([each for each in words if each[2]])))
 
-    def test_names_and_values_of_a_pdf_form_are_no_header(self):
+    def test_names_and_values_of_a_pdf_form_are_not_a_header(self):
         rows = [("Phone", "01632 960118"), ("Name", "Ann Smith"), ("Town", "Ellery")]
         self.assertEqual(self.lines(self.cells(rows, (50, 200)))[1], "Name; Ann Smith")
 
@@ -200,6 +200,6 @@ class TablesTests(SimpleTestCase):
             ],
         )
 
-    def test_a_row_of_words_below_a_header_with_a_gap_is_no_header(self):
+    def test_a_row_of_words_below_a_header_with_a_gap_is_not_a_header(self):
         text = reading("a.csv", "Port,,Crew\nEllery,new,\nCarrow,old,12\n").sections[0].text
         self.assertEqual(text, "Port: Ellery; new\nPort: Carrow; old; Crew: 12")

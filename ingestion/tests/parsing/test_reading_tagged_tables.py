@@ -39,7 +39,7 @@ class TaggedTablesTests(SimpleTestCase):
         page = {0: [*NAMES, ("", 2, "Draft")], 1: ROWS[1]}
         self.assertEqual(self.pages(page), [["Draft", LINES[0]]])
 
-    def test_a_row_that_goes_on_on_the_next_page_is_whole_on_the_first(self):
+    def test_a_row_that_continues_on_the_next_page_is_complete_on_the_first(self):
         second = {1: [("TD", 1, "See Section 3.")]}
         whole = f"{LINES[0]} See Section 3."
         for header in ({}, {0: NAMES}):  # browsers repeat the header, other programs do not
@@ -70,10 +70,10 @@ class TaggedTablesTests(SimpleTestCase):
         text = " ".join(self.pages({0: NAMES, 1: ROWS[1]}, between, split=True)[1])
         self.assertNotIn("Situation:", text)
 
-    def test_names_alone_on_their_page_name_the_columns_of_the_next(self):
+    def test_column_names_at_the_end_of_a_page_apply_to_the_next_page(self):
         self.assertEqual(self.pages({0: NAMES}, {1: ROWS[1], 2: ROWS[2]})[1], LINES)
 
-    def test_backgrounds_of_tables_and_rows_are_no_cells(self):
+    def test_backgrounds_of_tables_and_rows_are_not_cells(self):
         plain = {0: [("TD", 0, "Port"), ("TD", 1, "Fare")], 1: [("TD", 0, "Ellery"), ("TD", 1, "45")]}
         self.assertEqual(self.pages(plain, background=True), [["Port: Ellery; Fare: 45"]])
         self.assertEqual(self.pages({0: NAMES, 1: ROWS[1]}, {2: ROWS[2]}, background=True)[1], [LINES[1]])
@@ -91,7 +91,7 @@ class TaggedTablesTests(SimpleTestCase):
         page = {0: [("TH", 0, "Town"), ("TD", 1, "Ellery")], 1: [("TH", 0, "Name"), ("TD", 1, "Ann")]}
         self.assertEqual(self.pages(page), [["Town; Ellery", "Name; Ann"]])
 
-    def test_a_table_that_arranges_long_texts_is_none(self):
+    def test_a_layout_table_with_long_texts_is_not_a_table(self):
         text = "\n".join(["The ferry leaves at nine in the morning"] * 24)
         page = {0: [("TD", 0, text), ("TD", 2, "News")], 1: [("TD", 0, "Imprint"), ("TD", 2, "Contact")]}
         self.assertNotIn(";", str(self.pages(page)))

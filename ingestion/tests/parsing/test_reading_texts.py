@@ -52,15 +52,15 @@ class TextsTests(SimpleTestCase):
         ]
         self.assertEqual(wrong, [])
 
-    def test_text_in_two_bytes_a_letter_is_no_binary_file(self):
+    def test_utf_16_text_is_not_a_binary_file(self):
         self.assertEqual(self.texts("a.txt", "Some words.".encode("utf-16-le")), {"": "Some words."})
 
-    def test_languages_are_told_apart_from_one_sentence(self):
+    def test_languages_are_recognised_from_one_sentence(self):
         self.assertEqual(
             {name: language_of(text) for name, text in LANGUAGES.items()}, {n: n for n in LANGUAGES}
         )
 
-    def test_languages_that_cannot_be_stemmed_and_scripts_without_words_are_simple(self):
+    def test_languages_without_a_stemmer_get_the_simple_configuration(self):
         for text in ("", "1234", "休暇は翌年に繰り越す", "Oslo Bergen", "พนักงานสามารถลาพักร้อนได้"):
             self.assertEqual(language_of(text), "simple", text)
 
@@ -76,7 +76,7 @@ class TextsTests(SimpleTestCase):
                 ],
             )
 
-    def test_records_within_json_stand_under_their_path(self):
+    def test_nested_records_of_json_have_their_path_as_heading(self):
         data = {"title": "Fleet", "year": 2026, "crew": {"masters": [{"name": "Ada"}, {"name": "Bo"}]}}
         found = reading("a.json", json.dumps(data))
         self.assertEqual(found.title, "Fleet")
@@ -114,7 +114,7 @@ class TextsTests(SimpleTestCase):
     def test_a_form_of_names_and_values_has_no_header(self):
         self.assertEqual(self.texts("a.csv", "Name:,Ann\nTown:,Bath\n")[""], "Name: Ann\nTown: Bath")
 
-    def test_html_without_what_stands_around_the_text_or_is_hidden(self):
+    def test_navigation_and_hidden_parts_of_html_are_left_out(self):
         page = (
             "<header><p>Logo</p><h1>Guide</h1></header>"
             "<div class='cookie-banner'>We use cookies<div>x</div></div>"
@@ -128,7 +128,7 @@ class TextsTests(SimpleTestCase):
             self.texts("a.html", page), {"guide": "Guide\n\nText.\n\n- One\n\n- Two\n\na = 1\nb = 2"}
         )
 
-    def test_html_definitions_stand_beside_their_terms(self):
+    def test_html_definitions_are_joined_with_their_terms(self):
         page = (
             "<p>Kinds:</p><dl><dt><b>Asset</b></dt><dd><p>You own it.</p><p>More.</p></dd><dt>A</dt>"
             "<dt>B:</dt><dd>Both</dd><dt>Parts</dt><dd><ul><li>One</ul></dd><dt>Last</dt></dl><dl><dt>Open<dd>Text</dl>"
@@ -179,7 +179,7 @@ class TextsTests(SimpleTestCase):
     def test_a_heading_with_nothing_under_it_is_text(self):
         self.assertEqual(self.texts("a.md", "# Only this\n")["only-this"], "Only this")
 
-    def test_the_folder_of_a_reader_that_was_killed_is_swept_and_one_in_use_is_not(self):
+    def test_only_the_folder_of_a_killed_reader_is_removed(self):
         with workspace() as folder:
             path = self._aged(folder)
             sweep()
@@ -189,7 +189,7 @@ class TextsTests(SimpleTestCase):
         self.assertFalse(left.exists())
 
     @skipUnless(os.geteuid() == 0, "Only root can give a folder away.")
-    def test_a_folder_of_somebody_else_is_left_alone(self):
+    def test_a_folder_of_another_user_is_left_alone(self):
         with workspace() as folder:
             foreign = self._aged(f"{folder}y")
         os.chown(foreign, 1, 1)

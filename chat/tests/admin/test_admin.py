@@ -36,14 +36,14 @@ class RunAdminTests(TestCase):
         for action in ("add/", f"{self.run_row.pk}/delete/"):
             self.assertEqual(self.client.get(self.list + action).status_code, 403)
 
-    def test_looking_needs_the_right_to(self):
+    def test_viewing_requires_the_permission(self):
         staff = User.objects.create_user("bob", is_staff=True)
         self.client.force_login(staff)
         self.assertEqual(self.client.get(self.list).status_code, 403)
         staff.user_permissions.add(Permission.objects.get(codename="view_run"))
         self.assertEqual(self.client.get(self.list).status_code, 200)
 
-    def test_the_right_to_view_runs_shows_no_words_and_guesses_none(self):
+    def test_the_permission_to_view_runs_shows_no_text_and_no_search_of_it(self):
         self.run_row.conversation.title = "Redundancies in May"
         self.run_row.conversation.save()
         Run.objects.update(options={"instructions": "PIN 7319"})
@@ -59,7 +59,7 @@ class RunAdminTests(TestCase):
         ):
             self.assertEqual(self.client.get(f"{self.list}?{guess}").status_code, 400, guess)
 
-    def test_the_right_to_view_jobs_does_not_cancel_them(self):
+    def test_the_permission_to_view_jobs_does_not_allow_cancelling_them(self):
         staff = User.objects.create_user("bob", is_staff=True)
         staff.user_permissions.add(Permission.objects.get(codename="view_procrastinatejob"))
         self.client.force_login(staff)
@@ -67,7 +67,7 @@ class RunAdminTests(TestCase):
         self.assertEqual(page.status_code, 200)
         self.assertNotContains(page, 'name="action"')
 
-    def test_the_queue_speaks_in_plain_words(self):
+    def test_the_queue_page_uses_plain_words(self):
         app.configure_task("chat.prove").defer(run_id=1)
         self.client.force_login(self.root)
         page = self.client.get("/admin/procrastinate/procrastinatejob/?status=todo&task=chat.prove")
@@ -86,19 +86,19 @@ class RunAdminTests(TestCase):
         tasks = {name for name in app.tasks if not name.startswith("builtin")}
         self.assertEqual(tasks - set(WORK), set())
 
-    def test_headings_of_the_first_page_have_other_names_than_its_lists(self):
+    def test_headings_of_the_first_page_differ_from_its_list_names(self):
         self.client.force_login(User.objects.create_superuser("superuser"))
         apps = self.client.get("/admin/").context["app_list"]
         lists = {model["name"] for app in apps for model in app["models"]}
         self.assertIn("Documents", lists)
         self.assertEqual(lists & {app["name"] for app in apps}, set())
 
-    def test_choosing_a_conversation_of_a_run_is_no_failure(self):
+    def test_the_filter_by_conversation_does_not_fail(self):
         self.client.force_login(self.root)
         address = "/admin/autocomplete/?app_label=chat&model_name=run&field_name=conversation"
         self.assertIn(self.client.get(address).status_code, (200, 403))
 
-    def test_a_run_goes_with_its_conversation(self):
+    def test_a_run_is_deleted_with_its_conversation(self):
         self.client.force_login(self.root)
         self.client.post(
             f"/admin/history/conversation/{self.run_row.conversation_id}/delete/", {"post": "yes"}

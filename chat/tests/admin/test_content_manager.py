@@ -76,7 +76,7 @@ class ContentManagerTests(TestCase):
         names = list(Permission.objects.values_list("name", flat=True))
         self.assertEqual(len(names), len(set(names)))
 
-    def test_a_permission_from_before_is_renamed(self):
+    def test_an_existing_permission_is_renamed(self):
         migration = import_module("chat.migrations.0015_names_of_permissions")
         permissions = Permission.objects.filter(content_type__model="verifiedcitation").order_by("name")
         names = list(permissions.values_list("name", flat=True))
@@ -87,7 +87,7 @@ class ContentManagerTests(TestCase):
         self.assertEqual(list(permissions.values_list("name", flat=True)), names)
         self.assertTrue(Permission.objects.filter(name="Can add source").exists())
 
-    def test_the_command_makes_members_staff_writes_it_down_and_can_be_repeated(self):
+    def test_the_command_makes_members_staff_logs_it_and_can_be_repeated(self):
         self.assertTrue(self.manager.is_staff)
         entries = list(AuditEntry.objects.order_by("pk").values_list("action", "person"))
         self.assertEqual(entries, [("group_changed", ""), ("account_changed", "carla")])
@@ -100,7 +100,7 @@ class ContentManagerTests(TestCase):
         self.assertEqual(AuditEntry.objects.count(), 2)
         self.assertTrue(Group.objects.filter(permissions__codename="add_agent").exists())
 
-    def test_who_cannot_be_a_member_is_named_and_nothing_is_made(self):
+    def test_an_impossible_member_is_named_and_nothing_is_created(self):
         make_user("wiki", service_for="Wiki")
         for arguments, words in (
             (("nobody",), "There is no account named nobody."),
@@ -112,12 +112,12 @@ class ContentManagerTests(TestCase):
                 call_command("create_content_managers", *arguments)
         self.assertEqual(Group.objects.count(), 1)
 
-    def test_every_page_of_the_day_opens(self):
+    def test_every_page_of_a_manager_opens(self):
         for page in PAGES:
             with self.subTest(page):
                 self.assertEqual(self.client.get(f"/admin/{page}").status_code, 200)
 
-    def test_the_first_page_leads_to_each_task(self):
+    def test_the_first_page_links_to_each_task(self):
         page = self.client.get("/admin/")
         for words in (
             "Which questions were not answered?",

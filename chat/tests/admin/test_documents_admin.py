@@ -45,7 +45,7 @@ class DocumentsAdminTests(TestCase):
         latest = {each.name: each.last_use for each in page.context["cl"].result_list}
         self.assertEqual(latest["used.md"], self.today - timedelta(days=3))
 
-    def test_the_list_says_until_when_answers_are_counted(self):
+    def test_the_list_says_up_to_what_time_answers_are_counted(self):
         self.assertContains(self.client.get(LIST), "Citations are not counted yet")
         counted = timezone.now()
         CountedUntil.objects.create(finished_at=counted, counted_at=counted)

@@ -34,7 +34,7 @@ class ExportOfOthersTests(TestCase):
     def export(self, reason=REASON):
         return self.client.post(self.page, {"reason": reason})
 
-    def test_a_reason_is_asked_first_and_stands_in_the_audit_log(self):
+    def test_a_reason_is_required_and_logged(self):
         page = self.client.get(self.page)
         self.assertContains(page, "1 conversation")
         self.assertNotContains(page, "zzcanary")
@@ -48,13 +48,13 @@ class ExportOfOthersTests(TestCase):
         said = (entry.actor, entry.person, entry.subject)
         self.assertEqual(said, ("officer", "ann", f"because: {REASON}"))
 
-    def test_the_file_does_not_tell_the_person_early_who_looked(self):
+    def test_the_export_does_not_disclose_the_viewer_early(self):
         archive = ZipFile(io.BytesIO(b"".join(self.export().streaming_content)))
         said = archive.read("audit.json").decode() + archive.read("looks.json").decode()
         self.assertNotIn("eve", said)
         self.assertNotIn("officer", said)
 
-    def test_the_person_is_told_who_and_why_after_the_time_that_is_set(self):
+    def test_the_person_learns_who_and_why_after_the_configured_time(self):
         self.export()
         person = self.client_class()
         person.force_login(self.ann)
@@ -69,7 +69,7 @@ class ExportOfOthersTests(TestCase):
             archive = ZipFile(io.BytesIO(b"".join(file.streaming_content)))
             self.assertEqual(json.loads(archive.read("looks.json"))[0]["reason"], REASON)
 
-    def test_without_the_permission_everybody_is_answered_alike(self):
+    def test_without_the_permission_every_person_looks_the_same(self):
         unknown = "/admin/accounts/user/999999/export/"
         self.assertEqual(self.client.get(unknown).status_code, 404)
         for names in (
@@ -85,19 +85,19 @@ class ExportOfOthersTests(TestCase):
             self.assertRedirects(self.client.post(path, {"reason": REASON}), f"/admin/login/?next={path}")
         self.assertFalse(Look.objects.exists())
 
-    def test_the_link_is_there_for_those_who_may(self):
+    def test_the_link_is_shown_to_those_with_the_permission(self):
         person = f"/admin/accounts/user/{self.ann.pk}/change/"
         self.assertContains(self.client.get(person), self.page)
         self.give("view_user")
         self.assertNotContains(self.client.get(person), self.page)
 
-    def test_somebody_under_a_legal_hold_can_be_exported(self):
+    def test_a_person_under_a_legal_hold_can_be_exported(self):
         User.objects.filter(pk=self.ann.pk).update(legal_hold="case 12")
         page = self.client.get(self.page)
         self.assertNotContains(page, "case 12")
         self.assertEqual(self.export().headers["Content-Type"], "application/zip")
 
-    def test_one_file_is_made_at_a_time(self):
+    def test_one_export_is_created_at_a_time(self):
         cache.add(f"export:{self.officer.pk}", True)
         self.addCleanup(cache.delete, f"export:{self.officer.pk}")
         self.assertContains(self.export(), "Your last file is still being prepared")

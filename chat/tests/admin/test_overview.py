@@ -93,7 +93,7 @@ class CountingTests(TestCase):
         self.assertEqual(sums()["questions"], 2)
         self.assertEqual(DayFigures.objects.get(group=None).people, 2)
 
-    def test_a_worker_that_was_down_catches_up_day_by_day(self):
+    def test_a_worker_catches_up_day_by_day_after_an_outage(self):
         for days_ago in (40, 3, 3, 0):
             run_of(self.ada, self.document, days_ago=days_ago)
         with patch("chat.overview.counting.RUNS_AT_ONCE", 1):
@@ -103,12 +103,12 @@ class CountingTests(TestCase):
             [1, 2, 1],
         )
 
-    def test_what_ended_this_instant_waits_until_its_transaction_must_be_through(self):
+    def test_an_answer_that_just_ended_is_counted_after_its_transaction_must_have_ended(self):
         run_of(self.ada, self.document)
         Run.objects.update(finished_at=timezone.now())
         self.assertEqual(count_ended_runs(), 0)
 
-    def test_they_are_counted_as_often_as_what_was_asked_in_vain(self):
+    def test_figures_are_counted_as_often_as_unanswered_questions(self):
         times = {each.task.name: each.cron for each in app.periodic_registry.periodic_tasks.values()}
         self.assertEqual(times["chat.count_ended_runs"], times["chat.judge_questions"])
 
@@ -121,7 +121,7 @@ class CountingTests(TestCase):
         used = {use.document_id: (use.found, use.cited) for use in DocumentUse.objects.all()}
         self.assertEqual(used, {self.document.pk: (2, 2), other.pk: (1, 0)})
 
-    def test_numbers_stay_when_conversations_and_people_go(self):
+    def test_figures_remain_when_conversations_and_people_are_deleted(self):
         run_of(self.ada, self.document)
         run_of(self.ben, self.document)
         count_ended_runs()
@@ -132,7 +132,7 @@ class CountingTests(TestCase):
         self.assertEqual(DayFigures.objects.get(group=None).people, 2)
         self.assertEqual(list(Asker.objects.values_list("person", flat=True)), [self.ben.pk])
 
-    def test_first_words_are_told_within_their_step(self):
+    def test_times_to_the_first_word_are_shown_in_steps(self):
         counts = []
         for milliseconds in (90, 1_300, 1_350, 1_390, 40_000):
             first_word.add(counts, milliseconds)
@@ -140,7 +140,7 @@ class CountingTests(TestCase):
         self.assertEqual(first_word.quantile(counts, 1), 30.0)
         self.assertIsNone(first_word.quantile([], 0.5))
 
-    def test_columns_of_the_chart_are_as_high_as_their_numbers(self):
+    def test_columns_of_the_chart_are_proportional_to_their_figures(self):
         chart = stacked([("1 Nov", [30, 0, 10]), ("2 Nov", []), ("3 Nov", [60])])
         heights = [bar.height for bar in chart.bars]
         self.assertAlmostEqual(heights[0], 3 * heights[1], delta=0.2)
@@ -173,7 +173,7 @@ class PageTests(TestCase):
         self.assertIn("<rect", chart)
         self.assertEqual(re.findall(r' (?:x|y|width|height|d)="[^"]*,[^"]*"', chart), [])
 
-    def test_closest_passages_have_a_share_of_their_own_beside_the_answered(self):
+    def test_closest_passages_have_a_share_beside_the_answered_questions(self):
         for person, content in zip(
             self.crew,
             ("Five days [open.md-1].", f"{UNSURE}\n\nFive days [open.md-1].", NOTHING_FITS),
@@ -204,7 +204,7 @@ class PageTests(TestCase):
         today = self.lines("days")[-1]
         self.assertEqual((today["day"], today["questions"]), (str(timezone.localdate()), "5"))
 
-    def test_the_queue_is_called_so(self):
+    def test_the_queue_has_its_name_on_the_page(self):
         self.client.force_login(User.objects.create_superuser("root"))
         page = self.client.get("/admin/")
         self.assertNotContains(page, "Procrastinate")
@@ -219,7 +219,7 @@ class PageTests(TestCase):
         self.assertNotContains(self.client.get("/admin/"), "Overview")
         self.assertEqual(self.client.get("/admin/figures/days.csv").status_code, 403)
 
-    def test_titles_are_shown_of_readable_documents_and_the_others_counted(self):
+    def test_titles_of_readable_documents_are_shown_and_others_counted(self):
         run_of(self.crew[0], self.closed)
         run_of(self.crew[0], self.open)
         make_document("secret.md", title="Never seen")
@@ -275,7 +275,7 @@ class PageTests(TestCase):
         page = self.client.get("/admin/", {"group": Group.objects.get(name="Crew").pk, "days": 7})
         self.assertEqual(page.context["figures"].totals.questions, 3)
 
-    def test_of_many_groups_the_ten_with_the_most_people_are_in_sight(self):
+    def test_the_ten_largest_groups_are_shown_first(self):
         for number in range(12):
             group = Group.objects.create(name=f"Group {number:02}")
             group.user_set.set(self.crew)
@@ -286,7 +286,7 @@ class PageTests(TestCase):
         self.assertIn("<bdi>Group 08</bdi>", shown)
         self.assertIn("<bdi>Group 11</bdi>", folded)
 
-    def test_the_days_of_a_group_are_added(self):
+    def test_the_days_of_a_group_are_added_up(self):
         for days_ago in (0, 1, 2):
             for person in self.crew:
                 run_of(person, self.open, days_ago=days_ago)
@@ -309,19 +309,19 @@ class PageTests(TestCase):
         self.assertEqual(self.lines("groups")[0]["questions"], "3")
 
     @override_settings(PRICE_PROMPT=2.0, PRICE_COMPLETION=10.0, PRICE_CURRENCY="CHF")
-    def test_tokens_cost_what_the_settings_say(self):
+    def test_token_costs_follow_the_settings(self):
         run_of(self.crew[0], self.open, usage={"prompt": 1_000_000, "completion": 300_000})
         count_ended_runs()
         self.assertContains(self.client.get("/admin/"), "5.00 CHF")
 
-    def test_no_cell_of_a_file_is_a_formula(self):
+    def test_no_cell_of_an_exported_file_is_a_formula(self):
         for person in self.crew:
             person.groups.add(Group.objects.get_or_create(name="=SUM(A1)")[0])
             run_of(person, self.open)
         count_ended_runs()
         self.assertIn("'=SUM(A1)", [row["group"] for row in self.lines("groups")])
 
-    def test_the_page_asks_no_query_for_each_day(self):
+    def test_the_number_of_queries_does_not_grow_with_the_days(self):
         for days_ago in range(20):
             run_of(self.crew[days_ago % 3], self.open, days_ago=days_ago)
         count_ended_runs()

@@ -221,7 +221,7 @@ class ErasingTests(TestCase):
         self.shared = make_document("guide.md", everyone=True, owner=self.other)
         answered(self.other, self.shared)
 
-    def test_a_dump_of_the_database_holds_nothing_of_an_erased_person_and_all_of_others(self):
+    def test_a_dump_has_nothing_of_an_erased_person_and_everything_of_others(self):
         person, *_ = person_with_everything()
         browser = Client()
         browser.force_login(person)
@@ -273,7 +273,7 @@ class ErasingTests(TestCase):
         self.assertEqual(erased.actor, "root")
         self.assertIn(f"person {number}: 1 conversation with 2 messages, 2 documents", erased.subject)
 
-    def test_erasing_somebody_changes_no_text_that_their_name_was_made_to_match(self):
+    def test_erasing_a_person_changes_no_text_that_their_name_happens_to_match(self):
         name = f"{self.shared.name} ({self.shared.public_id}): olga"
         person = make_user("everyone", first_name=name, last_name="→ Everyone who signs in")
         change_rights(self.root, self.shared, Audience(everyone=True))
@@ -285,7 +285,7 @@ class ErasingTests(TestCase):
         self.assertEqual(list(AuditEntry.objects.order_by("pk").values())[: len(before)], before)
         self.assertEqual(chain.verify().anonymized, [])
 
-    def test_a_name_goes_from_its_place_and_nothing_else_from_the_entry(self):
+    def test_only_the_name_is_removed_from_an_audit_entry(self):
         anna, bert = make_user("anna"), make_user("bert")
         Document.objects.filter(pk=self.shared.pk).update(name="anna.md")
         self.shared.refresh_from_db()
@@ -304,7 +304,7 @@ class ErasingTests(TestCase):
         )
         self.assertEqual(chain.verify().anonymized, [entry.pk for entry in entries])
 
-    def test_erasing_somebody_takes_no_other_persons_name_from_verified_answers(self):
+    def test_erasing_a_person_leaves_other_names_in_verified_answers(self):
         author = make_user("writer", first_name="Ann", last_name="Lee")
         given = Message.objects.filter(conversation__owner=self.other, position=1)
         given.update(verified={"by": "Ann Lee", "until": "2030-01-01", "person": author.pk})
@@ -313,7 +313,7 @@ class ErasingTests(TestCase):
         erase(author, actor=self.root)
         self.assertEqual(given.get().verified["by"], "a former colleague")
 
-    def test_the_audit_log_stays_final_for_everything_else(self):
+    def test_the_audit_log_stays_immutable_otherwise(self):
         record(AuditEntry.Action.SEARCH_AS, actor=self.root, subject="leave")
         with connection.cursor() as cursor:
             cursor.execute("SELECT set_config('chatsite.erasing', 'on', true)")
@@ -321,7 +321,7 @@ class ErasingTests(TestCase):
                 with self.assertRaises(IntegrityError), transaction.atomic():
                     cursor.execute(change)
 
-    def test_documents_that_others_read_are_handed_over_or_deleted_by_decision(self):
+    def test_shared_documents_are_transferred_or_deleted_as_decided(self):
         person = make_user("anna")
         private = make_document("diary.md", owner=person)
         public = make_document("rules.md", owner=person, everyone=True)
@@ -335,7 +335,7 @@ class ErasingTests(TestCase):
         self.assertEqual(public.owner, self.other)
         self.assertTrue(Document.objects.visible_to(command_principal(self.other)).filter(pk=public.pk))
 
-    def test_who_erases_gives_nobody_documents_that_they_could_not_read(self):
+    def test_nobody_receives_documents_that_the_eraser_cannot_read(self):
         staff = make_user("staff", is_staff=True)
         staff.user_permissions.add(Permission.objects.get(codename="delete_user"))
         anna = make_user("anna")
@@ -356,7 +356,7 @@ class ErasingTests(TestCase):
         erase(bert, actor=User.objects.get(pk=staff.pk), documents_to=staff)
         self.assertTrue(Document.objects.filter(name="pay.md", owner=staff).exists())
 
-    def test_a_legal_hold_refuses_in_words(self):
+    def test_a_legal_hold_is_refused_with_a_message(self):
         person = make_user("anna", legal_hold="case 17/2026")
         with self.assertRaisesMessage(ErasureRefused, "under a legal hold and stays as it is: case 17/2026"):
             erase(person, actor=None)
@@ -395,7 +395,7 @@ class RestoredTests(TestCase):
     def brought_back(self, **changes):
         return User.objects.create(**{**self.row, **changes})
 
-    def test_who_is_back_is_erased_again_and_the_successor_gets_the_documents(self):
+    def test_restored_people_are_erased_again_and_the_successor_gets_the_documents(self):
         back = self.brought_back()
         public = make_document("rules.md", owner=back, everyone=True)
         (line,) = erase_returned()
@@ -405,28 +405,28 @@ class RestoredTests(TestCase):
         self.assertEqual(public.owner, self.successor)
         self.assertEqual(erase_returned(), [])
 
-    def test_the_list_has_numbers_and_no_names_and_only_its_owner_reads_it(self):
+    def test_the_list_of_erased_people_has_no_names_and_is_private(self):
         self.assertNotIn(CANARY, self.path.read_text().casefold())
         self.assertEqual(self.path.stat().st_mode & 0o777, 0o600)
 
-    def test_another_account_that_got_the_same_number_is_left_alone(self):
+    def test_another_account_with_the_same_id_is_left_alone(self):
         other = self.brought_back(date_joined=timezone.now())
         self.assertEqual(erase_returned(), [])
         self.assertTrue(User.objects.filter(pk=other.pk).exists())
 
-    def test_a_line_that_was_cut_off_hides_no_other(self):
+    def test_a_truncated_line_hides_no_other_line(self):
         self.path.write_text(self.path.read_text() + '{"number": 7, "jo')
         self.brought_back()
         with self.assertLogs("chat.persons.erasure", "WARNING"):
             self.assertEqual(len(erase_returned()), 1)
 
-    def test_a_legal_hold_is_said(self):
+    def test_a_legal_hold_is_reported(self):
         self.brought_back(legal_hold="case 17/2026")
         self.assertIn("cannot be erased again: This account is under a legal hold", erase_returned()[0])
 
 
 class CommandTests(TestCase):
-    def test_without_yes_the_command_says_what_would_go_and_erases_nothing(self):
+    def test_without_yes_the_command_lists_what_would_be_erased(self):
         make_user("anna")
         said = StringIO()
         call_command("erase_person", "anna", stdout=said)
@@ -435,12 +435,12 @@ class CommandTests(TestCase):
         self.assertFalse(User.objects.filter(username="anna").exists())
         self.assertEqual(AuditEntry.objects.get().action, "person_erased")
 
-    def test_names_of_nobody_are_refused(self):
+    def test_unknown_names_are_refused(self):
         for arguments in (["erase_person", "nobody"], ["export_person", "nobody", "x.zip"]):
             with self.assertRaisesMessage(CommandError, "There is no account named “nobody”."):
                 call_command(*arguments)
 
-    def test_an_export_has_all_of_the_person_and_no_secret(self):
+    def test_an_export_has_all_data_of_the_person_and_no_secret(self):
         person, key = person_with_everything()
         with TemporaryDirectory() as folder:
             path = Path(folder, "person.zip")

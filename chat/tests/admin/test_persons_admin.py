@@ -21,7 +21,7 @@ class AdminTests(TestCase):
         self.person, *_ = person_with_everything()
         self.page = f"/admin/accounts/user/{self.person.pk}/delete/"
 
-    def test_the_page_says_what_will_go_and_erases_on_confirmation(self):
+    def test_the_page_lists_what_will_be_erased_and_erases_on_confirmation(self):
         words = "1 conversation with 2 messages, 2 documents, 1 verified answer,"
         words += " 1 evaluation question, 1 API key."
         self.assertContains(self.client.get(self.page), words)
@@ -30,14 +30,14 @@ class AdminTests(TestCase):
         self.assertFalse(User.objects.filter(pk=self.person.pk).exists())
         self.assertEqual(AuditEntry.objects.get(action="person_erased").actor_id, self.root.pk)
 
-    def test_the_page_leads_back_to_the_person_and_says_how_they_get_a_copy_first(self):
+    def test_the_page_links_to_the_person_and_to_the_export(self):
         User.objects.filter(pk=self.person.pk).update(first_name="Ada", last_name="Bell")
         page = self.client.get(self.page)
         self.assertContains(page, f'<a href="/admin/accounts/user/{self.person.pk}/change/">', count=1)
         self.assertContains(page, "(<bdi>Ada Bell</bdi>)")
         self.assertContains(page, f'<a href="/admin/accounts/user/{self.person.pk}/export/">')
 
-    def test_switching_an_account_off_leads_to_handing_its_documents_over(self):
+    def test_disabling_an_account_leads_to_transferring_its_documents(self):
         page = f"/admin/accounts/user/{self.person.pk}/change/"
         form = self.client.get(page).context["adminform"].form
         values = {name: value for name, value in form.initial.items() if value not in (None, False, [])}
@@ -53,7 +53,7 @@ class AdminTests(TestCase):
         make_document("of-root.md", owner=self.root)
         self.assertEqual(self.client.get(mine).context["cl"].result_count, 2)
 
-    def test_who_gets_the_documents_is_found_by_typing(self):
+    def test_the_new_owner_is_found_by_typing(self):
         self.assertContains(self.client.get(self.page), 'class="admin-autocomplete')
         shared = make_document("shared.md", owner=self.person, everyone=True)
         guest = make_user("guest", guest_until=timezone.now())
@@ -67,7 +67,7 @@ class AdminTests(TestCase):
         shared.refresh_from_db()
         self.assertEqual(shared.owner, olga)
 
-    def test_without_a_decision_on_documents_or_under_a_hold_it_refuses_in_words(self):
+    def test_erasing_without_a_decision_or_under_a_hold_is_refused_with_a_message(self):
         answer = self.client.post(self.page, {"documents": "", "confirmed": "on"})
         self.assertContains(answer, "Hand them over to somebody, or delete them.")
         User.objects.filter(pk=self.person.pk).update(legal_hold="case 17")
@@ -94,7 +94,7 @@ class AdminTests(TestCase):
         self.assertEqual(self.client.post(self.page, {"confirmed": "on"}).status_code, 403)
         self.assertTrue(User.objects.filter(pk=self.person.pk).exists())
 
-    def test_superusers_set_a_hold_which_is_in_the_audit_log(self):
+    def test_superusers_set_a_legal_hold_and_it_is_logged(self):
         page = f"/admin/accounts/user/{self.person.pk}/change/"
         self.assertContains(self.client.get(page), "legal_hold")
         form = self.client.get(page).context["adminform"].form

@@ -60,7 +60,7 @@ class ProofCase(TestCase):
 
 
 class RunTests(ProofCase):
-    def test_a_run_finds_what_should_be_found_and_nothing_else(self):
+    def test_a_run_finds_the_expected_documents_only(self):
         self.question(LEAVE, self.guide)
         self.question(FERRIES)
         run = self.run_all()
@@ -71,7 +71,7 @@ class RunTests(ProofCase):
         self.assertIn(nothing.outcome, ("nothing", "unsure"))
         self.assertTrue(found.is_right and nothing.is_right)
 
-    def test_a_run_that_a_fault_of_the_database_interrupted_goes_on(self):
+    def test_a_run_resumes_after_a_database_fault(self):
         self.question(LEAVE, self.guide)
         run = running.start(self.manager, None, "")
         with (
@@ -87,7 +87,7 @@ class RunTests(ProofCase):
         run.refresh_from_db()
         self.assertEqual(run.state, "done")
 
-    def test_a_run_as_a_group_has_the_rights_of_the_group_alone(self):
+    def test_a_run_as_a_group_has_only_the_rights_of_the_group(self):
         secret = make_document("secret.md", [f"{WORDS} Mine."], users=[self.manager])
         self.question(LEAVE, secret)
         set_audience(self.guide, Audience(group_ids=frozenset({self.crew.pk})))
@@ -98,13 +98,13 @@ class RunTests(ProofCase):
         self.assertTrue(all(result.rank for result in self.run_all().results.all()))
         self.assertEqual(User.objects.count(), people)
 
-    def test_a_verified_answer_speaks_in_a_run_too(self):
+    def test_verified_answers_apply_in_a_run_too(self):
         make_verified(self.guide, question=LEAVE)
         self.question(LEAVE, self.guide)
         [result] = self.run_all().results.all()
         self.assertEqual((result.outcome, result.rank), ("verified", 1))
 
-    def test_a_place_counts_only_where_it_is(self):
+    def test_a_section_counts_only_in_its_document(self):
         book = make_document("book.md", [("page=1", 1, "", "Boats."), ("page=2", 2, "", "Leave is 30 days.")],
                              everyone=True)  # fmt: skip
         text = "How many days is leave?"
@@ -113,7 +113,7 @@ class RunTests(ProofCase):
         ranks = [result.rank > 0 for result in self.run_all().results.all()]
         self.assertEqual(ranks, [True, False])
 
-    def test_one_run_goes_at_a_time_and_a_cancelled_one_asks_nothing_more(self):
+    def test_one_run_executes_at_a_time_and_cancelling_stops_it(self):
         self.question()
         run = running.start(self.manager, None, "")
         with self.assertRaisesMessage(running.ProofRefused, "under way"):
@@ -124,7 +124,7 @@ class RunTests(ProofCase):
         self.assertEqual((run.state, run.results.get().outcome), ("cancelled", ""))
         running.start(self.manager, None, "")
 
-    def test_a_run_goes_on_in_another_job_where_it_stopped(self):
+    def test_a_run_resumes_in_another_job(self):
         for number in range(running.AT_ONCE + 1):
             self.question(f"{FERRIES} {number}")
         run = running.start(self.manager, None, "")
@@ -135,7 +135,7 @@ class RunTests(ProofCase):
         run.refresh_from_db()
         self.assertEqual((run.state, run.results.filter(outcome="").count()), ("done", 0))
 
-    def test_a_failure_ends_the_run_and_frees_the_next(self):
+    def test_a_failure_ends_the_run_and_allows_the_next(self):
         self.question()
         run = running.start(self.manager, None, "")
         with (
@@ -146,7 +146,7 @@ class RunTests(ProofCase):
         run.refresh_from_db()
         self.assertEqual(run.state, "failed")
 
-    def test_without_questions_there_is_no_run(self):
+    def test_a_run_needs_questions(self):
         with self.assertRaisesMessage(running.ProofRefused, "no question"):
             running.start(self.manager, None, "")
 
@@ -177,7 +177,7 @@ class RightsTests(ProofCase):
         address = f"{RUNS}compare/?before={run.pk}&after={mine.pk}"
         self.assertEqual(self.client.get(address).status_code, 404)
 
-    def test_a_run_of_a_common_group_counts_for_each_what_they_may_see(self):
+    def test_a_shared_run_counts_for_each_manager_what_they_may_see(self):
         self.manager.groups.add(self.board)
         self.question("Does the plant in Krefeld close?", self.closed)
         run = self.run_all(self.board)
@@ -188,7 +188,7 @@ class RightsTests(ProofCase):
         self.assertNotContains(page, "Krefeld")
         self.assertNotContains(page, "layoffs.md")
 
-    def test_only_who_may_search_as_others_takes_the_rights_of_any_group(self):
+    def test_running_as_any_group_requires_the_permission_to_search_as_others(self):
         self.assertNotContains(self.client.get(f"{RUNS}add/"), "Board")
         self.client.post(f"{RUNS}add/", {"group": "Board"})
         self.assertFalse(ProofRun.objects.exists())
@@ -238,7 +238,7 @@ class ComparingTests(ProofCase):
         self.assertContains(page, "7 answered, 0 by verified answers,")
         self.assertContains(page, "−100.0 percentage points (−100.0 to −18.1)")
 
-    def test_what_stays_the_same_is_no_difference_and_a_changed_aim_is_not_compared(self):
+    def test_equal_results_and_changed_expectations_are_not_differences(self):
         question = self.question(LEAVE, self.guide)
         self.question(FERRIES)
         before, after = self.run_all(), self.run_all()
@@ -262,7 +262,7 @@ class QuestionTests(ProofCase):
         file = SimpleUploadedFile("questions.csv", text if isinstance(text, bytes) else text.encode())
         return self.client.post(f"{QUESTIONS}file/", {"upload": file}, follow=True)
 
-    def test_a_question_is_written_by_hand_and_wants_one_thing(self):
+    def test_a_question_is_written_by_hand_with_one_expectation(self):
         page = self.client.post(f"{QUESTIONS}add/", {"text": LEAVE, "document": self.guide.pk})
         self.assertEqual(page.status_code, 302)
         self.assertEqual(self.entries(), ["proof_changed"])
@@ -273,18 +273,18 @@ class QuestionTests(ProofCase):
         page = self.client.post(f"{QUESTIONS}add/", {"text": FERRIES, "document": closed.pk})
         self.assertContains(page, "not one of the available choices")
 
-    def test_no_sign_beside_the_document_deletes_or_changes_it(self):
+    def test_the_form_has_no_buttons_to_change_or_delete_the_document(self):
         self.client.force_login(User.objects.create_superuser("root"))
         page = self.client.get(f"{QUESTIONS}add/")
         self.assertContains(page, 'name="document"')
         self.assertNotContains(page, "related-widget-wrapper-link")
 
-    def test_the_list_of_runs_begins_one_by_the_name_that_it_has_elsewhere(self):
+    def test_the_button_that_starts_a_run_has_the_same_name_everywhere(self):
         page = self.client.get(RUNS)
         self.assertContains(page, "Run an evaluation")
         self.assertNotContains(page, "Add evaluation")
 
-    def test_what_was_asked_in_vain_is_written_down_already(self):
+    def test_the_form_is_prefilled_with_an_unanswered_question(self):
         address = f"{QUESTIONS}add/?origin=unanswered&text=Who+pays%3F"
         self.assertContains(self.client.get(address), 'value="Who pays?"')
         group = "0a" * 32
@@ -293,7 +293,7 @@ class QuestionTests(ProofCase):
         self.assertEqual(ProofQuestion.objects.get().origin, "unanswered")
         self.assertTrue(saved.headers["Location"].endswith(f"/unanswered/?group={group}#group-{group}"))
 
-    def test_a_file_that_excel_saved_with_semicolons_or_as_unicode_text_is_taken(self):
+    def test_a_file_saved_by_excel_with_semicolons_or_as_unicode_text_is_accepted(self):
         for separator, encoding in ((";", "utf-8-sig"), ("\t", "utf-16")):
             ProofQuestion.objects.all().delete()
             rows = [["question", "document", "place"], ["Größe, and when; how?", "guide.md", ""]]
@@ -302,7 +302,7 @@ class QuestionTests(ProofCase):
             self.assertContains(self.upload(written.getvalue().encode(encoding)), "Added: 1")
             self.assertEqual(ProofQuestion.objects.get().text, rows[1][0])
 
-    def test_a_file_goes_out_and_in_again(self):
+    def test_an_exported_file_can_be_imported(self):
         self.question(LEAVE, self.guide, place="page=4")
         self.question("=1+1, or not?")
         self.question("'=1 is what?")
@@ -320,7 +320,7 @@ class QuestionTests(ProofCase):
         again = set(ProofQuestion.objects.values_list("text", "document", "place", "wants_nothing"))
         self.assertEqual(again, before)
 
-    def test_one_bad_line_takes_nothing_and_is_named(self):
+    def test_a_bad_line_is_named_and_nothing_is_imported(self):
         make_document("closed.md")
         good = f"question,document\n{LEAVE},guide.md\n"
         for line, words in (
@@ -340,7 +340,7 @@ class QuestionTests(ProofCase):
         self.assertContains(self.upload(good.encode() + b"\xff,nothing"), "Line 3: this is not UTF-8")
         self.assertFalse(ProofQuestion.objects.exists())
 
-    def test_a_file_has_no_more_than_there_is_room_for(self):
+    def test_a_file_cannot_exceed_the_limit_of_questions(self):
         self.question(LEAVE, self.guide)
         with patch.object(proof_questions, "MAX_QUESTIONS", 1):
             page = self.upload(f"{FERRIES},nothing\n")
@@ -373,7 +373,7 @@ class QuestionTests(ProofCase):
         self.assertEqual(len(proof_questions.proposals(self.manager)), 1)
         self.assertEqual(self.entries(), ["proof_changed"])
 
-    def test_deleting_a_question_names_it_alone_and_takes_its_results_along(self):
+    def test_deleting_a_question_names_only_it_and_deletes_its_results(self):
         question = self.question()
         self.run_all()
         page = self.client.get(f"{QUESTIONS}{question.pk}/delete/")
@@ -405,7 +405,7 @@ def results(pattern):
         (12, 8, 80, 0.503445, -0.055785, 0.123524, "chance"),
     ],
 )
-def test_a_change_is_told_from_chance_as_scipy_does(better, worse, same, p, low, high, verdict):
+def test_the_significance_of_a_change_equals_that_of_scipy(better, worse, same, p, low, high, verdict):
     change = run_comparison.change(results(["WR"] * better + ["RW"] * worse + ["RR"] * same))
     assert (change.better, change.worse, change.total) == (better, worse, better + worse + same)
     assert change.p == pytest.approx(p, abs=1e-6)
@@ -413,7 +413,7 @@ def test_a_change_is_told_from_chance_as_scipy_does(better, worse, same, p, low,
     assert change.verdict == verdict
 
 
-def test_shares_have_the_intervals_of_wilson():
+def test_shares_have_wilson_intervals():
     share = run_comparison.wilson(8, 10)
     assert (share.low, share.high) == pytest.approx((0.490162, 0.943318), abs=1e-6)
     assert run_comparison.wilson(0, 0).percent == 0

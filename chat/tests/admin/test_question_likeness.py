@@ -6,7 +6,7 @@ from chat.unanswered.question_likeness import MAX_READ, is_small_talk, numbered,
 
 
 class SituationTests(SimpleTestCase):
-    def test_a_situation_has_its_asker_and_some_length(self):
+    def test_a_situation_mentions_its_asker_and_has_some_length(self):
         for text in (
             "I lost my badge on the tram, who do I ring?",
             "Wem sage ich Bescheid, wenn ich krank bin?",
@@ -28,7 +28,7 @@ class LikenessTests(SimpleTestCase):
         for text in ("Hi, how much leave do I get?", "Who can help me?", "Good shoes?", "Is it open today?"):
             self.assertFalse(is_small_talk(text), text)
 
-    def test_what_is_pasted_behind_a_question_is_not_compared(self):
+    def test_text_pasted_after_a_question_is_not_compared(self):
         start = "How do I read this log? " + " ".join(f"line{number}" for number in range(MAX_READ))
         self.assertEqual(
             numbered([f"{start} one end", f"{start} quite another tail", "Who is it?"]), [0, 0, 1]

@@ -63,7 +63,7 @@ class RetentionTests(TestCase):
         self.assertEqual(self.left(), [(3, 3, 6)] * 3)
         self.assertFalse(AuditEntry.objects.exists())
 
-    def test_each_kind_has_its_own_time_and_what_others_read_stays(self):
+    def test_each_kind_has_its_own_period_and_shared_documents_stay(self):
         Retention.objects.create(conversations=100, feedback=10, files=100)
         self.assertEqual(str(apply(dry_run=True)), "3 conversations, 6 feedback, 3 files")
         self.assertEqual(self.left(), [(3, 3, 6)] * 3)
@@ -75,7 +75,7 @@ class RetentionTests(TestCase):
         recording.purge()
         self.assertEqual(Conversation.objects.count(), 6)
 
-    def test_the_rule_of_the_group_that_keeps_longest_holds(self):
+    def test_the_group_with_the_longest_period_decides(self):
         Retention.objects.create(conversations=10)
         Retention.objects.create(group=self.crew, conversations=100)
         apply()
@@ -89,13 +89,13 @@ class RetentionTests(TestCase):
         apply()
         self.assertEqual([each[0] for each in self.left()], [2, 2, 1])
 
-    def test_nothing_of_somebody_under_a_legal_hold_goes(self):
+    def test_nothing_of_a_person_under_a_legal_hold_is_deleted(self):
         User.objects.filter(pk=self.ann.pk).update(legal_hold="case 17")
         Retention.objects.create(conversations=1, feedback=1, files=1)
         apply()
         self.assertEqual(self.left(), [(3, 3, 6), (0, 0, 3), (0, 0, 3)])
 
-    def test_what_somebody_under_a_legal_hold_deletes_is_kept_and_hidden(self):
+    def test_deletions_by_a_person_under_a_legal_hold_only_hide(self):
         User.objects.filter(pk=self.ann.pk).update(legal_hold="Case 7")
         long_ago = timezone.now() - timedelta(days=900)
         Conversation.objects.filter(owner__in=[self.ann, self.eve]).update(deleted_at=long_ago)
@@ -104,7 +104,7 @@ class RetentionTests(TestCase):
         self.assertEqual(Conversation.objects.filter(owner=self.eve).count(), 0)
         self.assertEqual(self.left()[0][0], 0)
 
-    def test_files_that_a_program_puts_stay(self):
+    def test_files_uploaded_by_programs_stay(self):
         Retention.objects.create(group=None, files=10)
         for document in Document.objects.filter(owner=self.eve):
             ExternalId.objects.create(owner=self.eve, external_id=document.name, document=document)

@@ -79,7 +79,7 @@ class FollowingTests(TransactionTestCase):
 
         asyncio.run(run())
 
-    def test_two_who_save_at_once_do_not_overwrite_each_other(self):
+    def test_concurrent_changes_do_not_overwrite_each_other(self):
         newest = SiteTexts.objects.create(name="Before")
         root = User.objects.create_superuser("root")
         client = Client()
@@ -123,7 +123,7 @@ class EditingTests(TextsTestCase):
         with self.captureOnCommitCallbacks(execute=True):
             return self.client.post(ADD, values | dict(files))
 
-    def test_a_change_is_a_version_in_use_at_once_and_in_the_audit_log(self):
+    def test_a_change_is_a_version_in_use_at_once_and_logged(self):
         self.assertEqual(self.edit(name="Leave desk", prompt="Be brief.").status_code, 302)
         self.assertEqual(self.edit(name="Leave and pay").status_code, 302)
         self.assertEqual(site_texts.current().name, "Leave and pay")
@@ -136,13 +136,13 @@ class EditingTests(TextsTestCase):
         self.assertEqual(second.actor, "manager")
         self.assertContains(self.client.get("/"), "Leave and pay")
 
-    def test_the_admin_has_the_name_that_the_site_was_given(self):
+    def test_the_admin_shows_the_name_of_the_site(self):
         self.use(name="Leave desk")
         page = self.client.get("/admin/accounts/user/", headers={"Accept-Language": "de"})
         self.assertContains(page, '<a href="/admin/">Verwaltung von Leave desk</a>')
         self.assertContains(page, "| Verwaltung von Leave desk</title>")
 
-    def test_versions_are_compared_and_brought_back(self):
+    def test_versions_can_be_compared_and_restored(self):
         self.edit(prompt="Be brief.\nBe kind.", new_mark=upload(picture()))
         self.edit(prompt="Be brief.\nBe firm.", no_mark="on")
         newest, oldest = SiteTexts.objects.all()
@@ -160,7 +160,7 @@ class EditingTests(TextsTestCase):
         self.assertEqual(self.client.post(f"{page}/change/", {"name": "Other"}).status_code, 403)
         self.assertEqual(self.client.post(f"{page}/delete/", {"post": "yes"}).status_code, 403)
 
-    def test_who_began_before_another_change_overwrites_nothing(self):
+    def test_a_form_opened_before_another_change_is_refused(self):
         form = {name: field.value() for name, field in form_of(self.client.get(ADD)).items()}
         self.use(name="Meanwhile", changed_by=self.ann)
         values = {name: value for name, value in form.items() if value not in (None, "")}
@@ -168,7 +168,7 @@ class EditingTests(TextsTestCase):
         self.assertContains(page, "ann has changed the texts since you opened this page")
         self.assertEqual(SiteTexts.objects.count(), 1)
 
-    def test_what_makes_no_sense_is_refused_in_words(self):
+    def test_invalid_values_are_refused_with_a_message(self):
         moment = {"banner_until_0": "2026-01-01", "banner_until_1": "00:00"}
         moment |= {"banner_from_0": "2026-02-01", "banner_from_1": "00:00"}
         for values, words in (
@@ -183,12 +183,12 @@ class EditingTests(TextsTestCase):
                 self.assertContains(self.edit(**values), words)
         self.assertFalse(SiteTexts.objects.exists())
 
-    def test_staff_without_the_permission_get_no_page(self):
+    def test_the_page_requires_its_permission(self):
         self.client.force_login(User.objects.create_user("clerk", is_staff=True))
         for page in (LIST, ADD, TRY):
             self.assertEqual(self.client.get(page).status_code, 403, page)
 
-    def test_a_draft_of_the_instructions_is_tried_under_the_managers_rights_and_kept_on_demand(self):
+    def test_a_draft_of_the_instructions_is_tried_with_the_rights_of_the_manager_and_saved_on_demand(self):
         make_document("secret.md", ["The leave of the board is 90 days."], owner=self.ann)
         model = ScriptedModel(["Thirty days."])
         make_document("leave.md", ["Everyone has 30 days of leave."], owner=self.ann, everyone=True)
@@ -225,7 +225,7 @@ class ShownTests(TextsTestCase):
             self.assertContains(page, "&lt;script&gt;alert(1)")
             self.assertNotContains(page, EVIL)
 
-    def test_german_texts_are_for_german_pages(self):
+    def test_german_texts_appear_on_german_pages(self):
         self.use(welcome="Ask away", welcome_de="Frag ruhig", sign_in_line="All of us")
         self.client.force_login(self.ann)
         self.assertContains(self.client.get("/"), "Ask away")
@@ -235,12 +235,12 @@ class ShownTests(TextsTestCase):
         self.assertContains(page, "All of us")
 
     @override_settings(SITE_NAME="From the environment")
-    def test_the_environment_names_the_site_until_the_admin_does(self):
+    def test_the_site_name_comes_from_the_environment_until_set_in_the_admin(self):
         self.assertContains(self.client.get("/accounts/sign-in/"), "From the environment")
         self.use(name="From the admin")
         self.assertContains(self.client.get("/accounts/sign-in/"), "From the admin")
 
-    def test_the_mark_is_pixels_alone_and_runs_nothing(self):
+    def test_the_mark_is_served_as_a_sandboxed_png(self):
         self.use(mark=picture())
         address = f"/site/mark-{site_texts.current().mark_digest}.png"
         self.assertContains(self.client.get("/accounts/sign-in/"), f'src="{address}"')
@@ -265,7 +265,7 @@ class ShownTests(TextsTestCase):
             )
             self.assertEqual("Lunch is ready" in self.client.get("/privacy/").content.decode(), is_shown)
 
-    def test_looking_at_the_banner_costs_no_query(self):
+    def test_showing_the_banner_takes_no_query(self):
         self.use(banner="Lunch is ready", banner_de="Mahlzeit")
         german = self.client.get("/site/banner?language=de").json()
         self.assertEqual(german["text"], "Mahlzeit")
@@ -300,13 +300,13 @@ class StartingQuestionTests(TextsTestCase):
         self.ann.groups.clear()
         self.assertEqual(len(starts(Principal(self.ann.pk, "session"))), 1)
 
-    def test_a_question_goes_with_its_group_and_never_becomes_everyones(self):
+    def test_a_question_is_deleted_with_its_group(self):
         crew = Group.objects.get(name="Crew")
         StartingQuestion.objects.create(text="Where is the canary-4711?", group=crew)
         crew.delete()
         self.assertFalse(StartingQuestion.objects.exists())
 
-    def test_each_change_is_in_use_at_once_and_in_the_audit_log(self):
+    def test_each_change_applies_at_once_and_is_logged(self):
         self.client.force_login(self.manager)
         crew = Group.objects.get(name="Crew")
         with self.captureOnCommitCallbacks(execute=True):
@@ -331,7 +331,7 @@ class MaintenanceTests(TextsTestCase):
             **values,
         )
 
-    def test_asking_is_refused_in_words_and_reading_goes_on(self):
+    def test_questions_are_refused_with_a_message_and_reading_continues(self):
         Conversation.objects.create(owner=self.ann, title="Earlier")
         self.begin(maintenance_words="We move house.")
         with self.assertRaises(Refused) as refused:
@@ -344,13 +344,13 @@ class MaintenanceTests(TextsTestCase):
         self.assertContains(page, "We move house.")
         self.assertEqual(self.client.get("/documents/").status_code, 200)
 
-    def test_staff_go_on(self):
+    def test_staff_can_still_ask(self):
         self.begin()
         self.ann.is_staff = True
         self.ann.save()
         self.assertTrue(self.ask(self.ann).is_new)
 
-    def test_it_is_announced_before_and_over_at_its_end(self):
+    def test_maintenance_is_announced_before_and_ends_on_time(self):
         now = timezone.now()
         self.use(maintenance_from=now + timedelta(hours=1), banner="Hello.")
         self.assertTrue(self.ask(self.ann).is_new)
@@ -362,7 +362,7 @@ class MaintenanceTests(TextsTestCase):
 
 
 class ProgramTests(TransactionTestCase):
-    def test_programs_get_503_and_when_to_try_again(self):
+    def test_programs_get_503_with_retry_after(self):
         self.addCleanup(site_texts.forget)
         now = timezone.now()
         SiteTexts.objects.create(maintenance_from=now, maintenance_until=now + timedelta(minutes=10))

@@ -28,7 +28,7 @@ from ingestion.tests.factories import make_document, make_user
 
 
 class UnansweredTests(UnansweredCase):
-    def test_refused_unsure_and_bad_answers_count_and_good_ones_do_not(self):
+    def test_refused_unsure_and_badly_rated_answers_count_and_good_ones_do_not(self):
         refused = [(each, []) for each in NOTHING_FOUND]
         for answer, cited in (*refused, (f"{UNSURE}\n\n> x [a.md]", ["a.md"]), ("I think so.", [])):
             self.ask(FERRY, answer=answer, citations=cited)
@@ -44,7 +44,7 @@ class UnansweredTests(UnansweredCase):
             dict(group.reasons), {"nothing found": 4, "the search was unsure": 2, "marked bad": 1}
         )
 
-    def test_the_same_asked_again_within_two_minutes_counts_and_another_question_does_not(self):
+    def test_only_a_rephrased_question_within_two_minutes_counts(self):
         good = {"answer": "Yes [a.md].", "citations": ["a.md"]}
         at = timezone.now() - timedelta(hours=1)
         for number in range(3):
@@ -58,7 +58,7 @@ class UnansweredTests(UnansweredCase):
         [group] = self.found().groups
         self.assertEqual(group.reasons, [("asked again", 3)])
 
-    def test_told_situations_are_in_a_second_part_unless_an_answer_was_marked_bad(self):
+    def test_situations_are_listed_separately_unless_an_answer_was_rated_bad(self):
         told = "I lost my badge on the tram, who do I ring?"
         for _ in range(4):
             self.ask(told)
@@ -83,7 +83,7 @@ class UnansweredTests(UnansweredCase):
         self.assertNotIn("in everyday words", self.page().content.decode())
 
     @patch("chat.unanswered.question_judging.MAX_ASKED", 3)
-    def test_questions_that_others_only_followed_take_no_place_of_those_in_vain(self):
+    def test_followed_questions_do_not_displace_unanswered_ones(self):
         for _ in range(3):
             self.ask(FERRY)
         good = {"answer": "Yes [a.md].", "citations": ["a.md"]}
@@ -95,7 +95,7 @@ class UnansweredTests(UnansweredCase):
         [group] = self.found().groups
         self.assertEqual((group.times, group.wordings), (3, [FERRY]))
 
-    def test_the_page_says_since_when_if_more_were_asked_in_vain_than_are_listed(self):
+    def test_the_page_says_since_when_if_the_list_is_full(self):
         for days in (1, 2, 3, 4):
             self.ask(FERRY, at=timezone.now() - timedelta(days=days))
         self.assertNotContains(self.page(), "more than fit")
@@ -103,13 +103,13 @@ class UnansweredTests(UnansweredCase):
             since = date_format(timezone.localtime() - timedelta(days=3), "j M Y")
             self.assertContains(self.page(), f"those since {since} are listed")
 
-    def test_questions_alike_are_one_group_and_other_numbers_and_nots_are_not(self):
+    def test_similar_questions_are_grouped_unless_numbers_or_negations_differ(self):
         self.assertTrue(alike("How do I report a lost laptop?", "Where do I report my lost laptop?"))
         self.assertFalse(alike("How do I install Windows 10?", "How do I install Windows 11?"))
         self.assertFalse(alike("Which laptops are insured?", "Which laptops are not insured?"))
         self.assertFalse(alike("How do I report a lost laptop?", "How do I report sick?"))
 
-    def test_what_fewer_than_three_people_asked_is_counted_and_never_shown(self):
+    def test_questions_of_fewer_than_three_people_are_counted_and_never_shown(self):
         person = make_user()
         for _ in range(5):
             self.ask(f"Why was {CANARY} dismissed?", person=person)
@@ -147,7 +147,7 @@ class UnansweredTests(UnansweredCase):
         self.assertEqual(numbers, [None, None])
         self.assertNotContains(page, "open question")
 
-    def test_guests_and_programs_are_no_people(self):
+    def test_guests_and_programs_do_not_count_as_people(self):
         self.ask(f"Why was {CANARY} dismissed?")
         later = timezone.now() + timedelta(days=1)
         for values in ({"guest_until": later}, {"guest_until": later}, {"service_for": "Intranet"}):
@@ -158,7 +158,7 @@ class UnansweredTests(UnansweredCase):
         self.assertNotContains(page, CANARY)
         self.assertContains(page, "4 more times")
 
-    def test_of_a_group_only_wordings_of_three_people_are_shown(self):
+    def test_only_wordings_of_at_least_three_people_are_shown(self):
         for _ in range(3):
             self.ask(FERRY)
         self.ask(f"Who pays {CANARY} if I miss the train after a late ferry?")
@@ -168,7 +168,7 @@ class UnansweredTests(UnansweredCase):
         self.assertContains(page, FERRY)
         self.assertNotContains(page, CANARY)
 
-    def test_without_a_common_wording_the_words_of_three_people_stand_for_the_group(self):
+    def test_without_a_common_wording_shared_words_name_the_group(self):
         self.ask("Who pays after a late ferry if I miss the train?")
         self.ask("Who pays if I miss the train after a late ferry trip?")
         self.ask(f"Who pays {CANARY} if I miss the train after a late ferry?")
@@ -179,19 +179,19 @@ class UnansweredTests(UnansweredCase):
         self.assertContains(page, "About:")
         self.assertNotContains(page, CANARY)
 
-    def test_a_form_of_fewer_than_three_people_is_not_shown(self):
+    def test_a_word_form_of_fewer_than_three_people_is_not_shown(self):
         for text in ("Do trains run late?", "Does the train run late?", "Does the train ever run late?"):
             self.ask(text)
         read_texts([group := self.found().groups[0]])
         self.assertIn("train", group.words)
         self.assertNotIn("trains", group.words)
 
-    def test_what_its_asker_shared_is_shown(self):
+    def test_a_question_that_its_asker_shared_is_shown(self):
         said = self.ask(FERRY, answer="The ferry [a.md].", citations=[])
         Feedback.objects.create(message=said, rating="bad", shared=True)
         self.assertContains(self.page(), FERRY)
 
-    def test_nothing_is_shown_of_a_conversation_that_rests_on_what_the_manager_may_not_read(self):
+    def test_conversations_based_on_documents_closed_to_the_manager_are_not_shown(self):
         closed = make_document("plan.md", owner=make_user())
         for _ in range(3):
             first = self.ask("What is planned?", answer="Much [plan.md].", citations=["plan.md"])
@@ -230,7 +230,7 @@ class UnansweredTests(UnansweredCase):
             self.ask("Hello!")
         self.assertEqual((self.found().groups, self.found().others), ([], 0))
 
-    def test_what_was_withdrawn_since_the_worker_looked_is_not_shown(self):
+    def test_questions_withdrawn_since_the_last_job_are_not_shown(self):
         said = self.ask(FERRY)
         feedback = Feedback.objects.create(message=said, rating="bad", shared=True)
         asked = [self.ask("When is the canteen open?") for _ in range(3)]
@@ -243,7 +243,7 @@ class UnansweredTests(UnansweredCase):
         self.assertNotContains(page, "canteen")
         self.assertContains(page, "3 more times")
 
-    def test_only_what_changed_is_judged_again(self):
+    def test_only_changed_questions_are_judged_again(self):
         said = self.ask(FERRY)
         judge_new()
         self.assertFalse(UnansweredQuestion.objects.exists())  # because no run has ended

@@ -20,7 +20,7 @@ from ingestion.tests.factories import make_document, make_user
 
 
 class UnansweredActionsTests(UnansweredCase):
-    def test_the_lists_to_which_a_group_leads_lead_back(self):
+    def test_lists_opened_from_a_group_link_back(self):
         wanted = ["view_houseword", "view_proofquestion"]
         self.manager.user_permissions.add(*Permission.objects.filter(codename__in=wanted))
         for path in ("ingestion/houseword/", "chat/proofquestion/", "chat/verifiedanswer/"):
@@ -44,7 +44,7 @@ class UnansweredActionsTests(UnansweredCase):
         self.manager.user_permissions.remove(*rights)
         self.assertNotContains(self.page(), "Add a word")
 
-    def test_a_word_begins_with_what_most_used_and_its_page_shows_the_question(self):
+    def test_a_new_glossary_word_begins_with_the_most_used_form_and_shows_the_question(self):
         rights = Permission.objects.filter(codename__in=["add_houseword", "view_houseword"])
         self.manager.user_permissions.add(*rights)
         for _ in range(5):
@@ -70,7 +70,7 @@ class UnansweredActionsTests(UnansweredCase):
         link = html.unescape(re.search(r'href="([^"]+)">Add a word<', self.page().text).group(1))
         self.assertEqual(self.client.get(link).context["adminform"].form["term"].value(), "swimming")
 
-    def test_documents_that_askers_were_shown_are_named_as_wordings_are(self):
+    def test_documents_shown_to_askers_follow_the_rule_of_wordings(self):
         shown, closed = make_document("ferry.md", everyone=True), make_document("plan.md", owner=make_user())
         passage = Passage.objects.filter(document=shown).get().pk
 
@@ -96,7 +96,7 @@ class UnansweredActionsTests(UnansweredCase):
         self.assertNotContains(page, "Plan")
         self.assertRegex(page.content.decode(), r"<bdi>Ferry</bdi></a>\s+\(1\)")
 
-    def test_an_answer_starts_without_what_only_an_unsure_search_had_shown(self):
+    def test_a_draft_answer_leaves_out_documents_of_an_unsure_search(self):
         safety = make_document("safety.md", everyone=True)
         passage = Passage.objects.filter(document=safety).get().pk
 
@@ -118,7 +118,7 @@ class UnansweredActionsTests(UnansweredCase):
         shown("The ferry pays.")
         self.assertContains(self.page(), f"source={safety.pk}")
 
-    def test_shared_feedback_is_linked_for_those_who_may_see_feedback(self):
+    def test_shared_feedback_is_linked_if_the_manager_may_see_feedback(self):
         shared, kept = self.ask(FERRY), self.ask(FERRY)
         Feedback.objects.create(message=shared, rating="bad", shared=True, comment="Ask the bursar.")
         Feedback.objects.create(message=kept, rating="bad")
@@ -128,7 +128,7 @@ class UnansweredActionsTests(UnansweredCase):
         self.assertContains(page, f"/admin/history/feedback/{shared.pk}/change/")
         self.assertNotContains(page, str(kept.pk))
 
-    def test_an_answer_starts_with_the_documents_shown_as_far_as_they_may_be_read(self):
+    def test_a_draft_answer_has_the_shown_documents_that_the_manager_may_read(self):
         shown, closed = make_document("ferry.md", everyone=True), make_document("plan.md", owner=make_user())
         address = f"/admin/chat/verifiedanswer/add/?source={shown.pk}&source={closed.pk}&source=x&source=999"
         page = self.client.get(address)
@@ -147,7 +147,7 @@ class UnansweredActionsTests(UnansweredCase):
         self.assertEqual(self.client.post(address, form).status_code, 302)
         self.assertEqual(VerifiedCitation.objects.get().document, other)
 
-    def test_each_look_is_recorded_and_needs_the_permission(self):
+    def test_each_view_is_logged_and_requires_the_permission(self):
         self.page()
         self.assertEqual(self.looks, [(AuditEntry.Action.UNANSWERED_LISTED,)])
         self.manager.user_permissions.clear()
@@ -155,7 +155,7 @@ class UnansweredActionsTests(UnansweredCase):
             self.assertEqual(answer.status_code, 403)
         self.assertEqual(len(self.looks), 1)
 
-    def test_a_dismissed_group_is_gone_until_it_is_asked_again_and_the_reason_is_recorded(self):
+    def test_a_dismissed_group_returns_only_when_asked_again_and_the_reason_is_logged(self):
         for _ in range(3):
             self.ask(FERRY)
         [group] = self.found().groups
@@ -217,7 +217,7 @@ class UnansweredActionsTests(UnansweredCase):
         )
         self.assertRedirects(elsewhere, "/admin/ingestion/houseword/")
 
-    def test_an_answer_is_begun_with_the_wordings_and_named_once_it_is_there(self):
+    def test_a_draft_answer_has_the_wordings_and_the_group_names_the_finished_answer(self):
         for _ in range(3):
             self.ask(FERRY)
         page = self.page()

@@ -74,7 +74,7 @@ class VerifiedAdminTests(TestCase):
         self.assertIn(str(self.document.public_id), entry.subject)
         self.assertContains(self.client.get(LIST), "Active")
 
-    def test_words_that_are_not_there_and_no_source_are_refused_in_place(self):
+    def test_missing_quotes_and_missing_sources_are_refused_at_their_field(self):
         response = self.client.post(f"{LIST}add/", self.form(**{"citations-0-words": "seven weeks"}))
         self.assertContains(response, "does not contain these words")
         response = self.client.post(
@@ -83,7 +83,7 @@ class VerifiedAdminTests(TestCase):
         self.assertContains(response, "needs at least one document")
         self.assertFalse(VerifiedAnswer.objects.exists())
 
-    def test_a_document_that_the_manager_may_not_read_is_neither_offered_nor_taken(self):
+    def test_a_document_closed_to_the_manager_is_neither_offered_nor_accepted(self):
         closed = make_document("secret-plan.md", owner=make_user())
         address = "/admin/autocomplete/?app_label=chat&model_name=verifiedcitation&field_name=document&term="
         self.assertEqual(self.client.get(f"{address}secret").json()["results"], [])
@@ -91,14 +91,14 @@ class VerifiedAdminTests(TestCase):
         response = self.client.post(f"{LIST}add/", self.form(**{"citations-0-document": closed.pk}))
         self.assertContains(response, "Select a valid choice")
 
-    def test_answers_from_documents_that_the_manager_may_not_read_are_not_shown(self):
+    def test_answers_from_documents_closed_to_the_manager_are_not_shown(self):
         closed = make_verified(make_document("b.md", owner=make_user()), question=CANARY)
         self.assertNotContains(self.client.get(LIST), CANARY)
         for page in ("change", "try", "history", "delete"):
             response = self.client.get(f"{LIST}{closed.pk}/{page}/", follow=True)
             self.assertNotIn(CANARY, response.content.decode(), page)
 
-    def test_each_reason_for_silence_is_told(self):
+    def test_each_reason_why_an_answer_is_not_given_is_shown(self):
         answer = make_verified(self.document, owner=self.manager)
         yesterday = timezone.localdate() - timedelta(days=1)
         Document.objects.update(sha256="0" * 64)
@@ -107,7 +107,7 @@ class VerifiedAdminTests(TestCase):
         for words in ("it is a draft", "it was valid until", "was changed"):
             self.assertContains(page, words)
 
-    def test_the_list_says_how_many_may_get_an_answer_and_that_nobody_else_may(self):
+    def test_the_list_says_how_many_people_get_an_answer(self):
         mine = make_document("mine.md", owner=self.manager)
         make_verified(self.document, owner=self.manager)
         closed = make_verified(self.document, mine, owner=self.manager)
@@ -129,7 +129,7 @@ class VerifiedAdminTests(TestCase):
         page = self.client.get(f"{LIST}{closed.pk}/change/")
         self.assertContains(page, "Silent: nobody else may read its source")
 
-    def test_a_change_of_a_documents_readers_tells_what_its_verified_answers_lose(self):
+    def test_changing_the_readers_of_a_document_warns_about_its_verified_answers(self):
         self.manager.user_permissions.add(Permission.objects.get(codename="change_document"))
         make_verified(self.document, owner=self.manager)
         crew = Group.objects.create(name="Crew")
@@ -140,7 +140,7 @@ class VerifiedAdminTests(TestCase):
         page = self.client.post(address, {"users": [self.manager.pk]}, follow=True)
         self.assertContains(page, "Nobody but those who edit verified answers gets it now.")
 
-    def test_an_answer_for_a_group_is_nobodys_when_the_group_is_deleted(self):
+    def test_an_answer_for_a_deleted_group_is_given_to_nobody(self):
         board = Group.objects.create(name="Board")
         member, other = make_user("member", groups=["Board"]), make_user("other")
         self.client.post(f"{LIST}add/", self.form(groups=[board.pk]))
@@ -157,7 +157,7 @@ class VerifiedAdminTests(TestCase):
         entry = AuditEntry.objects.filter(subject__startswith="Deleted").latest("pk")
         self.assertIn("for nobody", entry.subject)
 
-    def test_a_statement_that_its_source_does_not_hold_is_pointed_out_before_it_is_saved(self):
+    def test_an_unsupported_statement_is_reported_before_saving(self):
         denied = self.form(text="Until **30 June** [1].")
         page = self.client.post(f"{LIST}add/", denied)
         self.assertContains(page, "The passages cited do not clearly say: “Until **30 June**")
@@ -170,7 +170,7 @@ class VerifiedAdminTests(TestCase):
         entry = AuditEntry.objects.get(action="verified_changed")
         self.assertIn("though its sources do not clearly support 1 of its statements", entry.subject)
 
-    def test_the_sentence_that_says_another_number_is_quoted(self):
+    def test_a_contradicting_sentence_of_the_source_is_quoted(self):
         other = self.form(text="Employees may carry over ten days of leave until 31 March [1].")
         page = self.client.post(f"{LIST}add/", other)
         self.assertContains(
@@ -183,7 +183,7 @@ class VerifiedAdminTests(TestCase):
         page = self.client.post(f"{LIST}add/", unheard)
         self.assertContains(page, "The passages cited do not clearly say: “Penguins")
 
-    def test_a_statement_that_its_source_holds_is_saved_at_once(self):
+    def test_a_supported_statement_is_saved_at_once(self):
         self.assertNotContains(self.client.get(f"{LIST}add/"), 'name="confirmed"')
         page = self.client.post(f"{LIST}add/", self.form(), follow=True)
         self.assertNotContains(page, "do not clearly say")
@@ -200,14 +200,14 @@ class VerifiedAdminTests(TestCase):
                 self.assertTrue(VerifiedAnswer.objects.filter(text=text).exists())
                 self.assertEqual("see this answer without a source" in page.content.decode(), warned)
 
-    def test_the_form_names_its_fields_and_leads_to_no_account(self):
+    def test_the_form_labels_its_fields_and_links_to_no_account(self):
         page = self.client.get(f"{LIST}add/")
         for name in ("Question", "Document"):
             self.assertContains(page, f'aria-label="{name}"')
         self.assertNotContains(page, "delete_id_owner")
         self.assertNotContains(page, "change_id_owner")
 
-    def test_saving_confirms_sources_as_they_read_now(self):
+    def test_saving_confirms_the_present_text_of_the_sources(self):
         answer = make_verified(self.document, owner=self.manager)
         Document.objects.update(sha256="1" * 64)
         question, citation = answer.questions.get(), answer.citations.get()
@@ -223,11 +223,11 @@ class VerifiedAdminTests(TestCase):
         self.assertEqual(response.status_code, 302)
         self.assertEqual(answer.citations.get().sha256, "1" * 64)
 
-    def test_an_owner_is_reminded_of_what_is_due(self):
+    def test_an_owner_is_reminded_of_due_answers(self):
         make_verified(self.document, owner=self.manager, valid_until=timezone.localdate())
         self.assertContains(self.client.get(LIST), "due for review: 1")
 
-    def test_questions_are_tried_and_recorded_ones_counted_without_showing_what_few_have_asked(self):
+    def test_test_questions_count_recorded_ones_without_showing_rare_ones(self):
         answer = make_verified(self.document, owner=self.manager)
         for number, text in enumerate(["By when must carried leave be used?"] * 3 + [QUESTION] * 2):
             ask(text, make_user(f"asker{number}"))
@@ -258,7 +258,7 @@ class VerifiedAdminTests(TestCase):
         with patch("chat.admin.verified_admin.record_before"):
             self.assertContains(self.client.get(f"{LIST}{answer.pk}/try/"), "fewer than")
 
-    def test_saving_leads_back_to_the_group_that_it_was_written_for(self):
+    def test_saving_leads_back_to_the_group_of_questions(self):
         group = "0a" * 32
         saved = self.client.post(f"{LIST}add/?unanswered={group}", self.form())
         back = f"{LIST}unanswered/?group={group}#group-{group}"
@@ -266,7 +266,7 @@ class VerifiedAdminTests(TestCase):
         saved = self.client.post(f"{LIST}add/?unanswered=", self.form())
         self.assertRedirects(saved, LIST)
 
-    def test_all_questions_are_counted_and_the_page_says_so_where_there_are_too_many(self):
+    def test_the_page_says_if_there_are_too_many_questions_to_count(self):
         answer = make_verified(self.document, owner=self.manager)
         for number in range(6):
             asker = make_user(f"asker{number}")
@@ -284,7 +284,7 @@ class VerifiedAdminTests(TestCase):
             self.assertContains(page, f"<strong>{12}</strong>")
             self.assertEqual("There are more than can be compared" in page.content.decode(), cut_off)
 
-    def test_wordings_that_were_asked_and_do_not_match_are_added_by_one_click(self):
+    def test_asked_wordings_that_do_not_match_can_be_added_with_one_click(self):
         answer = make_verified(self.document, owner=self.manager)
         closed = make_document("closed.md", title="Closed")
         near, rare, secret, far = (
@@ -333,7 +333,7 @@ class VerifiedAdminTests(TestCase):
         self.manager.user_permissions.remove(Permission.objects.get(codename="add_verifiedquestion"))
         self.assertEqual(self.client.post(f"{LIST}{answer.pk}/wordings/", {"text": far}).status_code, 403)
 
-    def test_deleting_leaves_an_entry_and_the_rights_are_needed(self):
+    def test_deleting_is_logged_and_requires_the_permission(self):
         answer = make_verified(self.document, owner=self.manager)
         self.client.post(f"{LIST}{answer.pk}/delete/", {"post": "yes"})
         self.assertFalse(VerifiedAnswer.objects.exists())
@@ -342,5 +342,5 @@ class VerifiedAdminTests(TestCase):
         for page in (LIST, f"{LIST}add/", f"{LIST}1/try/"):
             self.assertEqual(self.client.get(page).status_code, 403, page)
 
-    def test_a_question_in_the_address_is_written_down_already(self):
+    def test_a_question_in_the_address_fills_the_form(self):
         self.assertContains(self.client.get(f"{LIST}add/?question=Who+pays%3F"), "Who pays?")

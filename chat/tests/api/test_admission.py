@@ -61,7 +61,7 @@ class AdmissionCase(TransactionTestCase):
 
 class CapTests(AdmissionCase):
     @override_settings(USER_CONCURRENT_ANSWERS=4)
-    async def test_of_fifty_questions_at_once_as_many_are_answered_as_one_person_may_have(self):
+    async def test_of_fifty_concurrent_questions_exactly_the_limit_is_answered(self):
         accepted, refused = await self.at_once(50)
         self.assertEqual((len(accepted), len(refused)), (4, 46))
         self.assertEqual(await in_database(self.questions), 4)
@@ -69,7 +69,7 @@ class CapTests(AdmissionCase):
         self.assertTrue(all(item.retry_after for item in refused))
 
     @override_settings(USER_CONCURRENT_ANSWERS=1)
-    async def test_another_person_is_not_concerned_and_an_answer_that_ended_makes_room(self):
+    async def test_other_people_are_unaffected_and_a_finished_answer_makes_room(self):
         await self.at_once(1)
         other = command_principal(await in_database(make_user, "other"))
         await in_database(runs.begin, other, RunRequest("Leave?"))
@@ -77,7 +77,7 @@ class CapTests(AdmissionCase):
         self.assertEqual(len((await self.at_once(2))[0]), 1)
 
     @override_settings(USER_CONCURRENT_ANSWERS=1)
-    async def test_an_answer_whose_process_died_takes_no_room(self):
+    async def test_an_answer_of_a_dead_process_does_not_count(self):
         await self.at_once(1)
         await in_database(lambda: Lease.objects.update(until=timezone.now() - timedelta(seconds=1)))
         self.assertEqual(len((await self.at_once(1))[0]), 1)
@@ -92,7 +92,7 @@ class CapTests(AdmissionCase):
 
     @pytest.mark.slow
     @override_settings(USER_CONCURRENT_ANSWERS=1)
-    async def test_a_repetition_is_never_refused_nor_counted(self):
+    async def test_a_repetition_is_neither_refused_nor_counted(self):
         await in_database(MessageAllowance.objects.create, messages=1)
         accepted, refused = await self.at_once(50, idempotency_key="same")
         self.assertEqual((len(accepted), refused), (50, []))
@@ -101,7 +101,7 @@ class CapTests(AdmissionCase):
         self.assertEqual((await in_database(Usage.objects.get)).messages, 1)
 
     @override_settings(PROCESS_ANSWERS=0)
-    async def test_a_full_process_is_busy_and_says_when_to_come_back(self):
+    async def test_a_process_at_capacity_says_when_to_retry(self):
         self.assertTrue(run_slots.at_capacity)
         secret = (await in_database(ApiKey.objects.issue, self.user, "test"))[1]
         answer = await AsyncClient().post(
@@ -110,7 +110,7 @@ class CapTests(AdmissionCase):
         self.assertEqual((answer.status_code, answer.headers["Retry-After"]), (503, "2"))
         self.assertEqual(await in_database(self.questions), 0)
 
-    async def test_where_no_thread_is_free_in_time_the_site_is_busy_and_nothing_has_happened(self):
+    async def test_without_a_free_thread_the_site_is_busy_and_stores_nothing(self):
         secret = (await in_database(ApiKey.objects.issue, self.user, "test"))[1]
         threads, released = database._threads(), asyncio.Event()
         loop = asyncio.get_running_loop()
@@ -130,7 +130,7 @@ class CapTests(AdmissionCase):
 
 
 class AllowanceTests(AdmissionCase):
-    async def test_of_fifty_messages_at_once_exactly_the_allowance_is_stored(self):
+    async def test_of_fifty_concurrent_messages_exactly_the_allowance_is_stored(self):
         await in_database(MessageAllowance.objects.create, messages=7)
         with override_settings(USER_CONCURRENT_ANSWERS=100):
             accepted, refused = await self.at_once(50)
@@ -139,7 +139,7 @@ class AllowanceTests(AdmissionCase):
         self.assertEqual({(item.code, item.status) for item in refused}, {("quota_exceeded", 429)})
         self.assertIn("all 7 of today’s messages", refused[0].message)
 
-    def test_a_clock_that_is_behind_at_midnight_brings_no_day_back_with_nothing_used(self):
+    def test_a_slow_clock_at_midnight_does_not_reset_the_used_allowance(self):
         MessageAllowance.objects.create(messages=2)
         before, after = date(2027, 3, 1), date(2027, 3, 2)
         for day in (before, after, before):
@@ -157,7 +157,7 @@ class AllowanceTests(AdmissionCase):
             runs.begin(self.principal, RunRequest("And?", first.conversation_id))
         self.assertEqual(allowance_of(self.principal).left, 1)
 
-    def test_answering_again_counts(self):
+    def test_regenerating_an_answer_counts(self):
         MessageAllowance.objects.create(messages=2)
         first = runs.begin(self.principal, RunRequest("Leave?"))
         finish_all()
@@ -167,7 +167,7 @@ class AllowanceTests(AdmissionCase):
             runs.again(self.principal, first.answer_id)
         self.assertEqual(caught.exception.code, "quota_exceeded")
 
-    def test_ones_own_number_holds_else_the_largest_of_ones_groups_else_that_of_all(self):
+    def test_a_personal_allowance_precedes_the_largest_of_the_groups_and_the_default(self):
         groups = [Group.objects.create(name=name) for name in ("one", "two", "strangers")]
         self.user.groups.add(*groups[:2])
         self.assertIsNone(allowance_of(self.principal))
@@ -184,7 +184,7 @@ class AllowanceTests(AdmissionCase):
         self.assertIsNone(allowance_of(self.principal))
 
     @override_settings(TIME_ZONE="Pacific/Auckland")
-    def test_the_day_is_that_of_the_sites_time_zone(self):
+    def test_the_day_is_in_the_time_zone_of_the_site(self):
         MessageAllowance.objects.create(messages=2)
         zone = ZoneInfo("Pacific/Auckland")
         evening = datetime(2026, 3, 1, 23, 59, tzinfo=zone)
@@ -196,7 +196,7 @@ class AllowanceTests(AdmissionCase):
         with patch("django.utils.timezone.now", return_value=evening + timedelta(minutes=2)):
             self.assertEqual(allowance_of(self.principal).left, 2)
 
-    def test_programs_are_told_in_headers_and_a_refusal_says_when(self):
+    def test_programs_get_headers_and_refusals_say_when_to_retry(self):
         MessageAllowance.objects.create(messages=2)
         headers = {"Authorization": f"Bearer {ApiKey.objects.issue(self.user, 'test')[1]}"}
         answers = [
@@ -210,7 +210,7 @@ class AllowanceTests(AdmissionCase):
         self.assertEqual(answers[2].json()["error"]["code"], "quota_exceeded")
         self.assertGreater(int(answers[2].headers["Retry-After"]), 0)
 
-    async def test_the_socket_tells_what_is_left_and_why_no_more_is_taken(self):
+    async def test_the_socket_reports_the_remaining_allowance_and_refusals(self):
         await in_database(MessageAllowance.objects.create, messages=1)
         conversation = await in_database(recording.open_conversation, self.principal)
         cookie = await in_database(self.cookie)
@@ -230,7 +230,7 @@ class AllowanceTests(AdmissionCase):
         client.force_login(self.user)
         return client.cookies["sessionid"].value
 
-    def test_the_portal_shows_what_is_left_and_keeps_the_text_of_a_refused_question(self):
+    def test_the_portal_shows_the_remaining_allowance_and_keeps_a_refused_question(self):
         client = Client()
         client.force_login(self.user)
         self.assertNotContains(client.get("/"), "left today")

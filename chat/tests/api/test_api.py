@@ -75,7 +75,7 @@ class ChatApiTests(TransactionTestCase):
         self.assertIn("data_points", first["context"])
         self.assertEqual("".join(chunk["delta"]["content"] or "" for chunk in rest), "Five days.")
 
-    async def test_the_session_goes_on_and_only_the_last_message_is_new(self):
+    async def test_the_session_continues_and_only_the_last_message_is_new(self):
         model = ScriptedModel(words=["Five."])
         with use_model(model):
             session = (await self.post("/chat")).json()["session_state"]
@@ -90,7 +90,7 @@ class ChatApiTests(TransactionTestCase):
         )
         self.assertEqual(await in_database(Message.objects.count), 4)
 
-    async def test_slashes_are_forgiven(self):
+    async def test_trailing_slashes_are_accepted(self):
         with use_model(ScriptedModel()):
             for path in ("/chat/", "/chat/stream/", "/chat//stream"):
                 self.assertEqual((await self.post(path)).status_code, 200, path)
@@ -132,7 +132,7 @@ class ChatApiTests(TransactionTestCase):
         await in_database(ApiKey.objects.update, revoked_at="2026-01-01T00:00Z")
         self.assertEqual((await self.post("/chat")).status_code, 401)
 
-    async def test_another_persons_session_is_not_found_like_one_that_does_not_exist(self):
+    async def test_another_persons_session_looks_like_a_missing_one(self):
         _, secret = await in_database(ApiKey.objects.issue, await in_database(make_user, "other"), "x")
         with use_model(ScriptedModel()):
             theirs = (await self.post("/chat", secret=secret)).json()["session_state"]
@@ -189,7 +189,7 @@ class ChatApiTests(TransactionTestCase):
         self.assertEqual(answers[0], answers[2])
         self.assertEqual(await in_database(Run.objects.count), 1)
 
-    async def test_a_conversation_that_is_being_answered_refuses_the_next_question(self):
+    async def test_a_conversation_refuses_the_next_question_during_an_answer(self):
         with use_model(ScriptedModel(words=["a "] * 50, pause=0.01)):
             stream = await self.post("/chat/stream")
             chunks = aiter(stream.streaming_content)
@@ -199,7 +199,7 @@ class ChatApiTests(TransactionTestCase):
             async for _ in chunks:
                 pass
 
-    async def test_a_failing_model_is_told_in_our_words_with_its_status(self):
+    async def test_a_failing_model_is_reported_in_the_sites_words_with_a_status(self):
         with use_model(ScriptedModel(words=[], error=ModelError("upstream_unavailable"))):
             response = await self.post("/chat")
         self.assertEqual(
@@ -207,7 +207,7 @@ class ChatApiTests(TransactionTestCase):
             (502, {"error": "The language model does not answer at the moment."}),
         )
 
-    async def test_without_a_model_the_answer_is_the_quotation_alone(self):
+    async def test_without_a_model_the_answer_is_only_the_quotation(self):
         with override_settings(QUOTING_WORDS_PER_SECOND=10_000):
             answer = (
                 await self.post(
@@ -221,7 +221,7 @@ class ChatApiTests(TransactionTestCase):
         self.assertNotIn("nine days", json.dumps(answer))
         self.assertEqual({each["verdict"] for each in answer["context"]["verification"]}, {"quoted"})
 
-    async def test_nothing_found_is_said(self):
+    async def test_the_answer_says_if_nothing_was_found(self):
         answer = (
             await self.post(
                 "/chat", {"messages": [{"role": "user", "content": "Quantum chromodynamics lattice?"}]}
@@ -231,7 +231,7 @@ class ChatApiTests(TransactionTestCase):
         self.assertEqual(answer["context"]["data_points"]["text"], [])
         self.assertEqual(answer["context"]["verification"], [])
 
-    async def test_after_a_narrowed_search_only_the_part_that_was_searched_is_said_to_have_no_answer(self):
+    async def test_after_a_narrowed_search_the_answer_names_the_searched_part(self):
         for overrides in ({"scope": "folder:HR"}, {"scope": "own"}, {"include_category": "letters"}):
             body = QUESTION | {"context": {"overrides": overrides}}
             answer = (await self.post("/chat", body)).json()["message"]["content"]
@@ -240,7 +240,7 @@ class ChatApiTests(TransactionTestCase):
         with override_settings(QUOTING_WORDS_PER_SECOND=10_000):
             self.assertIn("31 March", (await self.post("/chat", body)).json()["message"]["content"])
 
-    async def test_a_follow_up_is_searched_with_its_context_also_without_a_model(self):
+    async def test_without_a_model_too_a_follow_up_is_searched_with_its_context(self):
         await in_database(
             make_document,
             "part-time.md",

@@ -48,20 +48,20 @@ def form(body=ASKED, files=()):
 
 
 class MultipartTests(SimpleTestCase):
-    def test_parts_come_with_their_bytes_as_they_are(self):
+    def test_parts_keep_their_bytes(self):
         data = bytes(range(256)) + b"\r\n\r\n--\r\n"
         found = list(parts(form(files=[(FIRST, data)]), TYPE))
         self.assertEqual([item.name for item in found], ["json", FIRST])
         self.assertEqual(found[1].data, data)
 
-    def test_what_curl_and_browsers_write_is_read_too(self):
+    def test_forms_of_curl_and_browsers_are_read(self):
         body = (
             b"--b" + part('"json"', b"{}") + b"--b" + part('"x"', b"1", '; filename="a.png"') + b"--b--\r\n"
         )
         found = [(item.name, item.data) for item in parts(body, 'multipart/form-data; boundary="b"')]
         self.assertEqual(found, [("json", b"{}"), ("x", b"1")])
 
-    def test_what_is_broken_or_too_much_is_refused(self):
+    def test_broken_and_oversized_forms_are_refused(self):
         for body, kind in (
             (b"", TYPE),
             (b"nothing", TYPE),
@@ -78,7 +78,7 @@ class MultipartTests(SimpleTestCase):
 
 
 class PromptTests(SimpleTestCase):
-    def test_images_stand_beside_the_question_as_data(self):
+    def test_images_are_sent_with_the_question_as_data(self):
         prompt = Prompt("What is this?", (), (), 0.3, images=(ImageInput("image/png", PNG),))
         text, image = messages(prompt)[-1]["content"]
         self.assertEqual((text["type"], text["text"][:13]), ("text", "What is this?"))
@@ -104,7 +104,7 @@ class AttachmentTests(GoldenTestCase):
             self.assertIn(word, response.json()["error"])
         self.assertEqual(await Message.objects.acount(), 0)
 
-    async def test_the_model_sees_what_was_attached_in_its_order(self):
+    async def test_the_model_gets_the_attached_images_in_order(self):
         files = [(f"messages[0].files[{place}]", data) for place, data in enumerate(IMAGES.values())]
         model = ScriptedModel(words=WORDS)
         response = await self.send(form(files=reversed(files)), model=model)
@@ -113,18 +113,18 @@ class AttachmentTests(GoldenTestCase):
         seen = [(image.media_type, image.data) for image in model.prompts[0].images]
         self.assertEqual(seen, list(IMAGES.items()))
 
-    async def test_it_streams_as_the_ai_chat_protocol(self):
+    async def test_a_form_is_streamed_in_the_ai_chat_protocol(self):
         chunks = await self.send(form(files=[(FIRST, PNG)]), "/chat//stream")
         self.assertEqual(chunks.headers["Content-Type"], "application/jsonl")
         self.assertIn("sessionState", json.loads(chunks.body[0].splitlines()[0]))
 
-    async def test_an_image_is_answered_also_where_no_document_is_found(self):
+    async def test_a_question_with_an_image_is_answered_without_documents_too(self):
         body = {"messages": [{"role": "user", "content": "zxqv?"}]}
         model = ScriptedModel(words=["A dog."])
         answer = await self.send(form(body, [(FIRST, PNG)]), model=model)
         self.assertEqual(answer.json()["message"]["content"], "A dog.")
 
-    async def test_a_follow_up_shows_the_images_of_earlier_messages_again(self):
+    async def test_a_follow_up_includes_the_images_of_earlier_messages(self):
         first = (await self.send(form(files=[(FIRST, PNG)]))).json()
         said = [*ASKED["messages"], {"role": "assistant", "content": "x"}, *ASKED["messages"]]
         model = ScriptedModel(words=WORDS)
@@ -133,7 +133,7 @@ class AttachmentTests(GoldenTestCase):
         self.assertEqual(len(model.prompts[0].images), 1)
 
     @override_settings(CHAT_MODEL_READS_IMAGES=False)
-    async def test_a_model_of_text_refuses_images_by_name_and_takes_the_text(self):
+    async def test_a_text_model_refuses_images_by_name_and_accepts_text(self):
         await self.refused(form(files=[(FIRST, PNG)]), 400, f"“{FIRST}”", "text only")
         self.assertEqual((await self.send(form())).status_code, 200)
 
@@ -146,7 +146,7 @@ class AttachmentTests(GoldenTestCase):
         await self.refused(form({"messages": 5}), 400, "“messages”")
         await self.refused(form({"messages": [5]}, [(FIRST, PNG)]), 400, "“messages[0]”")
 
-    async def test_files_that_are_no_images_or_belong_nowhere_are_refused_by_name(self):
+    async def test_other_files_and_unrelated_parts_are_refused_by_name(self):
         await self.refused(form(files=[(FIRST, b"<svg onload=x>")]), 415, f"“{FIRST}”")
         await self.refused(form(files=[(FIRST, b"")]), 415, f"“{FIRST}”")
         await self.refused(form(files=[("avatar", PNG)]), 400, "“avatar”")
@@ -160,7 +160,7 @@ class AttachmentTests(GoldenTestCase):
         large = PNG + bytes(MAX_IMAGE_BYTES)
         await self.refused(form(files=[(FIRST, large)]), 413, f"“{FIRST}”", "5 MB")
 
-    async def test_what_the_json_says_of_files_says_nothing(self):
+    async def test_files_declared_in_the_json_are_ignored(self):
         body = {"messages": [ASKED["messages"][0] | {"files": "x"}]}
         self.assertEqual((await self.send(form(body, [(FIRST, PNG)]))).status_code, 200)
 
@@ -171,11 +171,11 @@ class AttachmentTests(GoldenTestCase):
         other = await self.send(form(files=[(FIRST, IMAGES["image/gif"])]), **send)
         self.assertEqual(other.status_code, 422)
 
-    async def test_other_protocols_take_no_forms(self):
+    async def test_other_protocols_do_not_accept_forms(self):
         for path in ("/api/minimal/chat", "/v1/chat/completions"):
             self.assertEqual((await self.send(form(), path)).status_code, 415)
 
-    async def test_a_cookie_needs_its_token_here_too(self):
+    async def test_a_cookie_requires_a_csrf_token(self):
         await in_database(self.user.set_password, "pass")
         await in_database(self.user.save)
         client = AsyncClient(enforce_csrf_checks=True)

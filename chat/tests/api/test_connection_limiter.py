@@ -31,7 +31,7 @@ FULL = "1 pages and streams of this site are open in your name. Close some, and 
 
 class ConnectionLimiterTests(SimpleTestCase):
     @override_settings(USER_CONNECTIONS=2)
-    def test_each_person_has_so_many_and_gets_them_back(self):
+    def test_each_person_has_a_limit_of_slots_and_gets_them_back(self):
         limiter = ConnectionLimiter()
         with limiter.reserve(1), limiter.reserve(2):
             with limiter.reserve(1):
@@ -45,7 +45,7 @@ class ConnectionLimiterTests(SimpleTestCase):
         self.assertIn("2 pages and streams", refused.exception.message)
 
     @override_settings(USER_CONNECTIONS=2)
-    def test_threads_that_ask_at_once_get_as_many_as_there_are(self):
+    def test_concurrent_threads_get_exactly_the_free_slots(self):
         limiter, refused, start = ConnectionLimiter(), [], threading.Barrier(8)
 
         def reserve(_):
@@ -61,7 +61,7 @@ class ConnectionLimiterTests(SimpleTestCase):
         self.assertEqual((sum(slot is not None for slot in slots_of_one), len(refused)), (2, 6))
 
     @override_settings(USER_CONNECTIONS=1)
-    def test_a_slot_that_nobody_holds_any_more_is_free(self):
+    def test_releasing_a_slot_twice_frees_it_once(self):
         limiter = ConnectionLimiter()
         limiter.reserve(1)
         slot = limiter.reserve(1)
@@ -70,7 +70,7 @@ class ConnectionLimiterTests(SimpleTestCase):
         with limiter.reserve(1), self.assertRaises(Refused):
             limiter.reserve(1)
 
-    def test_pages_are_asked_to_leave_and_none_is_to_come(self):
+    def test_shutdown_closes_pages_and_admits_no_more(self):
         limiter, left = ConnectionLimiter(), []
         with limiter.slot(1, lambda: left.append("first")):
             limiter.slot(1, lambda: left.append("second")).release()
@@ -80,7 +80,7 @@ class ConnectionLimiterTests(SimpleTestCase):
 
 @override_settings(USER_CONNECTIONS=1)
 class FullDoorTests(GoldenTestCase):
-    async def test_one_more_question_is_refused_in_every_form_and_not_stored(self):
+    async def test_a_question_beyond_the_limit_is_refused_in_every_protocol_and_not_stored(self):
         with connection_limiter.slot(self.user.pk):
             for name, (path, _, body) in DOORS.items():
                 with self.subTest(name):
@@ -98,7 +98,7 @@ class CrowdedDoorTests(RunEventsCase):
         headers = {"Authorization": f"Bearer {self.secret}", "Idempotency-Key": key}
         return await AsyncClient().post("/chat/stream", ASKED, "application/json", headers=headers)
 
-    async def test_questions_at_once_get_exactly_as_many_streams_as_one_may_have(self):
+    async def test_concurrent_questions_get_exactly_the_allowed_streams(self):
         with use_model(ScriptedModel(words=["a "])):
             answers = await asyncio.gather(*(self.ask_with(f"key {number}") for number in range(6)))
             codes = sorted(answer.status_code for answer in answers)
@@ -110,7 +110,7 @@ class CrowdedDoorTests(RunEventsCase):
             self.assertEqual(again.status_code, 200)
             await in_database(again.close)
 
-    async def test_a_known_question_is_answered_while_all_streams_are_open_and_takes_none_of_them(self):
+    async def test_a_repeated_question_needs_no_free_stream(self):
         with use_model(ScriptedModel(words=["a "])):
             answers = [await self.ask_with("first"), await self.ask_with("second")]
             self.assertEqual((await self.ask_with("third")).status_code, 429)
@@ -123,7 +123,7 @@ class CrowdedDoorTests(RunEventsCase):
             for answer in answers:
                 await in_database(answer.close)
 
-    async def test_the_retries_that_wait_at_once_have_a_limit_of_their_own(self):
+    async def test_concurrent_waiting_retries_have_a_limit_of_their_own(self):
         with use_model(ScriptedModel(words=["a "])), patch("chat.limits.RETRIES", 1):
             answers = [await self.ask_with("first") for _ in range(3)]
             self.assertEqual([answer.status_code for answer in answers], [200] * 3)
@@ -133,7 +133,7 @@ class CrowdedDoorTests(RunEventsCase):
 
 
 class WaitingTests(RunEventsCase):
-    async def test_who_waits_for_a_whole_answer_lets_the_next_request_of_their_address_begin(self):
+    async def test_waiting_for_a_complete_answer_does_not_block_other_requests_of_the_address(self):
         """For example 300 people of one office, who share an address."""
         released = Mock()
         token = address_limit._release_slot.set(released)
@@ -147,7 +147,7 @@ class WaitingTests(RunEventsCase):
 
 @override_settings(USER_CONNECTIONS=1)
 class FullStreamTests(RunEventsCase):
-    async def test_one_more_stream_of_an_answer_is_refused_until_another_ends(self):
+    async def test_a_stream_beyond_the_limit_is_refused_until_another_ends(self):
         stranger = await in_database(make_user, "stranger")
         secret = (await in_database(ApiKey.objects.issue, stranger, "test"))[1]
         with use_model(ScriptedModel(words=["a ", "b "], pause=0.3)):
@@ -166,7 +166,7 @@ class FullStreamTests(RunEventsCase):
 
 class FullPageTests(ConsumerCase):
     @override_settings(USER_CONNECTIONS=2)
-    async def test_one_page_too_many_is_told_so_and_comes_in_when_another_has_gone(self):
+    async def test_a_page_beyond_the_limit_is_told_so_and_connects_when_another_closes(self):
         first, second = await self.opened(), await self.opened()
         other = await in_database(make_user, "other")
         theirs = await in_database(recording.open_conversation, command_principal(other))

@@ -52,7 +52,7 @@ class EmbeddingTests(GoldenTestCase):
             self.assertEqual(len(vector), dimensions)
             self.assertAlmostEqual(float(np.linalg.norm(vector)), 1, places=4)
 
-    async def test_what_cannot_be_embedded_is_refused_by_name(self):
+    async def test_invalid_input_is_refused_by_name(self):
         for member, value in (
             ("input", None), ("input", []), ("input", [""]), ("input", [1, 2]), ("input", [[1, 2]]),
             ("input", ["x"] * 2_049), ("input", "x" * 32_001), ("input", "a\x00b"),
@@ -72,13 +72,13 @@ class EmbeddingTests(GoldenTestCase):
         self.assertIn("Retry-After", self.headers)
 
     @override_settings(USER_EMBEDDINGS_PER_MINUTE=2)
-    async def test_so_many_requests_a_minute_are_answered(self):
+    async def test_requests_per_minute_are_limited(self):
         await self.asked()
         await self.asked()
         self.assertEqual((await self.asked(429))["error"]["code"], "rate_limited")
         self.assertLessEqual(int(self.headers["Retry-After"]), 61)
 
-    async def test_a_refusal_of_one_person_leaves_the_others_served(self):
+    async def test_refusing_one_person_does_not_affect_others(self):
         allowance = await MessageAllowance.objects.acreate(messages=1)
         await self.asked()
         for _ in range(2):
@@ -90,20 +90,20 @@ class EmbeddingTests(GoldenTestCase):
         await allowance.adelete()
         await self.asked()
 
-    async def test_many_requests_at_once_are_counted_without_a_fault(self):
+    async def test_concurrent_requests_are_counted_exactly(self):
         answers = await asyncio.gather(
             *(self.post(PATH, {"model": "any", "input": "Leave"}) for _ in range(20))
         )
         self.assertLessEqual({each.status_code for each in answers}, {200, 429})
 
-    async def test_a_model_that_fails_is_told_in_our_words(self):
+    async def test_a_failing_model_is_reported_in_the_sites_words(self):
         failing = EmbeddingError("secret address", temporary=True, retry_after=3)
         with mock.patch("ingestion.embedding.built_in.WordLlamaEmbedder.embed", side_effect=failing):
             error = (await self.asked(502))["error"]
         self.assertEqual((error["type"], error["code"]), ("server_error", "upstream_unavailable"))
         self.assertNotIn("secret", error["message"])
 
-    async def test_one_request_at_a_time_is_embedded_and_others_wait_or_are_told_when_to_retry(self):
+    async def test_one_request_at_a_time_is_embedded_and_others_wait_or_get_retry_after(self):
         started, release = threading.Event(), threading.Event()
         self.addCleanup(release.set)
         concurrent, most = 0, 0
@@ -133,7 +133,7 @@ class EmbeddingTests(GoldenTestCase):
         self.assertEqual([len(answer["data"]) for answer in answers], [1] * 4)
         self.assertEqual(most, 1)
 
-    async def test_requests_that_a_server_does_not_answer_leave_it_to_other_people(self):
+    async def test_unanswered_requests_do_not_block_other_people(self):
         release = threading.Event()
         self.addCleanup(release.set)
         other = await User.objects.acreate(username="other")

@@ -29,7 +29,7 @@ class LargeNumberTests(TestCase):
                 position=position, role=role, content="Words", state=Message.State.COMPLETE
             )
 
-    def test_a_number_that_no_column_holds_is_refused_and_no_fault(self):
+    def test_a_number_beyond_every_column_is_refused_without_an_error(self):
         for method, address in ADDRESSES:
             for number in NUMBERS:
                 with self.subTest(address=address, digits=len(str(number))):

@@ -13,23 +13,23 @@ def flooded(seconds):
     return pace, read
 
 
-def test_sixty_pages_at_their_own_pace_are_read_as_slowly_as_a_few():
+def test_sixty_pages_of_one_person_share_one_rate():
     _, read = flooded(60)
     assert read <= BURST + (60 + MAX_DELAY) * MESSAGES_PER_SECOND + 1
 
 
-def test_what_waits_too_long_is_refused_and_others_do_not_wait():
+def test_an_overlong_wait_is_refused_and_other_people_do_not_wait():
     pace, _ = flooded(60)
     assert None in [pace.delay(ADA, 60.0) for _ in range(3)]
     assert pace.delay(EVE, 60.0) == 0
 
 
-def test_a_hundred_pages_that_are_opened_again_do_not_wait():
+def test_a_hundred_reconnecting_pages_do_not_wait():
     pace = MessagePace()
     assert [pace.delay(ADA, 0.0) for _ in range(100)] == [0.0] * 100
 
 
-def test_after_a_while_the_pace_is_as_before_and_who_is_quiet_is_forgotten():
+def test_the_rate_recovers_and_idle_people_are_forgotten():
     pace, _ = flooded(60)
     assert pace.delay(ADA, 600.0) == 0
     for user in range(10, 10 + 2 * BURST):

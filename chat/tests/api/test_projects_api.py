@@ -33,7 +33,7 @@ class ProjectsApiCase(TestCase):
 
 
 class ProjectsApiTests(ProjectsApiCase):
-    def test_one_is_created_read_changed_and_deleted(self):
+    def test_a_project_is_created_read_changed_and_deleted(self):
         made = self.made(instructions="As a table.", scope="folder:Works")
         self.assertEqual(
             {name: made[name] for name in ("name", "instructions", "scope", "conversations")},
@@ -57,11 +57,11 @@ class ProjectsApiTests(ProjectsApiCase):
         self.assertEqual(self.send("delete", path).status_code, 204)
         self.assertEqual(self.send("get", path).status_code, 404)
 
-    def test_the_address_of_a_new_one_is_in_its_answer(self):
+    def test_creating_a_project_returns_its_address(self):
         answer = self.send("post", "", {"name": "Harbour works"})
         self.assertEqual(answer.headers["Location"], f"/api/projects/{answer.json()['id']}")
 
-    def test_the_list_has_ones_own_the_last_used_first_in_pages(self):
+    def test_the_list_has_the_callers_projects_the_last_used_first(self):
         now = datetime.now(UTC)
         for number in range(5):
             row = projects.create(Principal(self.user.pk, "command"), f"Project {number}")
@@ -77,7 +77,7 @@ class ProjectsApiTests(ProjectsApiCase):
         self.assertEqual([row["name"] for row in self.send("get", "?q=3 proj").json()], ["Project 3"])
         self.assertEqual(self.send("get", "?cursor=x").status_code, 400)
 
-    def test_those_of_others_are_like_none(self):
+    def test_projects_of_others_look_like_missing_ones(self):
         for path in (f"/{self.theirs.pk}", f"/{uuid4()}", "/x"):
             answers = [
                 self.send("get", path),
@@ -90,12 +90,12 @@ class ProjectsApiTests(ProjectsApiCase):
         self.assertEqual(self.theirs.name, "Secret plans")
         self.assertEqual(self.send("get").json(), [])
 
-    def test_a_key_needs_the_scope(self):
+    def test_a_key_requires_the_scope(self):
         headers = self.key("search", "documents:read")
         for method, path in (("get", ""), ("post", ""), ("get", f"/{self.theirs.pk}")):
             self.assertEqual(self.send(method, path, headers=headers).status_code, 403)
 
-    def test_bad_input_is_refused_with_its_member(self):
+    def test_invalid_input_is_refused_with_its_member(self):
         kept = self.made()
         for body, pointer in (
             ({}, "/name"),
@@ -124,7 +124,7 @@ class ConversationsOfProjectsTests(ProjectsApiCase):
         arguments = () if body is None else (body, "application/json")
         return getattr(self.client, method)(f"/chat-history{path}", *arguments, headers=self.headers)
 
-    def test_one_is_begun_in_a_project_moved_out_and_listed_by_it(self):
+    def test_a_conversation_is_started_in_a_project_listed_by_it_and_moved_out(self):
         made = self.history("post", "", {"title": "Cranes", "project_id": self.project})
         self.assertEqual(made.status_code, 201)
         row = self.history("get", f"/{made.json()['id']}").json()
@@ -141,7 +141,7 @@ class ConversationsOfProjectsTests(ProjectsApiCase):
         self.assertEqual(self.send("delete", f"/{self.project}").status_code, 204)
         self.assertNotIn("project_id", self.history("get", f"/{row['id']}").json())
 
-    def test_no_project_of_others_is_joined_and_nothing_else_changes_then(self):
+    def test_a_project_of_others_cannot_be_used_and_nothing_else_changes(self):
         row = self.history("post", "", {"title": "Cranes"}).json()["id"]
         for project in (str(self.theirs.pk), str(uuid4()), "x", 7, True, [self.project]):
             for answer in (

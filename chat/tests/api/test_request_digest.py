@@ -11,11 +11,11 @@ from chat.runs.idempotency import digest_of
 class Digests(SimpleTestCase):
     """As version 0.2.0 stores them; what it does not know is left out of a digest while it has no value."""
 
-    def test_a_plain_question_has_that_of_the_version_before(self):
+    def test_a_plain_question_has_the_digest_of_the_version_before(self):
         digest = "86e9281a6e63bb87192feb9c2e75d77b246cae255629c00ef80b4bf54dc62aba"
         self.assertEqual(digest_of(RunRequest("How many days?")), digest)
 
-    def test_one_with_everything_that_version_knew_does_too(self):
+    def test_a_question_with_all_older_options_has_the_digest_of_the_version_before(self):
         request = RunRequest(
             "How many days?",
             conversation_id=UUID(int=7),
@@ -30,7 +30,7 @@ class Digests(SimpleTestCase):
         digest = "9766d32e3189eedd0f644d11ff03c194749b5365a8ff731cbb1663f63c4eb7a4"
         self.assertEqual(digest_of(request), digest)
 
-    def test_what_is_new_makes_another_request_where_it_has_a_value(self):
+    def test_new_options_change_the_digest_only_if_they_have_a_value(self):
         plain = RunRequest("How many days?")
         others = [
             RunRequest("How many days?", options=Options(scope="hr")),

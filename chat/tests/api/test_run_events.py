@@ -70,7 +70,7 @@ class RunEventsCase(TransactionTestCase):
 
 @pytest.mark.slow
 class ResumeTests(RunEventsCase):
-    async def test_every_event_has_its_number_and_the_end_tells_all(self):
+    async def test_every_event_has_its_number_and_the_last_one_has_everything(self):
         asked = {"context": {"overrides": {"suggest_followup_questions": True}}}
         answer, run = await self.ask(ScriptedModel(words=WORDS, suggestions=["And sick pay?"]), **asked)
         told = await self.events(run)
@@ -89,26 +89,26 @@ class ResumeTests(RunEventsCase):
         self.assertEqual(end["messages"][0]["context"], context)
         self.assertEqual(end["followup_questions"], ["And sick pay?"])
 
-    async def test_what_was_missed_comes_from_the_number_on(self):
+    async def test_events_after_a_number_are_sent(self):
         _, run = await self.ask(ScriptedModel(words=WORDS))
         told = await self.events(run)
         for after in range(len(told)):
             self.assertEqual(await self.events(run, f"?after={after}"), told[after:])
 
-    async def test_whoever_has_all_is_told_the_end_again(self):
+    async def test_a_reader_that_has_everything_gets_the_end_again(self):
         _, run = await self.ask(ScriptedModel(words=WORDS))
         end = (await self.events(run))[-1]
         for after in (end["seq"], end["seq"] + 1, 2_000_000_000):
             self.assertEqual(await self.events(run, f"?after={after}"), [end])
 
-    async def test_when_the_journal_is_gone_the_end_is_told_with_the_number_that_it_had(self):
+    async def test_after_the_journal_is_deleted_the_end_keeps_its_number(self):
         _, run = await self.ask(ScriptedModel(words=WORDS))
         end = (await self.events(run))[-1]
         await in_database(JournalEntry.objects.all().delete)
         for after in (0, 7, end["seq"], end["seq"] + 5):
             self.assertEqual(await self.events(run, f"?after={after}"), [end])
 
-    async def test_what_comes_is_told_as_it_is_written(self):
+    async def test_new_events_are_sent_as_they_are_written(self):
         with use_model(ScriptedModel(words=WORDS, pause=0.02)):
             answer = await self.post("/chat/stream", ASKED)
             following = await asyncio.gather(*(self.events(answer.headers["Chat-Run"]) for _ in range(3)))
@@ -116,27 +116,27 @@ class ResumeTests(RunEventsCase):
         self.assertEqual(following[0], following[2])
         self.assertEqual(following[0][-1]["messages"][0]["content"], "".join(WORDS))
 
-    async def test_a_number_that_is_not_reached_yet_waits_for_the_end(self):
+    async def test_a_future_number_waits_for_the_end(self):
         with use_model(ScriptedModel(words=WORDS, pause=0.01)):
             answer = await self.post("/chat/stream", ASKED)
             told = await self.events(answer.headers["Chat-Run"], "?after=5000")
         self.assertEqual([event["type"] for event in told], ["end"])
 
-    async def test_an_answer_that_failed_says_why_and_keeps_its_text(self):
+    async def test_a_failed_answer_says_why_and_keeps_its_text(self):
         model = ScriptedModel(words=["Five "], reason=None, error=ModelError("upstream_timeout"))
         _, run = await self.ask(model)
         end = (await self.events(run))[-1]
         self.assertEqual((end["state"], end["error"]["code"]), ("interrupted", "upstream_timeout"))
         self.assertEqual(end["messages"][0]["content"], "Five ")
 
-    async def test_sources_are_told_under_the_rights_of_this_moment(self):
+    async def test_sources_are_sent_under_the_present_rights(self):
         _, run = await self.ask(ScriptedModel(words=WORDS))
         await in_database(set_audience, self.document, Audience())
         told = await self.events(run)
         self.assertEqual(told[2]["data_points"]["text"], [])
         self.assertEqual(told[-1]["messages"][0]["context"]["data_points"]["text"], [])
 
-    async def test_somebody_elses_answer_is_none(self):
+    async def test_another_persons_run_looks_like_a_missing_one(self):
         _, run = await self.ask(ScriptedModel())
         stranger = await in_database(make_user, "stranger")
         secret = (await in_database(ApiKey.objects.issue, stranger, "test"))[1]
@@ -164,7 +164,7 @@ class ServerSentTests(RunEventsCase):
         answer = await self.get(run, query, **headers)
         return events_of_sse(b"".join([chunk async for chunk in answer.streaming_content]))
 
-    async def test_events_have_ids_and_last_event_id_takes_part(self):
+    async def test_events_have_ids_and_last_event_id_is_honoured(self):
         _, run = await self.ask(ScriptedModel(words=WORDS))
         told = await self.sse(run)
         self.assertEqual([number for number, _ in told], [event["seq"] for _, event in told])
@@ -174,13 +174,13 @@ class ServerSentTests(RunEventsCase):
         self.assertEqual(await self.sse(run, "?after=3", **accepted, **{"Last-Event-ID": "9"}), told[9:])
         self.assertEqual(await self.sse(run, "?after=12", **accepted, **{"Last-Event-ID": "9"}), told[12:])
 
-    async def test_an_event_source_that_has_the_end_is_told_not_to_come_back(self):
+    async def test_an_event_source_that_has_the_end_is_told_not_to_reconnect(self):
         _, run = await self.ask(ScriptedModel())
         last = (await self.sse(run))[-1][0]
         answer = await self.get(run, "?format=sse", **{"Last-Event-ID": str(last)})
         self.assertEqual(answer.status_code, 204)
 
-    async def test_who_had_more_than_was_stored_when_its_process_died_is_told_the_end(self):
+    async def test_a_reader_ahead_of_the_journal_of_a_dead_process_gets_the_end(self):
         principal = command_principal(self.user)
         accepted = await in_database(runs.begin, principal, RunRequest("When?"))
         words = [["TextDelta", "Half an "], ["TextDelta", "answer"]]
@@ -192,7 +192,7 @@ class ServerSentTests(RunEventsCase):
         answer = await self.get(accepted.run_id, "?format=sse", **{"Last-Event-ID": str(number)})
         self.assertEqual(answer.status_code, 204)
 
-    async def test_silence_is_broken_in_both_formats_and_in_the_streams_of_server_sent_events(self):
+    async def test_keep_alives_are_sent_in_every_stream_format(self):
         model = ScriptedModel(words=["One ", "two."], pause=1.3)
         with patch.object(streaming_responses, "KEEP_ALIVE_SECONDS", 0.2), use_model(model):
             asked = {"messages": ASKED["messages"], "stream": True}
@@ -211,7 +211,7 @@ class ServerSentTests(RunEventsCase):
 
 
 class AbsentDatabaseTests(RunEventsCase):
-    async def test_a_stream_waits_for_a_database_that_is_away_and_goes_on(self):
+    async def test_a_stream_survives_an_unavailable_database(self):
         failures = []
 
         def away(*arguments):
@@ -239,7 +239,7 @@ class StopTests(RunEventsCase):
     async def stop(self, run, secret=None):
         return await self.post(f"/chat/runs/{run}/stop", secret=secret)
 
-    async def test_it_ends_the_answer_and_may_be_asked_twice(self):
+    async def test_stopping_ends_the_answer_and_can_be_repeated(self):
         with use_model(ScriptedModel(words=WORDS, pause=0.05)):
             answer = await self.post("/chat/stream", ASKED)
             run = answer.headers["Chat-Run"]
@@ -250,7 +250,7 @@ class StopTests(RunEventsCase):
         self.assertEqual((await self.stop(run)).status_code, 204)
         self.assertEqual((await self.events(run))[-1], told[-1])
 
-    async def test_sources_that_are_being_stored_when_it_is_stopped_are_told(self):
+    async def test_sources_stored_during_a_stop_are_sent(self):
         storing, record = threading.Event(), searching._record
 
         def slowly(*arguments):
@@ -268,7 +268,7 @@ class StopTests(RunEventsCase):
         self.assertIn("guide.md", str(told[-1]))
         self.assertEqual((await self.events(run))[-1], told[-1])
 
-    async def test_a_stranger_stops_nothing(self):
+    async def test_another_person_cannot_stop_a_run(self):
         stranger = await in_database(make_user, "stranger")
         secret = (await in_database(ApiKey.objects.issue, stranger, "test"))[1]
         with use_model(ScriptedModel(words=WORDS, pause=0.02)):
@@ -280,7 +280,7 @@ class StopTests(RunEventsCase):
         self.assertEqual(theirs.json(), {"error": "There is no such answer."})
         self.assertEqual(told[-1]["state"], "complete")
 
-    async def test_a_caller_who_leaves_while_asking_is_answered_all_the_same(self):
+    async def test_a_question_is_answered_although_its_caller_disconnected(self):
         """A stored question is answered even if nobody waits for the response."""
         begin = runs.begin
 

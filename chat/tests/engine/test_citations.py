@@ -25,7 +25,7 @@ class CitationFilterTests(SimpleTestCase):
         self.assertEqual(out, "The salary is 5. More.")
         self.assertEqual(filter_.removed, 2)
 
-    def test_of_a_list_only_the_sources_stay(self):
+    def test_only_sources_of_a_list_of_labels_stay(self):
         out, _ = filtered("So [guide.pdf#page=3, secret.pdf#page=9; notes.md].")
         self.assertEqual(out, "So [guide.pdf#page=3][notes.md].")
 
@@ -40,26 +40,26 @@ class CitationFilterTests(SimpleTestCase):
             self.assertEqual(filter_.cited, ["leave.md", "Leave.md"])
             self.assertEqual(filter_.removed, 1)
 
-    def test_other_brackets_and_links_are_text(self):
+    def test_other_brackets_and_links_stay_text(self):
         text = "An [aside], a[0], [link.md](https://example.org/) and [ ] a box"
         self.assertEqual(filtered(text)[0], text)
 
     def test_an_open_bracket_at_the_end_is_not_lost(self):
         self.assertEqual(filtered("It ends [guide.pdf#pa")[0], "It ends [guide.pdf#pa")
 
-    def test_a_very_long_bracket_is_not_held_back_for_ever(self):
+    def test_a_very_long_bracket_is_released(self):
         filter_ = CitationFilter(LABELS)
         out = filter_.feed("[" + "x" * 5000)
         self.assertGreater(len(out), 4000)
 
-    def test_a_model_that_writes_only_spaces_costs_no_time(self):
+    def test_only_spaces_take_no_time(self):
         spaces = " " * 200_000
         before = time.thread_time()
         out, _ = filtered(f"{spaces}x{spaces}[notes.md]\t{spaces}[")
         self.assertEqual(out, f"{spaces}x{spaces}[notes.md]\t{spaces}[")
         self.assertLess(time.thread_time() - before, 10)  # quadratic time would be minutes
 
-    def test_the_pieces_in_which_a_text_arrives_do_not_matter(self):
+    def test_the_split_of_a_text_into_pieces_does_not_matter(self):
         text = (
             "First [guide.pdf#page=3] then [evil.docx#a] and [x] [notes.md, gone.pdf#page=2] "
             "[a](b) [link.md](https://example.org) end [secret.pdf#page=4]"

@@ -35,7 +35,7 @@ class ClosestPassagesTests(TestCase):
         labels = [label for text in quoted.texts for label in re.findall(r"\[([^\]]+)\]", text)]
         return [each.label for each in found.passages], labels, quoted
 
-    def test_what_the_search_ranks_first_is_among_them(self):
+    def test_the_passage_ranked_first_is_among_the_closest(self):
         for question in (
             "can my wheelchair go by train with my helper",
             "who helps in my wheelchair when trains stop",
@@ -46,7 +46,7 @@ class ClosestPassagesTests(TestCase):
             self.assertFalse(quoted.is_sure, question)
             self.assertIn(ranked[0], labels, question)
 
-    def test_they_are_whole_passages(self):
+    def test_the_closest_passages_are_quoted_whole(self):
         *_, quoted = self.asked("which dinner is there for a shift")
         self.assertFalse(quoted.is_sure)
         self.assertTrue(
@@ -54,6 +54,6 @@ class ClosestPassagesTests(TestCase):
             quoted.texts,
         )
 
-    def test_nothing_is_shown_for_what_no_document_names(self):
+    def test_nothing_is_shown_for_a_subject_that_no_document_names(self):
         for question in ("How do I order stationery?", "what is the boiling point of ethanol"):
             self.assertEqual(self.asked(question)[-1].texts, (), question)

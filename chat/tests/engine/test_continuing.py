@@ -21,7 +21,7 @@ REST = ("ys until March ", "[guide.md]", ".")
 
 
 class PromptTests(SimpleTestCase):
-    def test_the_model_is_given_its_own_words_and_asked_to_go_on(self):
+    def test_the_model_gets_its_own_text_and_is_asked_to_continue(self):
         said = messages(Prompt("Leave?", (), (), 0.0, prefill="Five da"))
         self.assertEqual(said[-2:], [
             {"role": "assistant", "content": "Five da"},
@@ -55,7 +55,7 @@ class ContinuingTests(TransactionTestCase):
     async def message(self, accepted):
         return await in_database(Message.objects.get, pk=accepted.answer_id)
 
-    async def test_the_rest_follows_and_the_former_answer_stays(self):
+    async def test_the_rest_is_appended_and_the_former_answer_stays(self):
         former = await self.cut()
         model = ScriptedModel(words=REST)
         told, whole = await self.go_on(former, model)
@@ -77,7 +77,7 @@ class ContinuingTests(TransactionTestCase):
             again = [event.text async for _, event in numbered if isinstance(event, TextDelta)]
         self.assertEqual("".join(again), told)
 
-    async def test_an_interrupted_answer_is_gone_on_with_and_interrupted_once_more_keeps_both_parts(self):
+    async def test_an_interrupted_continuation_keeps_both_parts(self):
         failing = ScriptedModel(words=["Five da"], error=ModelError("upstream_timeout"))
         former = await self.cut(failing)
         self.assertEqual(former.state, "interrupted")
@@ -87,7 +87,7 @@ class ContinuingTests(TransactionTestCase):
         told, third = await self.go_on(second, ScriptedModel(words=[" or six."]))
         self.assertEqual((told, third.state), ("Five days or six.", "complete"))
 
-    async def test_where_a_source_is_closed_meanwhile_it_is_answered_from_the_beginning(self):
+    async def test_with_a_withdrawn_source_the_answer_starts_from_the_beginning(self):
         former = await self.cut()
         other = await in_database(make_document, "other.md", everyone=True)
         reader = await in_database(make_user, "reader")
@@ -97,13 +97,13 @@ class ContinuingTests(TransactionTestCase):
         self.assertEqual((told, model.prompts[0].prefill), ("Ten days.", ""))
         self.assertEqual({source.sourcefile for source in model.prompts[0].sources}, {other.name})
 
-    async def test_only_what_was_cut_short_is_gone_on_with(self):
+    async def test_only_truncated_answers_can_be_continued(self):
         whole = await self.cut(ScriptedModel(words=["Five days."]))
         with self.assertRaises(Refused) as refused:
             await self.go_on(whole, CUT)
         self.assertEqual(refused.exception.code, "answer_not_found")
 
-    async def test_the_button_is_there_where_a_model_can_write_the_rest(self):
+    async def test_the_button_appears_if_a_model_can_write_the_rest(self):
         former = await self.cut()
         await in_database(self.client.force_login, self.user)
         page = f"/c/{former.conversation_id}/"

@@ -44,7 +44,7 @@ class FirstAndLastTests(TestCase):
         self.assertTrue(last.is_sure)
         self.assertIn("Last sailing of the day", last.texts[0])
 
-    def test_another_meaning_of_the_verb_is_no_answer_without_what_is_asked_about(self):
+    def test_another_sense_of_the_verb_does_not_answer(self):
         for question in ("When does the first sailing leave in summer?", "When does the last ferry leave?"):
             self.assertFalse(self.quoted(question).is_sure, question)
 

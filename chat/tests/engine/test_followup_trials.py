@@ -58,13 +58,13 @@ class FollowUpTrialTests(TestCase):
         self.assertEqual(self.answerable(self.first, quoted={passage + 1}), [MEALS])
         self.assertEqual(self.tried.call_count, 2)
 
-    def test_it_is_tried_again_for_somebody_who_may_read_something_else(self):
+    def test_a_question_is_tried_again_for_people_with_other_rights(self):
         set_audience(self.document, Audience(user_ids=frozenset({self.first.pk})))
         self.assertEqual(self.answerable(self.first), [MEALS])
         self.assertEqual(self.answerable(self.second), [])
         self.assertEqual(self.tried.call_count, 4)
 
-    def test_it_is_tried_again_once_a_document_is_withdrawn_deleted_or_read_again(self):
+    def test_a_question_is_tried_again_after_a_change_of_documents(self):
         self.assertEqual(self.answerable(self.first), [MEALS])
         set_audience(self.document, Audience(user_ids=frozenset({self.second.pk})))
         self.assertEqual(self.answerable(self.first), [])
@@ -78,18 +78,18 @@ class FollowUpTrialTests(TestCase):
         other.delete()
         self.assertEqual(self.answerable(self.first), [])
 
-    def test_a_question_that_takes_its_subject_from_the_conversation_is_tried_in_each(self):
+    def test_a_question_that_depends_on_its_conversation_is_tried_in_each(self):
         for earlier in ("Which meals are paid abroad?", "Which ferries leave Port Ellery on Sundays?"):
             self.answerable(self.first, "And what about breakfast?", earlier=earlier)
         self.assertEqual(self.tried.call_count, 2)
 
-    def test_a_scope_has_outcomes_of_its_own_and_one_s_own_documents_are_nobody_else_s(self):
+    def test_results_are_separate_for_each_scope_and_for_private_documents(self):
         Document.objects.filter(pk=self.document.pk).update(owner=self.first)
         self.assertEqual(self.answerable(self.first, scope="own"), [MEALS])
         self.assertEqual(self.answerable(self.second, scope="own"), [])
         self.assertEqual(self.answerable(self.second), [MEALS])
 
-    def test_outcomes_are_forgotten_after_a_while_and_beyond_their_number(self):
+    def test_results_expire_and_are_limited_in_number(self):
         self.answerable(self.first, MEALS)
         with mock.patch.object(trial, "KEPT_SECONDS", 0):
             self.answerable(self.first, MEALS)
@@ -100,6 +100,6 @@ class FollowUpTrialTests(TestCase):
         self.answerable(self.first, MEALS)
         self.assertEqual(self.tried.call_count, 5)
 
-    def test_no_statement_is_made_for_a_language_model(self):
+    def test_with_a_language_model_nothing_is_tried(self):
         with self.assertNumQueries(0):
             self.assertEqual(self.answerable(self.first, model=ScriptedModel()), [MEALS, HOTELS])

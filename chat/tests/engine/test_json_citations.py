@@ -20,7 +20,7 @@ def filtered(text, size=1_000_000, labels=LABELS):
 
 
 class JsonCitationTests(SimpleTestCase):
-    def test_known_citations_stay_and_invented_ones_go_in_whatever_pieces(self):
+    def test_known_citations_stay_and_invented_ones_are_removed_for_any_split(self):
         value = {
             "text": "Five days [guide.pdf#page=3], or six [secret.pdf#page=1].",
             "quoted": 'He said "no" \\ [GUIDE.pdf#page=3]',
@@ -38,11 +38,11 @@ class JsonCitationTests(SimpleTestCase):
                 self.assertEqual(json.loads(told), expected)
                 self.assertEqual(cited, LABELS)
 
-    def test_what_is_no_string_is_never_touched(self):
+    def test_values_other_than_strings_stay_unchanged(self):
         text = '{"numbers": [1.5, 2.5], "names": ["a.pdf", "b.pdf"], "none": [null, true]}'
         self.assertEqual(filtered(text, 1), (text, []))
 
-    def test_a_string_that_is_cut_keeps_no_invented_citation_and_no_half_character(self):
+    def test_a_truncated_string_has_no_invented_citation_and_no_half_character(self):
         for cut in (
             '{"text": "Six [secret.pdf]',
             '{"text": "Six [secret.pdf',
@@ -53,12 +53,12 @@ class JsonCitationTests(SimpleTestCase):
             self.assertNotIn("secret.pdf]", told)
             json.loads(told + '"}')
 
-    def test_half_of_a_pair_of_surrogates_stays_escaped(self):
+    def test_half_a_surrogate_pair_stays_escaped(self):
         told, _ = filtered(r'{"text": "\ud83d [secret.pdf]"}')
         self.assertTrue(told.isascii())
 
     @pytest.mark.slow
-    def test_a_long_text_costs_what_its_length_costs(self):
+    def test_a_long_text_takes_linear_time(self):
         for text in ('"' * 200_000, "\\" * 200_000, '{"a": "' + "[" * 200_000, '{"a": "' + " " * 200_000):
             begun = time.thread_time()
             filtered(text, 5)
@@ -71,13 +71,13 @@ class StopSequenceTests(SimpleTestCase):
         pieces = [stops.feed(text[start : start + size]) for start in range(0, len(text), size)]
         return "".join([*pieces, stops.flush()]), stops.reached
 
-    def test_the_text_ends_before_the_first_of_them_in_whatever_pieces(self):
+    def test_the_text_ends_before_the_first_stop_sequence_for_any_split(self):
         for size in (1, 2, 5, 100):
             self.assertEqual(self.stopped("one two three", "three", "two", size=size), ("one ", True))
             self.assertEqual(self.stopped("aaab", "aab", size=size), ("a", True))
             self.assertEqual(self.stopped("one tw", "two", size=size), ("one tw", False))
             self.assertEqual(self.stopped("one", size=size), ("one", False))
 
-    def test_nothing_is_held_back_that_can_begin_none(self):
+    def test_text_that_cannot_begin_a_stop_sequence_is_not_held_back(self):
         self.assertEqual(StopSequences(["END"]).feed("one E"), "one ")
         self.assertEqual(StopSequences(["END"]).feed("one e"), "one e")

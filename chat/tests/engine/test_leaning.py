@@ -76,19 +76,19 @@ CONVERSATIONS = {
 
 
 class LeaningTests(SimpleTestCase):
-    def test_questions_that_go_on_or_point_back_lean(self):
+    def test_questions_that_continue_or_refer_back_depend_on_earlier_ones(self):
         for language, questions in LEANING.items():
             for question in questions:
                 with self.subTest(language=language, question=question):
                     self.assertTrue(leans_on_earlier(question))
 
-    def test_questions_that_stand_on_their_own_do_not(self):
+    def test_self_contained_questions_do_not_depend_on_earlier_ones(self):
         for language, questions in STANDING.items():
             for question in questions:
                 with self.subTest(language=language, question=question):
                     self.assertFalse(leans_on_earlier(question))
 
-    def test_a_follow_up_leans_on_the_last_question_that_stood_on_its_own(self):
+    def test_a_follow_up_depends_on_the_last_self_contained_question(self):
         for language, questions in STANDING.items():
             turns = [
                 EarlierMessage("user", questions[0]),
@@ -100,7 +100,7 @@ class LeaningTests(SimpleTestCase):
 
 
 class FollowUpSearchTests(TestCase):
-    def test_a_follow_up_finds_what_it_means_in_its_language(self):
+    def test_a_follow_up_finds_its_subject_in_each_language(self):
         principal = principal_of(User.objects.create_user("reader"))
         for language, (_, _, passages) in CONVERSATIONS.items():
             make_document(f"{language}.txt", list(passages), language=language)
@@ -118,7 +118,7 @@ class FollowUpSearchTests(TestCase):
 class MayLeanTests(SimpleTestCase):
     """A question that hardly names a subject is searched with earlier ones, which have less weight."""
 
-    def test_a_question_with_few_words_that_count_may_be_about_what_was_asked_before(self):
+    def test_a_question_with_few_content_words_may_refer_to_earlier_ones(self):
         for question in (
             "How much per year?",
             "What is not covered?",
@@ -130,7 +130,7 @@ class MayLeanTests(SimpleTestCase):
             with self.subTest(question=question):
                 self.assertTrue(may_lean_on_earlier(question))
 
-    def test_one_that_names_its_subject_is_not(self):
+    def test_a_question_that_names_its_subject_does_not_refer_to_earlier_ones(self):
         for question in (
             "How many days of annual leave do office staff get?",
             "What does the Lighthouse VPN do?",

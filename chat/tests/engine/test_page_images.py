@@ -49,15 +49,15 @@ def opened(url):
 
 
 class ScalingTests(SimpleTestCase):
-    def test_a_large_page_is_made_smaller_and_keeps_its_shape(self):
+    def test_a_large_page_is_scaled_down_in_proportion(self):
         image = Image.open(io.BytesIO(page_images.scaled(png((2000, 1000)))))
         self.assertEqual(image.size, (1300, 650))
 
-    def test_a_small_page_stays_as_it_is(self):
+    def test_a_small_page_stays_unchanged(self):
         self.assertEqual(page_images.scaled(small := png((300, 200))), small)
 
     @pytest.mark.slow
-    def test_noise_is_made_small_enough_too(self):
+    def test_a_noisy_page_is_compressed_enough_too(self):
         scaled = page_images.scaled(png((1000, 1000), random.Random(1)))
         self.assertLessEqual(len(scaled), page_images.BYTES)
         self.assertTrue(scaled)
@@ -92,7 +92,7 @@ class PageImageTests(MediaMixin, OverrideTestCase):
         told = self.step(context, "Page images")
         self.assertIn(f"beside their text: {len(images)}.", told["description"])
 
-    async def test_images_alone_take_the_place_of_their_text(self):
+    async def test_images_alone_replace_their_text(self):
         context = await self.ask(use_gpt4v=True, gpt4v_input="images", top=10)
         text = messages(self.prompt)[-1]["content"][0]["text"]
         for page in self.prompt.pages:
@@ -107,13 +107,13 @@ class PageImageTests(MediaMixin, OverrideTestCase):
         context = await self.ask(use_gpt4v=True, gpt4v_input="text")
         self.assertEqual((self.images(context), self.prompt.pages), ([], ()))
 
-    async def test_without_pages_of_pdfs_it_is_said(self):
+    async def test_the_answer_says_if_no_page_images_exist(self):
         await in_database(Document.objects.filter(pk=self.handbook.pk).delete)
         context = await self.ask(use_gpt4v=True)
         self.assertNotIn("images", context["data_points"])
         self.assertIn("None of the passages found", self.step(context, "Page images")["description"])
 
-    async def test_a_page_that_cannot_be_drawn_is_left_out(self):
+    async def test_a_page_that_cannot_be_rendered_is_left_out(self):
         with mock.patch("ingestion.storage.files.page_image", side_effect=FileNotFoundError):
             context = await self.ask(use_gpt4v=True, gpt4v_input="images")
         self.assertEqual(self.images(context), [])
@@ -131,7 +131,7 @@ class PageImageTests(MediaMixin, OverrideTestCase):
         rows.append(Source.objects.values_list("content", "captions", "given"))
         return json.dumps([list(map(str, row)) for row in rows])
 
-    async def test_told_again_the_images_are_drawn_under_the_rights_of_that_moment(self):
+    async def test_a_replay_renders_images_under_the_present_rights(self):
         first = await self.asked_with_key()
         await in_database(JournalEntry.objects.all().delete)
         self.assertEqual((await self.asked_with_key()).json(), first.json())
@@ -143,7 +143,7 @@ class PageImageTests(MediaMixin, OverrideTestCase):
     async def asked_with_key(self):
         return await self.post(use_gpt4v=True, key="once")
 
-    async def test_pages_of_a_hidden_document_are_never_drawn(self):
+    async def test_pages_of_a_hidden_document_are_never_rendered(self):
         await in_database(set_audience, self.handbook, Audience())
         with mock.patch("ingestion.storage.files.page_image") as draw:
             context = await self.ask(use_gpt4v=True)
@@ -156,7 +156,7 @@ class PageImageTests(MediaMixin, OverrideTestCase):
 class RemoteModelTests(MediaMixin, OverrideTestCase):
     question = "How many days of annual leave may be carried over into the next year?"
 
-    async def test_a_model_s_server_grades_the_passages_and_is_sent_the_images(self):
+    async def test_a_model_server_grades_the_passages_and_gets_the_images(self):
         await in_database(self.add, "employee-handbook.pdf", HANDBOOK.read_bytes())
         with FakeOpenAI() as fake, override_settings(OPENAI_BASE_URL=fake.url):
             fake.side = lambda request: completion("\n".join(f"{number}: 3" for number in range(1, 51)))

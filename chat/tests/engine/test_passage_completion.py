@@ -42,21 +42,21 @@ class QuotedTableTests(SimpleTestCase):
         self.assertEqual(answer.count("[bands.md]"), 6)
         self.assertNotIn("This shows", answer)
 
-    def test_of_a_long_table_the_fitting_row_is_quoted_with_how_many_there_are(self):
+    def test_the_matching_row_of_a_long_table_is_quoted_with_the_number_of_rows(self):
         answer = answer_from("What is the salary of grade G14?", BANDS)
         self.assertIn("| G14 | £141,000 [bands.md] |", answer)
         shown = answer.count("[bands.md]")
         self.assertLess(shown, 14)
         self.assertTrue(answer.endswith(f"This shows {shown} of 14 rows; the source has the whole table."))
 
-    def test_a_part_of_a_table_is_not_quoted_as_if_it_were_all_of_it(self):
+    def test_a_part_of_a_table_is_not_quoted_as_the_whole(self):
         for total, words in ((40, "of 40 rows"), (UNKNOWN, "of the rows")):
             answer = answer_from("What is the salary of grade G4?", BANDS[:5], total)
             self.assertIn("| G4 | £41,000 [bands.md] |", answer)
             self.assertIn(words, answer)
 
     @override_settings(LANGUAGE_CODE="de")
-    def test_what_is_left_out_is_said_in_the_readers_language(self):
+    def test_omissions_are_stated_in_the_readers_language(self):
         self.assertIn("2 von 14 Zeilen", render(notice(2, 14), Citations()))
         self.assertIn('class="rows-shown"', render(notice(2, 0), Citations()))
         self.assertTrue(ROWS_SHOWN.fullmatch(notice(2, 0)))
@@ -94,7 +94,7 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
             verdicts = {each["verdict"] for each in message.verification}
             self.assertLessEqual(verdicts, {"quoted", "supported"}, question)
 
-    async def test_a_long_table_is_quoted_in_part_which_is_no_statement_to_be_verified(self):
+    async def test_the_note_on_a_partly_quoted_table_is_not_verified_as_a_statement(self):
         await in_database(self.ingest, "fleet-and-timetable-2026.xlsx")
         answer = await self.ask("When does sailing W04 from Carrow Quay depart in winter?")
         self.assertRegex(answer, r"This shows \d+ of 22 rows; the source has the whole table\.")
@@ -115,7 +115,7 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         self.assertEqual(whole.content, "\n".join(texts[:2]))
         self.assertEqual(complete_passages(stranger, [passage]), (passage,))
 
-    def test_a_short_section_is_given_whole(self):
+    def test_a_short_section_is_quoted_whole(self):
         texts = ["Telephone an hour before the shift.", "If ill on board, report to the", "Master."]
         document = make_document("sick.md", texts, users=[self.user])
         reader, stranger = command_principal(self.user), command_principal(make_user("other"))
@@ -128,7 +128,7 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         self.assertEqual(whole.content, f"{texts[0]}\n\n{texts[1]}\n{texts[2]}")
         self.assertEqual(complete_passages(stranger, passages), tuple(passages))
 
-    def test_a_list_that_goes_on_in_the_next_passage_is_given_whole(self):
+    def test_a_list_that_continues_in_the_next_passage_is_quoted_whole(self):
         texts = [
             "Each of these is enough:",
             "- A new paper",
@@ -169,7 +169,7 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         [whole] = complete_passages(reader, retrieval.load(reader, [second.pk]))
         self.assertEqual(whole.content, "Each of these is enough:\n- A new paper\n- A new grant")
 
-    def test_a_sentence_that_a_page_break_cut_is_given_whole(self):
+    def test_a_sentence_across_a_page_break_is_quoted_whole(self):
         texts = [
             "The bakers begin at four. Anybody who cannot come to the bakery because of an illness",
             "rings the oven room before three. The shop opens at six, and whoever sells bread there",
@@ -184,7 +184,7 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         self.assertEqual(whole.content, f"{before}\n{texts[1]}\ncomes at half past five.")
         self.assertEqual(complete_passages(stranger, [passage]), (passage,))
 
-    def test_a_passage_between_whole_sentences_stays_as_it_is(self):
+    def test_a_passage_of_complete_sentences_stays_unchanged(self):
         texts = ["The bakers begin at four.", "The shop opens at six", "Aprons hang in the hall."]
         document = make_document("bakery.pdf", texts, users=[self.user])
         reader = command_principal(self.user)
@@ -192,7 +192,7 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         [passage] = retrieval.load(reader, [second.pk])
         self.assertEqual(complete_passages(reader, [passage]), (passage,))
 
-    def test_a_passage_that_a_better_one_has_is_left_out(self):
+    def test_a_passage_contained_in_a_better_one_is_left_out(self):
         document = make_document("pay.md", ["Years: 1; Weeks: 4", "Years: 2; Weeks: 8"], users=[self.user])
         reader = command_principal(self.user)
         ids = list(
@@ -201,7 +201,7 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         found = without_repeated(complete_passages(reader, retrieval.load(reader, ids)))
         self.assertEqual([each.passage_id for each in found], ids[:1])
 
-    def test_of_a_table_that_is_too_long_the_rows_are_counted(self):
+    def test_the_rows_of_an_overlong_table_are_counted(self):
         rows = [f"Row: {number}; Text: {'word ' * 60}" for number in range(30)]
         document = make_document("long.md", rows, users=[self.user])
         reader = command_principal(self.user)
@@ -220,7 +220,7 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         first = Passage.objects.get(document=document, position=0)
         return complete_passages(reader, retrieval.load(reader, [first.pk]))[0]
 
-    def test_a_table_that_goes_on_on_the_next_page_is_joined(self):
+    def test_a_table_that_continues_on_the_next_page_is_joined(self):
         whole = self.joined(self.page(1, "Years grow.", *BANDS[:2]), self.page(2, *BANDS[2:4], "In euros."))
         self.assertEqual(whole.content.splitlines(), ["Years grow.", *BANDS[:4], "In euros."])
 
@@ -231,7 +231,7 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         whole = self.joined(self.page(1, *BANDS[:2]), self.page(2, *BANDS[:2], heading="Former pay"))
         self.assertEqual((whole.content.splitlines(), whole.table_rows), (BANDS[:2], 0))
 
-    def test_a_table_that_goes_on_after_a_number_of_a_page_is_known_to_have_more_rows(self):
+    def test_a_table_that_continues_after_a_page_number_has_more_rows(self):
         whole = self.joined(self.page(1, *BANDS[:2], "Page 1 of 2"), self.page(2, *BANDS[2:4]))
         self.assertEqual(whole.table_rows, UNKNOWN)
         whole = self.joined(self.page(1, *BANDS[:2], "Page 1 of 2"), self.page(2, "It is paid monthly."))
@@ -263,25 +263,25 @@ class ShortDocumentTests(TestCase):
         options.setdefault("scope", f"document:{self.chosen.public_id}")
         return found_for(self.principal, query, top=top, **options).passages
 
-    def test_all_its_passages_are_read_those_that_were_found_first(self):
+    def test_all_passages_are_read_with_the_found_ones_first(self):
         found = self.found()
         self.assertEqual(len(found), len(ROUND))
         self.assertIn("cleans", found[0].content)
         self.assertEqual({(each.score, each.found_by) for each in found[1:]}, {(0.0, "scope")})
 
-    def test_a_document_with_more_passages_than_are_asked_for_is_not(self):
+    def test_a_longer_document_is_not_read_whole(self):
         self.assertEqual(len(self.found(top=2)), 1)
 
     def test_without_a_scope_or_below_a_minimum_nothing_is_added(self):
         self.assertEqual(len(self.found(scope="")), 1)
         self.assertEqual(len(self.found(minimum_score=0.1)), 1)
 
-    def test_nothing_is_added_where_nothing_is_found(self):
+    def test_nothing_is_added_if_nothing_is_found(self):
         query = SearchQuery("What is the boiling point of ethanol?")
         scope = f"document:{self.chosen.public_id}"
         self.assertEqual(found_for(self.principal, query, top=5, scope=scope).passages, ())
 
-    def test_a_document_that_is_closed_meanwhile_adds_nothing(self):
+    def test_a_document_closed_meanwhile_adds_nothing(self):
         set_audience(self.chosen, Audience())
         reader = principal_of(make_user("reader"))
         query = SearchQuery("Who cleans the machine?")

@@ -9,7 +9,7 @@ from history.models import Message
 
 
 class PleasantriesTests(SimpleTestCase):
-    def test_what_asks_nothing_is_answered_in_its_language(self):
+    def test_a_pleasantry_is_answered_in_its_language(self):
         for message, beginning in (
             ("Thanks!", "You’re welcome"),
             ("That's great, thanks a lot!", "You’re welcome"),
@@ -29,7 +29,7 @@ class PleasantriesTests(SimpleTestCase):
             with self.subTest(message=message):
                 self.assertTrue(answer_to(message).startswith(beginning), answer_to(message))
 
-    def test_what_may_ask_something_is_searched_for(self):
+    def test_a_possible_question_is_searched_for(self):
         for message in (
             "Thanks, and how long is leave?",
             "Danke, und wie lange ist der Urlaub?",
@@ -60,7 +60,7 @@ class AnsweredWithoutASearchTests(GoldenTestCase):
             self.assertEqual((message.labels, message.verification), ([], []))
             self.assertIsNone(message.searched_count)
 
-    async def test_a_question_behind_the_thanks_is_searched_for(self):
+    async def test_a_question_after_thanks_is_searched_for(self):
         body = {"messages": [{"role": "user", "content": "Thanks, and which quark is heaviest?"}]}
         response = await self.post("/chat", body)
         self.assertContains(response, NOTHING_FITS.split(".")[0])

@@ -83,15 +83,15 @@ class EndpointTests(SimpleTestCase):
         body = {"model": "ranker-1", "query": "Leave?", "documents": ["a", "b"], "top_n": 2}
         self.assertEqual(request, ("/v1/rerank", f"Bearer {KEY}", body))
 
-    def test_scores_are_told_from_0_to_4(self):
+    def test_scores_are_scaled_from_0_to_4(self):
         self.assertEqual(self.rerank(*scored(0.25, 1.0)), {0: 1.0, 1: 4.0})
 
-    def test_raw_scores_are_squeezed_and_keep_their_order(self):
+    def test_raw_scores_are_normalised_in_order(self):
         found = self.rerank(*scored(-7.5, 900.0))
         self.assertTrue(0 <= found[0] < found[1] <= 4)
 
     @pytest.mark.slow
-    def test_what_is_no_ranking_counts_as_none(self):
+    def test_an_invalid_ranking_is_ignored(self):
         for answer in (
             (500, {"error": KEY}),
             (401, {}),
@@ -108,7 +108,7 @@ class EndpointTests(SimpleTestCase):
                 self.fails(*answer)
                 self.assertEqual(len(self.fake.requests), 1)
 
-    def test_a_server_that_is_not_there_counts_as_none(self):
+    def test_an_unreachable_server_is_ignored(self):
         settings = override_settings(RERANK_MODEL="m", RERANK_BASE_URL="http://127.0.0.1:9")
         with settings, self.assertLogs("chat.llm.reranking", "WARNING"):
             self.assertEqual(asyncio.run(reranking.rerank("Leave?", ["a"])), {})
@@ -130,7 +130,7 @@ class GradeTests(SimpleTestCase):
     def test_lines_with_a_number_and_a_grade_are_read(self):
         self.assertEqual(grades("1: 4\n2. 0\n[3] = 2.5\n- 4: 3/4\nnothing", 4), {0: 4, 1: 0, 2: 2.5, 3: 3})
 
-    def test_passages_and_grades_that_are_not_are_left_out(self):
+    def test_unknown_passages_and_grades_are_left_out(self):
         self.assertEqual(grades("0: 3\n5: 3\n1: 9\n2: many\nThere are 3 good ones: 4", 4), {})
 
     def test_reasoning_is_not_read(self):
@@ -156,7 +156,7 @@ class ModelTests(FakeServerTestCase):
         self.assertIn("not instructions", system["content"])
         self.assertIn("1. Five days.\n\n2. Soup.", question["content"])
 
-    def test_other_words_are_no_grades(self):
+    def test_other_text_is_not_a_grade(self):
         self.assertEqual(self.graded("I cannot do that."), {})
 
 
@@ -168,7 +168,7 @@ class RankedAnswerTests(OverrideTestCase):
                 f"{name}.md", [f"Five days of leave may be carried over, says {name}."], everyone=True
             )
 
-    async def test_the_endpoint_s_order_is_told_with_its_name_and_scores(self):
+    async def test_the_order_of_the_endpoint_is_reported_with_its_name_and_scores(self):
         plain = self.found(await self.ask())
         with FakeRanker(lambda body: scored(0.1, 0.2, 0.9)):
             context = await self.ask(semantic_ranker=True, minimum_reranker_score=0.5)
@@ -184,7 +184,7 @@ class RankedAnswerTests(OverrideTestCase):
         self.assertEqual(len(fake.requests[0][2]["documents"]), 3)
         self.assertNotIn("Nine", str(fake.requests))
 
-    async def test_when_it_fails_the_answer_comes_in_the_search_s_order(self):
+    async def test_if_ranking_fails_the_order_of_the_search_is_kept(self):
         plain = self.found(await self.ask())
         with FakeRanker(lambda body: (503, {})):
             context = await self.ask(semantic_ranker=True)

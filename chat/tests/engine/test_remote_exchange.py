@@ -74,7 +74,7 @@ class ExchangeTests(TransactionTestCase):
         self.assertNotIn("ninety", sent)
         self.assertNotIn("board.md", sent)
 
-    async def test_a_second_question_takes_the_first_along(self):
+    async def test_a_second_question_includes_the_first(self):
         _, message, _ = await self.asked(answer("Five days [guide.md]."))
         before = len(self.fake.requests)
         await self.asked(conversation=message.conversation_id)
@@ -89,14 +89,14 @@ class ExchangeTests(TransactionTestCase):
         self.assertEqual(message.content, "Half an answer")
         self.assertTrue(self.fake.streams[0].closed.wait(1))
 
-    async def test_failing_side_calls_cost_the_answer_nothing(self):
+    async def test_failing_side_calls_do_not_affect_the_answer(self):
         for fault in ("error_500", "html", "reset_at_once", "unauthorised"):
             self.fake.side = lambda request, fault=fault: FAULTS[fault]
             whole, message, _ = await self.asked(answer("Five days [guide.md]."))
             self.assertEqual((whole.end, message.content), (Finished("complete"), "Five days [guide.md]."))
             self.assertEqual(message.followups, [])
 
-    async def test_many_at_once_are_not_mixed_up(self):
+    async def test_concurrent_answers_are_not_mixed_up(self):
         async def one(number):
             accepted = await in_database(self.begin, f"{QUESTION} Number {number}.")
             runs.start(accepted)

@@ -65,18 +65,18 @@ class SecondLookTests(SimpleTestCase):
     def test_a_paraphrase_that_the_model_denies_stays_not_found(self):
         self.assertIsNone(self.look(PARAPHRASE, ScriptedModel(supports={"following": False})))
 
-    def test_a_statement_with_another_number_name_or_negation_is_never_asked_about(self):
+    def test_a_statement_with_another_number_name_or_negation_is_never_submitted(self):
         for text in (WRONG_NUMBER, DENIED, NAMED):
             model = mock.Mock(supported=mock.AsyncMock(return_value={0: True, 1: True}))
             self.assertIsNone(self.look(text, model))
             model.supported.assert_not_awaited()
 
-    def test_clear_statements_are_not_asked_about(self):
+    def test_clear_statements_are_not_submitted(self):
         model = mock.Mock(supported=mock.AsyncMock(return_value={}))
         self.look(f"{LEAVE[:-1]} [guide.md].", model)
         model.supported.assert_not_awaited()
 
-    def test_a_reply_that_confirms_the_control_or_leaves_it_out_counts_for_nothing(self):
+    def test_a_reply_that_fails_the_control_is_ignored(self):
         everything = ScriptedModel(supports={"": True})
         self.assertIsNone(self.look(PARAPHRASE, everything))
 
@@ -109,7 +109,7 @@ class SecondLookTests(SimpleTestCase):
                 self.assertEqual(verdicts.count("supported"), found)
 
     @pytest.mark.slow
-    def test_what_is_asked_is_short(self):
+    def test_the_prompt_is_short(self):
         asked = []
 
         class Curious(ScriptedModel):
@@ -160,19 +160,19 @@ class ProtocolTests(SimpleTestCase):
             sent = self.sent(protocol)
             self.assertLess(sent.index('"not_found"'), sent.index('"by_model": true'))
 
-    def test_the_last_state_has_it_where_there_is_one(self):
+    def test_the_final_state_includes_the_second_look(self):
         for protocol in (ChatUi(), WebComponent()):
             sent = self.sent(protocol)
             self.assertIn('"by_model": true', sent)
             self.assertNotIn('"not_found"', sent)
 
-    def test_a_resumed_run_has_an_event_of_its_own(self):
+    def test_a_resumed_run_gets_an_event_for_it(self):
         self.assertEqual(
             run_events.chunk(6, CHECKED[5]),
             {"seq": 6, "type": "rechecked", "verification": to_api(SECOND)},
         )
 
-    def test_whole_answers_have_it(self):
+    def test_complete_answers_include_the_second_look(self):
         whole = RunResult()
         for event in CHECKED:
             whole.add(event)
@@ -180,7 +180,7 @@ class ProtocolTests(SimpleTestCase):
         _, body = RagChat().full_response(whole)
         self.assertIn('"by_model": true', json.dumps(body))
 
-    def test_in_a_team_that_is_sent_as_one_message_the_positions_are_those_of_the_whole_text(self):
+    def test_positions_refer_to_the_whole_text_of_a_team_sent_as_one_message(self):
         team = [
             CHECKED[0],
             MessageStarted("m1", "Research", "2026-01-01T00:00:00.000Z"),
@@ -200,7 +200,7 @@ class ProtocolTests(SimpleTestCase):
 
 
 class StoredTests(SimpleTestCase):
-    def test_the_history_says_which_statements_the_model_supports_alone(self):
+    def test_the_history_marks_statements_supported_only_by_the_model(self):
         text = "Other [a.md#x]."
         [sent] = verified_as_sent(to_rows(SECOND), text, (), {})
         self.assertEqual((sent["verdict"], sent["by_model"]), ("supported", True))
@@ -209,7 +209,7 @@ class StoredTests(SimpleTestCase):
         self.assertEqual(closed["verdict"], "uncited")
         self.assertNotIn("by_model", closed)
 
-    def test_it_is_said_where_statements_are_counted(self):
+    def test_counts_mention_statements_supported_by_the_model(self):
         self.assertEqual(
             tally(["quoted", "supported"], 1).summary,
             "All citations found in the text; 1 statement checked again by the language model",
@@ -289,7 +289,7 @@ class SecondLookExchangeTests(TransactionTestCase):
         await connection().server.close()
         return events, frames, await in_database(Message.objects.get, pk=accepted.answer_id)
 
-    async def test_it_comes_after_the_text_and_reaches_message_page_and_export(self):
+    async def test_the_second_look_follows_the_text_and_reaches_message_page_and_export(self):
         await in_database(make_document, "guide.md", (LEAVE,), everyone=True)
         shown, confirmed = threading.Event(), truthful("following")
 
@@ -333,7 +333,7 @@ class SecondLookExchangeTests(TransactionTestCase):
             self.assertEqual(message.verification[0]["verdict"], "not_found")
 
     @override_settings(SECOND_LOOK=0)
-    async def test_it_can_be_switched_off(self):
+    async def test_the_second_look_can_be_switched_off(self):
         await in_database(make_document, "guide.md", (LEAVE,), everyone=True)
         self.fake.side = truthful("following")
         _, _, message = await self.asked(PARAPHRASE)

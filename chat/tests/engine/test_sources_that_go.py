@@ -53,13 +53,13 @@ class SourcesThatGoTests(OverrideTestCase):
         states = await in_database(lambda: set(Message.objects.values_list("state", flat=True)))
         self.assertEqual(states, {"complete"})
 
-    async def test_deleted_after_the_search(self):
+    async def test_a_document_deleted_after_the_search_is_not_used(self):
         await self.answered_without_the_first("candidates", lambda: pipeline.delete_document(self.first()))
 
-    async def test_closed_after_the_search(self):
+    async def test_a_document_closed_after_the_search_is_not_used(self):
         await self.answered_without_the_first("candidates", lambda: set_audience(self.first(), Audience()))
 
-    async def test_deleted_in_the_very_moment_of_being_kept(self):
+    async def test_a_document_deleted_while_sources_are_stored_is_not_used(self):
         def once():
             if documents := Document.objects.filter(name="first.md"):
                 pipeline.delete_documents(documents)
@@ -67,7 +67,7 @@ class SourcesThatGoTests(OverrideTestCase):
         with mock.patch.object(searching, "JUST_FOUND_SECONDS", -1):  # so that access is checked again
             await self.answered_without_the_first("_still_readable", once)
 
-    async def test_a_fault_of_ours_is_not_tried_for_ever(self):
+    async def test_an_internal_error_is_not_retried_forever(self):
         with (
             mock.patch.object(searching, "_record", side_effect=IntegrityError) as record,
             self.assertLogs("chat.runs.manager", "ERROR"),

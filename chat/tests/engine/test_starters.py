@@ -83,7 +83,7 @@ class SuggestionTests(MediaMixin, TransactionTestCase):
             if language_of(question) == "german" and "Gehalt" not in question:  # only HR may read that answer
                 self.assert_clear(await self.ask(question), question)
 
-    async def test_a_heading_that_says_nothing_by_itself_is_no_start(self):
+    async def test_a_heading_without_meaning_of_its_own_is_not_suggested(self):
         document = (await in_database(list, Document.objects.filter(name="working-abroad.md")))[0]
         questions = ["What should I know about “Short stays”?", "Who may work from abroad?"]
         await in_database(Document.objects.exclude(pk=document.pk).delete)
@@ -91,7 +91,7 @@ class SuggestionTests(MediaMixin, TransactionTestCase):
         found = await in_database(starts, Principal(self.user.pk, "command"))
         self.assertEqual([start.question for start in found], questions[1:])
 
-    async def test_no_start_is_made_from_a_file_that_was_attached_to_a_question(self):
+    async def test_attached_files_suggest_no_questions(self):
         principal = Principal(self.user.pk, "command")
         self.assertTrue(await in_database(starts, principal))
         await in_database(Document.objects.update, folder="Attachments/2026-11-27")

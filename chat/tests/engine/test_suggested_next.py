@@ -29,13 +29,13 @@ class SuggestedNextTests(GoldenTestCase):
         said = response.json()
         return said["message"]["content"], said["context"].get("followup_questions", [])
 
-    async def test_an_answer_suggests_what_else_its_document_says(self):
+    async def test_an_answer_suggests_other_subjects_of_its_document(self):
         answer, questions = await self.asked("How many days is annual leave?")
         self.assertIn("27 days", answer)
         self.assertNotIn(UNSURE, answer)
         self.assertTrue(any("Loss of a baby" in question for question in questions), questions)
 
-    async def test_the_passage_that_was_quoted_answers_no_suggestion(self):
+    async def test_the_quoted_passage_answers_no_suggestion(self):
         class Repeating(QuotingModel):
             async def followups(self, prompt, answer):
                 return ["With whom is leave booked?", "How many days are paid after the loss of a baby?"]
@@ -43,7 +43,7 @@ class SuggestedNextTests(GoldenTestCase):
         _, questions = await self.asked("How many days is annual leave?", Repeating())
         self.assertEqual(questions, ["How many days are paid after the loss of a baby?"])
 
-    async def test_one_standing_question_of_the_document_follows_if_nothing_is_closer(self):
+    async def test_a_general_question_of_the_document_is_suggested_if_nothing_is_closer(self):
         standing = [
             "Where do the ferries stay in a storm?",
             "How many days are paid after the loss of a baby?",
@@ -60,12 +60,12 @@ class SuggestedNextTests(GoldenTestCase):
         _, questions = await self.asked("How many days is annual leave?", Silent())
         self.assertEqual(questions, standing[1:])
 
-    async def test_passages_that_are_only_the_closest_suggest_nothing(self):
+    async def test_closest_passages_suggest_nothing(self):
         answer, questions = await self.asked("Does the ferry leave with a baby on board in January?")
         self.assertTrue(answer.startswith(UNSURE), answer)
         self.assertEqual(questions, [])
 
-    async def test_of_an_answer_that_may_be_one_only_the_first_passage_suggests(self):
+    async def test_only_the_first_passage_of_a_possible_answer_suggests_questions(self):
         said = []
 
         class Hedging(QuotingModel):

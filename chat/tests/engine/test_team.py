@@ -58,7 +58,7 @@ class TeamTests(TransactionTestCase):
         rows = Message.objects.filter(conversation=accepted.conversation_id).order_by("position")
         return await in_database(list, rows)
 
-    async def test_each_agent_answers_in_order_and_sees_what_the_others_said(self):
+    async def test_each_agent_answers_in_order_and_sees_the_earlier_answers(self):
         model = TeamModel()
         accepted, events = await self.ask(model)
         _, *answers = await self.messages(accepted)
@@ -82,7 +82,7 @@ class TeamTests(TransactionTestCase):
         conversation = await in_database(Conversation.objects.get, pk=accepted.conversation_id)
         self.assertEqual(conversation.mode, "multiAgent")
 
-    async def test_the_conversation_goes_on_with_the_team(self):
+    async def test_the_conversation_continues_with_the_team(self):
         accepted, _ = await self.ask(TeamModel())
         again, _ = await self.ask(TeamModel(), accepted.conversation_id)
         self.assertEqual(len(await self.messages(again)), 8)
@@ -93,7 +93,7 @@ class TeamTests(TransactionTestCase):
         names = [row.agent_name for row in await self.messages(again)]
         self.assertEqual(names, ["", "", "", "Ann", "Bob", "Cem"])
 
-    async def test_the_exchange_is_told_the_same_from_its_messages(self):
+    async def test_stored_messages_replay_the_same_run(self):
         accepted, events = await self.ask(TeamModel())
         await in_database(JournalEntry.objects.all().delete)
         told = await self.collect(accepted)
@@ -110,7 +110,7 @@ class TeamTests(TransactionTestCase):
 
         self.assertEqual(essence(told), essence(events))
 
-    async def test_a_failure_in_the_middle_keeps_what_the_others_said(self):
+    async def test_a_failure_of_one_agent_keeps_the_earlier_answers(self):
         class Failing(TeamModel):
             async def answer(self, prompt):
                 self.error = ModelError("upstream_unavailable") if prompt.contributions else None
@@ -125,7 +125,7 @@ class TeamTests(TransactionTestCase):
             ("interrupted", "I am bob [guide.md].", "upstream_unavailable"),
         )
 
-    async def test_what_a_dead_process_left_ends_message_by_message(self):
+    async def test_the_run_of_a_dead_process_ends_message_by_message(self):
         request = RunRequest(QUESTION, team=True)
         accepted = await in_database(runs.begin, self.principal, request)
         journal = [
@@ -148,7 +148,7 @@ class TeamTests(TransactionTestCase):
             [row.agent_name for row in (await self.messages(accepted))[1:]], ["Ann", "Cem", "Bob"]
         )
 
-    async def test_turns_are_limited(self):
+    async def test_the_number_of_agent_turns_is_limited(self):
         model = TeamModel(speakers=["", *["Bob"] * 50])
         with override_settings(AGENT_COORDINATOR=True, AGENT_TURNS=4):
             accepted, _ = await self.ask(model)
@@ -168,14 +168,14 @@ class TeamTests(TransactionTestCase):
         self.assertEqual([row.agent_name for row in answers], [""])
         self.assertIn("five days", answers[0].content)
 
-    async def test_a_conversation_of_a_team_goes_on_with_it_once_there_is_a_model(self):
+    async def test_a_conversation_of_a_team_continues_with_it_once_there_is_a_model(self):
         accepted, _ = await self.ask()
         with use_model(TeamModel()):
             self.assertEqual(await in_database(runs.team_size), 3)
         again, _ = await self.ask(TeamModel(), accepted.conversation_id)
         self.assertEqual((accepted.by_team, again.by_team), (False, True))
 
-    async def test_any_answer_of_a_team_can_be_asked_for_again(self):
+    async def test_any_answer_of_a_team_can_be_regenerated(self):
         accepted, _ = await self.ask(TeamModel())
         *_, last = await self.messages(accepted)
         with use_model(TeamModel()):

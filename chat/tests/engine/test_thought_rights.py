@@ -44,13 +44,13 @@ class ThoughtRightsTests(TransactionTestCase):
     def page(self, query=""):
         return self.client.get(f"/c/{self.accepted.conversation_id}/{query}").content.decode()
 
-    def test_everyone_is_told_unless_the_operator_says_otherwise(self):
+    def test_everyone_sees_the_steps_by_default(self):
         self.assertTrue(self.told())
         self.assertIn("How it was found", self.page())
         self.assertIn('<ol class="thoughts">', self.page("?source=1.1&view=thoughts"))
 
     @override_settings(THOUGHTS_RESTRICTED=True)
-    def test_restricted_they_are_told_to_those_with_the_permission(self):
+    def test_restricted_steps_are_shown_to_people_with_the_permission(self):
         self.assertEqual(self.told(), ())
         self.assertNotIn("How it was found", self.page())
         panel = self.page("?source=1.1&view=thoughts")

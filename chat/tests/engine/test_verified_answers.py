@@ -88,7 +88,7 @@ class VerifiedAnswerTests(TransactionTestCase):
         self.assertNotIn("People Team", json.dumps(reply))
         self.assertNotIn("erified", json.dumps(reply["context"]["thoughts"]))
 
-    def test_it_is_given_in_place_of_a_generated_answer_with_its_source_and_mark(self):
+    def test_a_verified_answer_replaces_a_generated_one_with_its_source_and_mark(self):
         reply = self.ask("By when must carried leave be used?")
         self.assert_verified(reply)
         self.assertEqual(reply["context"]["verified"]["until"], self.answer.valid_until.isoformat())
@@ -100,7 +100,7 @@ class VerifiedAnswerTests(TransactionTestCase):
         self.assertEqual((stored.state, stored.verified["by"]), ("complete", "People Team"))
         self.assertEqual(stored.sources.get().document, self.document)
 
-    def test_it_names_the_question_it_was_written_for_unless_it_has_the_words_asked(self):
+    def test_the_answer_names_its_question_unless_the_wording_is_the_same(self):
         for asked in (QUESTION, QUESTION.upper().rstrip("?")):
             self.assertNotIn("question", self.ask(asked)["context"]["verified"])
         near = "By when must carried leave be used?"
@@ -115,7 +115,7 @@ class VerifiedAnswerTests(TransactionTestCase):
         for question in ("When must carried leave not be used?", "When must sick leave be used?"):
             self.assert_ordinary(self.ask(question))
 
-    def test_who_may_not_read_the_source_learns_nothing_of_it(self):
+    def test_without_the_right_to_the_source_there_is_no_trace_of_it(self):
         self.assert_ordinary(self.ask(person=make_user("stranger")))
         make_document("public.md", everyone=True)
         self.assert_ordinary(self.ask(person=make_user("another")))
@@ -125,31 +125,31 @@ class VerifiedAnswerTests(TransactionTestCase):
         make_verified(self.document, make_document("other.md", owner=make_user("cat")))
         self.assert_ordinary(self.ask())
 
-    def test_it_is_silent_as_soon_as_rights_are_taken_and_speaks_when_they_return(self):
+    def test_the_answer_follows_rights_withdrawn_and_returned(self):
         set_audience(self.document, Audience())
         self.assert_ordinary(self.ask())
         set_audience(self.document, Audience(everyone=True))
         self.assert_verified(self.ask())
 
-    def test_it_is_silent_from_the_moment_a_source_changes(self):
+    def test_the_answer_is_withheld_when_a_source_changes(self):
         Document.objects.update(sha256="0" * 64)
         self.assert_ordinary(self.ask())
 
-    def test_it_is_silent_once_a_source_is_no_longer_valid(self):
+    def test_the_answer_is_withheld_when_a_source_is_no_longer_valid(self):
         Document.objects.update(valid_until=timezone.localdate())
         self.assert_verified(self.ask())
         Document.objects.update(valid_until=timezone.localdate() - timedelta(days=1))
         self.assert_ordinary(self.ask())
 
-    def test_it_is_silent_where_the_passage_reads_differently(self):
+    def test_the_answer_is_withheld_if_the_passage_reads_differently(self):
         Passage.objects.update(content="Employees may carry over five days of leave until 30 April.")
         self.assert_ordinary(self.ask())
 
-    def test_it_speaks_on_where_a_file_is_read_again_and_says_the_same(self):
+    def test_the_answer_stays_if_a_file_read_again_has_the_same_text(self):
         Document.objects.update(version=2)
         self.assert_verified(self.ask())
 
-    def test_it_is_silent_without_one_of_its_sources(self):
+    def test_the_answer_is_withheld_without_one_of_its_sources(self):
         self.answer.delete()
         second = make_document("second.md", everyone=True)
         make_verified(self.document, second)
@@ -157,7 +157,7 @@ class VerifiedAnswerTests(TransactionTestCase):
         self.assertEqual(VerifiedAnswer.objects.get().citations.count(), 1)
         self.assert_ordinary(self.ask())
 
-    def test_it_is_silent_past_its_day_as_a_draft_and_without_an_owner(self):
+    def test_an_expired_draft_or_ownerless_answer_is_withheld(self):
         yesterday = timezone.localdate() - timedelta(days=1)
         for change in ({"valid_until": yesterday}, {"active": False}, {"owner": None}):
             before = VerifiedAnswer.objects.values("valid_until", "active", "owner").get()
@@ -167,7 +167,7 @@ class VerifiedAnswerTests(TransactionTestCase):
         VerifiedAnswer.objects.update(valid_until=timezone.localdate())
         self.assert_verified(self.ask())
 
-    def test_whom_it_is_for_and_whose_name_it_has_are_stored_and_never_sent(self):
+    def test_audience_and_owner_are_stored_and_never_sent(self):
         crew = Group.objects.get(name="Crew")
         self.answer.groups.add(crew)
         VerifiedAnswer.objects.update(team="")
@@ -185,7 +185,7 @@ class VerifiedAnswerTests(TransactionTestCase):
         for thought in reply["context"]["thoughts"]:
             self.assertFalse({"groups", "person"} & (thought.get("props") or {}).keys())
 
-    def test_groups_narrow_it_and_never_widen_it(self):
+    def test_groups_narrow_the_audience_and_never_widen_it(self):
         self.answer.groups.add(Group.objects.create(name="Pursers"))
         self.assert_ordinary(self.ask())
         self.assert_ordinary(self.ask(person=make_user("purser", groups=["Pursers"])))
@@ -204,14 +204,14 @@ class VerifiedAnswerTests(TransactionTestCase):
         ]
         self.assert_ordinary(self.ask(messages=said))
 
-    def test_other_protocols_have_the_mark_too(self):
+    def test_other_protocols_carry_the_mark_too(self):
         reply = self.ask(path="/v1/chat/completions", model="x")
         self.assertEqual(reply["verified"]["by"], "People Team")
         self.assertIn(CANARY, reply["choices"][0]["message"]["content"])
         reply = self.ask(path="/v1/responses", model="x", input=QUESTION)
         self.assertEqual(reply["verified"]["by"], "People Team")
 
-    def test_statements_that_its_author_confirmed_are_no_warnings(self):
+    def test_statements_confirmed_by_the_author_cause_no_warnings(self):
         self.answer.text = (
             "Unused days lapse in **August** without exception [1]. Ask the front desk about the boat house."
         )
@@ -231,7 +231,7 @@ class VerifiedAnswerTests(TransactionTestCase):
         exported = conversation_export.as_markdown(Principal(self.reader.pk, "session"), conversation)
         self.assertIn("*1 statement checked by People Team*", exported)
 
-    def test_the_portal_exports_and_stored_messages_say_who_verified_it(self):
+    def test_portal_exports_and_stored_messages_say_who_verified_the_answer(self):
         self.ask(context={"overrides": {}})
         conversation = Conversation.objects.get()
         Conversation.objects.update(listed=True)

@@ -48,7 +48,7 @@ class CircuitTests(FakeServerTestCase):
         for _ in range(FAILURES):
             self.assertEqual(await asked(), "upstream_unavailable")
 
-    def test_after_some_failures_nothing_is_asked_and_the_refusal_comes_at_once(self):
+    def test_after_some_failures_requests_are_refused_at_once(self):
         async def scenario():
             await self.after_failures()
             before = asyncio.get_running_loop().time()
@@ -68,15 +68,15 @@ class CircuitTests(FakeServerTestCase):
 
         return self.on_one_loop(scenario)
 
-    def test_questions_that_come_beside_the_one_that_finds_it_back_are_answered_too(self):
+    def test_questions_during_a_successful_probe_are_answered_too(self):
         self.assertEqual(self.asked_at_once_after_a_rest(*[answer("Back.", pause=0.1)] * 10), ["Back."] * 10)
         self.assertEqual(self.calls(), FAILURES + 10)
 
-    def test_one_question_of_many_finds_out_that_it_is_still_down(self):
+    def test_one_of_many_questions_probes_a_server_that_is_still_down(self):
         self.assertEqual(self.asked_at_once_after_a_rest(DOWN), ["upstream_unavailable"] * 10)
         self.assertEqual(self.calls(), FAILURES + 1)
 
-    def test_a_probe_that_fails_begins_a_new_rest_and_one_that_succeeds_ends_it(self):
+    def test_a_failed_probe_extends_the_pause_and_a_successful_one_ends_it(self):
         async def scenario():
             await self.after_failures()
             said = []
@@ -90,7 +90,7 @@ class CircuitTests(FakeServerTestCase):
         self.assertEqual(self.on_one_loop(scenario)[:3], [unavailable, unavailable, "Back."])
         self.assertEqual(self.calls(), FAILURES + 3)
 
-    def test_a_probe_that_its_asker_stops_lets_the_next_one_ask(self):
+    def test_a_stopped_probe_lets_the_next_question_probe(self):
         async def scenario():
             await self.after_failures()
             await asyncio.sleep(REST + 0.05)
@@ -103,7 +103,7 @@ class CircuitTests(FakeServerTestCase):
 
         self.assertEqual(self.on_one_loop(scenario), "Back.")
 
-    def test_the_server_may_ask_for_a_longer_rest(self):
+    def test_the_server_may_ask_for_a_longer_pause(self):
         async def scenario():
             self.fake.script(*[status(503, {}, "Retry-After: 20")] * FAILURES)
             codes = [await asked() for _ in range(FAILURES)]
@@ -113,7 +113,7 @@ class CircuitTests(FakeServerTestCase):
         self.assertEqual(set(self.on_one_loop(scenario)), {"upstream_unavailable"})
         self.assertEqual(self.calls(), FAILURES)
 
-    def test_a_server_that_refuses_or_fails_now_and_then_is_at_work(self):
+    def test_occasional_refusals_and_failures_do_not_open_the_breaker(self):
         async def scenario():
             self.fake.script(*([DOWN] * (FAILURES - 1) + ["unauthorised"]) * 3)
             for _ in range(FAILURES * 3):
@@ -123,7 +123,7 @@ class CircuitTests(FakeServerTestCase):
             self.on_one_loop(scenario)
         self.assertEqual(self.calls(), FAILURES * 3)
 
-    def test_the_failures_of_one_caller_do_not_keep_the_others_from_the_model(self):
+    def test_failures_of_one_caller_do_not_block_other_callers(self):
         async def scenario():
             self.fake.script(*OPEN, answer("Here."))
             for _ in range(2 * FAILURES):
@@ -144,7 +144,7 @@ class CircuitTests(FakeServerTestCase):
         self.assertEqual(self.on_one_loop(scenario), "upstream_unavailable")
         self.assertEqual(self.calls(), FAILURES)
 
-    def test_another_model_of_the_same_server_has_its_own(self):
+    def test_another_model_of_the_same_server_has_its_own_breaker(self):
         async def scenario():
             await self.after_failures()
             return await asked(), await asked(RemoteModel("other"))
@@ -152,7 +152,7 @@ class CircuitTests(FakeServerTestCase):
         self.assertEqual(self.on_one_loop(scenario)[0], "upstream_unavailable")
         self.assertEqual(self.calls(), FAILURES + 1)
 
-    def test_connections_that_are_refused_count_and_side_texts_are_spared(self):
+    def test_refused_connections_count_and_side_texts_are_skipped(self):
         async def scenario():
             with override_settings(OPENAI_BASE_URL="http://127.0.0.1:9/v1"):
                 codes = [await asked() for _ in range(FAILURES)]

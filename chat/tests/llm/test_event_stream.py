@@ -69,14 +69,14 @@ class EventStreamTests(SimpleTestCase):
         found = read(event("Hel"), event("lo"), event(reason="stop"), usage, b"data: [DONE]\n\n")
         self.assertEqual(found, [Text("Hel"), Text("lo"), End("stop"), TokenCount(7, 2)])
 
-    def test_numbers_of_tokens_that_cannot_be_are_no_count(self):
+    def test_impossible_token_counts_are_ignored(self):
         for number in (10**23, -1):
             usage = {"prompt_tokens": number, "completion_tokens": 2}
             line = f"data: {json.dumps({'choices': [], 'usage': usage})}\n\n".encode()
             found = read(event("Hello", reason="stop"), line, b"data: [DONE]\n\n")
             self.assertEqual(found, [Text("Hello"), End("stop")])
 
-    def test_only_the_models_own_end_completes_an_answer(self):
+    def test_only_the_models_finish_reason_completes_an_answer(self):
         for reason, code in {
             "error": "interrupted",
             "abort": "interrupted",
@@ -112,7 +112,7 @@ class EventStreamTests(SimpleTestCase):
             self.assertEqual(caught.exception.code, "upstream_protocol")
             self.assertLessEqual(given, MAX_STREAM_BYTES + len(piece))
 
-    def test_what_follows_the_end_of_an_answer_has_the_same_budget_and_does_not_undo_it(self):
+    def test_data_after_the_end_shares_the_budget_and_does_not_undo_the_answer(self):
         given = 0
 
         def pieces():
@@ -147,7 +147,7 @@ class EventStreamTests(SimpleTestCase):
         self.assertEqual(asyncio.run(collect()), [Text("Five days."), End("stop")])
         self.assertGreaterEqual(turns, 50)
 
-    def test_calls_and_sounds_that_were_not_asked_for_are_no_answer(self):
+    def test_unrequested_tool_calls_and_audio_are_not_an_answer(self):
         call = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
         for members in (
             {"tool_calls": [call]},
@@ -161,7 +161,7 @@ class EventStreamTests(SimpleTestCase):
             read(delta(content="a", tool_calls=[]), event(reason="stop")), [Text("a"), End("stop")]
         )
 
-    def test_content_may_be_a_list_of_text_parts_and_nothing_of_it_is_dropped(self):
+    def test_content_may_be_a_list_of_text_parts_and_all_of_it_is_kept(self):
         parts_of_two = [{"type": "text", "text": "Five "}, {"type": "text", "text": "days."}]
         self.assertEqual(
             read(event(parts_of_two), event(reason="stop")), [Text("Five "), Text("days."), End("stop")]
@@ -171,7 +171,7 @@ class EventStreamTests(SimpleTestCase):
         for unread in ([{"type": "image_url"}], [{"type": "text"}], ["text"], [None], {"text": "a"}, 5, True):
             self.assertEqual(read(event(unread), event(reason="stop")), ["upstream_protocol"], unread)
 
-    def test_a_refusal_in_words_is_the_answer(self):
+    def test_a_refusal_text_is_the_answer(self):
         self.assertEqual(
             read(delta(content=None, refusal="I cannot say."), event(reason="stop")),
             [Text("I cannot say."), End("stop")],
@@ -188,7 +188,7 @@ class EventStreamTests(SimpleTestCase):
                          [Text("a"), End("stop")])  # fmt: skip
         self.assertEqual(read(data(choices=[{"index": "0", "delta": {}}])), ["upstream_protocol"])
 
-    def test_reasoning_holds_off_the_first_deadline_and_only_that_of_the_whole_ends_it(self):
+    def test_reasoning_defers_the_first_deadline_and_the_total_one_ends_it(self):
         for name in ("reasoning_content", "reasoning"):
             thinking = [item for _ in range(8) for item in (delta(**{name: "Hm. "}), 0.05)]
             self.assertEqual(
@@ -197,11 +197,11 @@ class EventStreamTests(SimpleTestCase):
             )
             self.assertEqual(read(*thinking * 4)[1:], ["upstream_timeout"])
 
-    def test_reasoning_after_the_first_text_is_no_content(self):
+    def test_reasoning_after_the_first_text_is_not_content(self):
         thinking = [item for _ in range(8) for item in (delta(reasoning="Hm. "), 0.03)]
         self.assertEqual(read(event("Five"), *thinking), [Text("Five"), "upstream_timeout"])
 
-    def test_characters_split_over_chunks_are_whole(self):
+    def test_characters_split_over_chunks_are_joined(self):
         raw = event("Grüße 你好 🙂") + event(reason="stop") + b"data: [DONE]\n\n"
         generator = random.Random(3)
         for _ in range(50):
@@ -209,16 +209,16 @@ class EventStreamTests(SimpleTestCase):
             pieces = [raw[a:b] for a, b in zip([0, *cuts], [*cuts, len(raw)], strict=True)]
             self.assertEqual(read(*pieces), [Text("Grüße 你好 🙂"), End("stop")])
 
-    def test_a_stream_that_is_cut_has_no_end(self):
+    def test_a_truncated_stream_has_no_end(self):
         self.assertEqual(read(event("Half")), [Text("Half")])
 
     def test_a_cut_inside_a_line_is_a_protocol_error_after_the_text(self):
         self.assertEqual(read(event("Half"), event("lost")[:20]), [Text("Half"), "upstream_protocol"])
 
-    def test_an_html_page_is_no_stream(self):
+    def test_an_html_page_is_not_a_stream(self):
         self.assertEqual(read(b"<!doctype html>\n<title>Welcome</title>\n"), ["upstream_protocol"])
 
-    def test_a_json_answer_is_no_stream(self):
+    def test_a_json_answer_is_not_a_stream(self):
         self.assertEqual(read(b'{"choices": [{"message": {"content": "x"}}]}'), ["upstream_protocol"])
 
     def test_broken_json_and_broken_utf8_are_protocol_errors(self):
@@ -238,7 +238,7 @@ class EventStreamTests(SimpleTestCase):
             self.assertEqual(read(event("a"), told), [Text("a"), "upstream_unavailable"])
         self.assertEqual(read(data(error={"code": 429, "message": "slow down"})), ["rate_limited"])
 
-    def test_the_content_filter_is_told_apart(self):
+    def test_the_content_filter_is_distinguished(self):
         self.assertEqual(read(event("a"), event(reason="content_filter")), [Text("a"), "content_filter"])
 
     def test_keep_alive_comments_do_not_count_as_content(self):
@@ -246,7 +246,7 @@ class EventStreamTests(SimpleTestCase):
         self.assertEqual(read(*alive, event("late")), ["upstream_timeout"])
         self.assertEqual(read(event("a"), *alive, event("late")), [Text("a"), "upstream_timeout"])
 
-    def test_dripping_ends_with_the_total_time(self):
+    def test_a_dripping_stream_ends_at_the_total_deadline(self):
         drip = [item for _ in range(40) for item in (event("x"), 0.02)]
         found = read(*drip, deadlines=Deadlines(first=0.2, idle=0.2, total=0.3))
         self.assertEqual(found[-1], "upstream_timeout")
@@ -255,14 +255,14 @@ class EventStreamTests(SimpleTestCase):
     def test_a_line_without_end_is_refused(self):
         self.assertEqual(read(b"data: ", *[b"x" * 300_000] * 8), ["upstream_protocol"])
 
-    def test_nul_becomes_storable(self):
+    def test_nul_is_replaced(self):
         self.assertEqual(read(event("a\x00b"), event(reason="stop")), [Text("a\ufffdb"), End("stop")])
 
-    def test_a_character_of_two_surrogates_that_is_split_over_events_is_whole(self):
+    def test_a_surrogate_pair_split_over_events_is_joined(self):
         halves = event("a\ud83d"), event("\ude42b")
         self.assertEqual(read(*halves, event(reason="stop")), [Text("a"), Text("🙂b"), End("stop")])
 
-    def test_half_a_character_is_replaced_where_the_text_ends_and_left_out_where_it_is_cut(self):
+    def test_half_a_character_is_replaced_at_the_end_and_left_out_of_truncated_text(self):
         half = event("a\ud83d")
         self.assertEqual(read(half, event(reason="stop")), [Text("a"), Text("\ufffd"), End("stop")])
         self.assertEqual(read(half), [Text("a")])
@@ -299,18 +299,18 @@ class ServerSentEventTests(SimpleTestCase):
         )
         self.assertEqual(json.loads(parsed(pretty, b"\n")[0]), {"a": [1]})
 
-    def test_one_space_after_the_colon_is_no_data_and_comments_and_other_fields_are_passed_over(self):
+    def test_one_space_after_the_colon_comments_and_other_fields_are_ignored(self):
         stream = b"data:  a\n:data: no\n: \nid: 1\nretry: 5\nwhat: ever\nevent: message\ndata:b\n\n"
         self.assertEqual(parsed(stream), [b" a\nb"])
 
-    def test_an_event_without_data_is_none(self):
+    def test_an_event_without_data_is_ignored(self):
         self.assertEqual(parsed(b"event: ping\n\ndata:\n\ndata\n\ndata: a\n\n"), [b"a"])
 
     def test_a_byte_order_mark_counts_only_at_the_beginning(self):
         mark = b"\xef\xbb\xbf"
         self.assertEqual(parsed(mark[:1], mark[1:], b"data: a\n\n", mark + b"data: b\n\n"), [b"a"])
 
-    def test_events_that_end_with_a_single_line_feed_are_told_as_they_come(self):
+    def test_events_with_single_line_feeds_are_sent_as_they_arrive(self):
         parser = EventParser()
         self.assertEqual(parser.feed(b'data: {"a": 1}\n'), [(b"", b'{"a": 1}')])
         self.assertEqual(
@@ -319,7 +319,7 @@ class ServerSentEventTests(SimpleTestCase):
         self.assertEqual((parser.feed(b"data: [DONE]\n"), parser.done), ([], True))
 
     @pytest.mark.slow
-    def test_an_event_of_many_lines_is_bounded_and_costs_no_more_than_its_length(self):
+    def test_an_event_of_many_lines_is_bounded_and_takes_linear_time(self):
         parser, lines = EventParser(), b"data: {\n" * 1_000
         with self.assertRaises(ModelError):
             for _ in range(MAX_EVENT_BYTES):
@@ -348,11 +348,11 @@ class GatheringTests(SimpleTestCase):
                 await body.read(self.clock + 1_000, at_once=first_at_once and number == 0)
         return waits
 
-    async def test_the_read_after_the_first_text_waits_like_any_other(self):
+    async def test_the_read_after_the_first_text_waits_like_every_other(self):
         self.clock = 0.0
         self.assertEqual(await self.waits(late=0.01, reads=2, first_at_once=True), [GATHER_SECONDS] * 2)
 
-    async def test_a_busy_process_reads_each_stream_less_often_but_never_too_seldom(self):
+    async def test_a_busy_process_reads_each_stream_less_often_up_to_a_limit(self):
         self.clock = 0.0
         self.assertEqual(await self.waits(late=0.01), [GATHER_SECONDS] * 8)
         self.assertEqual(await self.waits(late=0.3), [0.2, 0.4, *[MAX_GATHER_SECONDS] * 6])

@@ -54,31 +54,31 @@ class HostileModelTests(FakeServerTestCase):
         return sum(request.sent for request in self.fake.requests)
 
     @override_settings(ANSWER_FIRST_TOKEN_SECONDS=HANG_SECONDS, ANSWER_TOTAL_SECONDS=HANG_SECONDS)
-    def test_an_endless_error_is_read_no_further_than_an_error_can_be(self):
+    def test_an_endless_error_is_read_up_to_the_limit_of_errors(self):
         for code, told in ((400, "upstream_misconfigured"), (500, "upstream_unavailable")):
             with self.subTest(code):
                 self.assertEqual(self.ask(flood(code, b"x" * 65536)), ("", told))
         self.assertLess(self.sent(), 2 * MUCH)
 
     @override_settings(ANSWER_IDLE_SECONDS=HANG_SECONDS, ANSWER_TOTAL_SECONDS=HANG_SECONDS)
-    def test_headers_behind_the_body_without_an_end_are_not_kept(self):
+    def test_endless_trailers_are_not_kept(self):
         self.assertEqual(self.ask(trailers), ("Begun ", "interrupted"))
         self.assertLess(self.sent(), MUCH)
 
     @pytest.mark.slow
-    def test_comments_as_fast_as_they_can_be_sent_do_not_move_the_deadline(self):
+    def test_a_flood_of_comments_does_not_move_the_deadline(self):
         comments = b": still here\n" * 4000
         with patch("chat.llm.completion_stream.MAX_STREAM_BYTES", 10**12):
             self.assertEqual(self.ask(flood(200, comments)), ("", "upstream_timeout"))
             self.assertEqual(self.ask(flood(200, comments, chunk("Begun "))), ("Begun ", "upstream_timeout"))
 
-    def test_nothing_that_was_not_asked_for_packed_is_unpacked(self):
+    def test_unrequested_compression_is_not_decompressed(self):
         data, header = packed(GOOD)
         self.assertEqual(self.ask(raw_with(header, data)), ("", "upstream_protocol"))
         data, header = packed(json.dumps({"error": {"message": "context length"}}).encode())
         self.assertEqual(self.ask(status(400, data, header)), ("", "upstream_misconfigured"))
 
-    def test_an_endless_or_very_deep_title_is_none(self):
+    def test_an_endless_or_deeply_nested_title_is_ignored(self):
         for side in (flood(200, b"x" * 65536), status(200, b'{"choices":' + b"[" * 400_000)):
             self.fake.side = lambda _, side=side: side
             before = time.monotonic()
@@ -86,11 +86,11 @@ class HostileModelTests(FakeServerTestCase):
             self.assertLess(time.monotonic() - before, 5)
         self.assertLess(self.sent(), MUCH)
 
-    def test_an_error_in_another_shape_is_a_refusal_like_any_other(self):
+    def test_an_error_in_another_form_is_a_refusal(self):
         error = {"message": f"Incorrect API key: {KEY}", "param": ["x"], "code": {"a": 1}, "type": ["y"]}
         self.assertEqual(self.ask(status(400, {"error": error})), ("", "upstream_misconfigured"))
 
-    def test_an_error_that_never_ends_leaves_no_connection_open(self):
+    def test_an_endless_error_leaves_no_connection_open(self):
         async def stalls(exchange):
             await exchange.head(500, "application/json", "Content-Length: 100")
             await exchange.send(b"{")
@@ -106,7 +106,7 @@ class HostileModelTests(FakeServerTestCase):
         self.assertEqual(asyncio.run(ask()), ("upstream_timeout", True))
 
     @override_settings(**LONG)
-    def test_a_byte_order_mark_before_the_stream_is_passed_over(self):
+    def test_a_byte_order_mark_before_the_stream_is_skipped(self):
         self.assertEqual(self.ask(raw(b"\xef\xbb\xbf" + GOOD)), ("Yes.", None))
 
 

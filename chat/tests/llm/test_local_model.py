@@ -83,7 +83,7 @@ class LocalModelTests(TransactionTestCase):
         conversation = await in_database(Conversation.objects.get, pk=message.conversation_id)
         self.assertEqual(conversation.title, whole.title)
 
-    async def test_a_stop_keeps_what_had_come_and_frees_the_model(self):
+    async def test_a_stop_keeps_the_text_and_frees_the_model(self):
         whole, pieces, message = await self.asked(stop_after=3)
         self.assertEqual((whole.end, message.state), (Finished("stopped"), "stopped"))
         self.assertGreaterEqual(pieces, 3)
@@ -92,7 +92,7 @@ class LocalModelTests(TransactionTestCase):
         whole, _, _ = await self.asked(stop_after=1)
         self.assertTrue(whole.text)
 
-    async def test_a_real_title_and_real_followups_are_fit_to_be_shown(self):
+    async def test_titles_and_follow_ups_of_a_real_model_are_presentable(self):
         whole, _, _ = await self.asked(stop_after=1)
         model = RemoteModel()
         prompt = Prompt(QUESTION, (), whole.context.sources, 0.3)

@@ -23,7 +23,7 @@ from chatsite.tests.limits import MARGIN_SECONDS
 
 
 class AnswerTests(FakeServerTestCase):
-    def test_text_usage_and_end_arrive(self):
+    def test_text_usage_and_finish_reason_arrive(self):
         self.assertEqual(self.ask(answer("Hel", "lo")), ("Hello", None))
         self.assertEqual(self.others, [End("stop"), TokenCount(7, 2)])
 
@@ -41,7 +41,7 @@ class AnswerTests(FakeServerTestCase):
         self.assertEqual([message["role"] for message in request.body["messages"]], ["system", "user"])
         self.assertIn("How many days?\n\nSources:\nguide.md: ", request.prompt)
 
-    def test_characters_split_over_packets_are_whole(self):
+    def test_characters_split_over_packets_are_joined(self):
         data = chunk("Grüße 你好 🙂") + chunk(reason="stop")
         pieces = [data[place : place + 1] for place in range(len(data))]
         self.assertEqual(self.ask(raw(*pieces, pause=0.0005)), ("Grüße 你好 🙂", None))
@@ -50,17 +50,17 @@ class AnswerTests(FakeServerTestCase):
         self.assertEqual(self.ask("length"), ("Half an answer", None))
         self.assertEqual(self.others[0], End("length"))
 
-    def test_reasoning_is_no_text(self):
+    def test_reasoning_is_not_text(self):
         stream = raw(chunk(reasoning_content="Let me think."), chunk("Five days."), chunk(reason="stop"))
         self.assertEqual(self.ask(stream), ("Five days.", None))
         self.assertEqual(self.others, [Reasoning(), End("stop")])
 
-    def test_nothing_after_the_end_of_the_text_can_undo_it(self):
+    def test_nothing_after_the_end_of_the_text_undoes_it(self):
         whole = [chunk("Five days."), chunk(reason="stop")]
         for after in (b"data: {broken\n\n", event({"error": {"message": "late"}}), b"data: cut"):
             self.assertEqual(self.ask(raw(*whole, after)), ("Five days.", None))
 
-    def test_a_server_that_never_closes_after_the_end_is_left(self):
+    def test_a_connection_left_open_after_the_end_is_closed(self):
         async def hang(exchange):
             await raw(chunk("Five days."), chunk(reason="stop"))(exchange)
             await exchange.gone()
@@ -102,7 +102,7 @@ class FaultTests(FakeServerTestCase):
         self.assertLess(self.seconds, 3.8 + 4)  # two separate deadlines would take this long
 
     @override_settings(**LONG)
-    def test_json_of_another_shape(self):
+    def test_json_of_another_form_is_a_protocol_error(self):
         self.fails("wrong_shapes", "Half an ", "upstream_protocol")
         for value in (
             {"choices": {"a": 1}},
@@ -111,7 +111,7 @@ class FaultTests(FakeServerTestCase):
         ):
             self.assertEqual(self.ask(raw(event(value))), ("", "upstream_protocol"))
 
-    def test_an_address_or_a_key_that_cannot_be_sent(self):
+    def test_an_address_or_key_that_cannot_be_sent_is_a_failure(self):
         for wrong in ({"OPENAI_BASE_URL": "http://[::/v1"}, {"OPENAI_API_KEY": "schlüssel"}):
             with override_settings(**wrong):
                 self.fake.script()
@@ -121,6 +121,6 @@ class FaultTests(FakeServerTestCase):
         self.assertEqual(self.calls(), 0)
 
     @override_settings(**LONG)
-    def test_a_failure_names_its_cause_for_the_log_and_quotes_nothing(self):
+    def test_a_failure_logs_its_cause_and_quotes_nothing(self):
         self.fails("no_such_model", "", "upstream_misconfigured")
         self.assertEqual(self.error.summary, "upstream_misconfigured (APIStatusError 404, model_not_found)")

@@ -25,28 +25,28 @@ from chatsite.tests.limits import MARGIN_SECONDS
 
 
 class RepetitionTests(FakeServerTestCase):
-    def test_a_short_wait_is_waited_once(self):
+    def test_a_short_retry_after_is_honoured_once(self):
         self.assertEqual(self.ask("rate_limited_short", answer("Five.")), ("Five.", None))
         self.assertEqual(self.calls(), 2)
         self.assertEqual(self.ask("error_503_short", answer("Five.")), ("Five.", None))
 
-    def test_never_more_than_once(self):
+    def test_a_request_is_repeated_at_most_once(self):
         self.assertEqual(self.ask("rate_limited_short", "rate_limited_short"), ("", "rate_limited"))
         self.assertEqual(self.calls(), 2)
 
-    def test_a_longer_wait_than_ten_seconds_is_not_waited(self):
+    def test_a_retry_after_of_more_than_ten_seconds_is_not_honoured(self):
         for wait in ("60", "10.1", "inf", "nan", "-1"):
             before = self.calls()
             self.assertEqual(self.ask(limited(wait)), ("", "rate_limited"))
             self.assertEqual(self.calls() - before, 1, wait)
             self.assertLess(self.seconds, 2 + MARGIN_SECONDS)
 
-    def test_a_date_soon_is_waited_for(self):
+    def test_a_retry_after_date_in_the_near_future_is_honoured(self):
         soon = email.utils.formatdate(time.time() + 1, usegmt=True)
         self.assertEqual(self.ask(limited(soon), answer("Five.")), ("Five.", None))
         self.assertEqual(self.calls(), 2)
 
-    def test_where_nobody_says_when_or_a_date_is_far_nothing_is_repeated(self):
+    def test_without_a_near_retry_after_nothing_is_repeated(self):
         for fault in ("rate_limited", "rate_limited_until", "rate_limited_nonsense"):
             before = self.calls()
             self.assertEqual(self.ask(fault), ("", "rate_limited"))
@@ -59,12 +59,12 @@ class RepetitionTests(FakeServerTestCase):
                 self.assertIsNotNone(self.ask(fault)[1])
             self.assertEqual(self.calls() - before, 1, fault)
 
-    def test_the_total_time_counts_over_both_calls(self):
+    def test_the_total_deadline_covers_both_calls(self):
         with override_settings(ANSWER_TOTAL_SECONDS=3, ANSWER_FIRST_TOKEN_SECONDS=60):
             self.assertEqual(self.ask(limited("2.9"), "silent"), ("", "upstream_timeout"))
         self.assertLess(self.seconds, 2.9 + 3)  # two separate limits would take this long
 
-    def test_too_long_a_prompt_is_shortened_once(self):
+    def test_an_overlong_prompt_is_shortened_once(self):
         prompt = Prompt("How many days?", TURNS, PROMPT.sources, 0.3)
         for words in OVERFLOWS.values():
             self.fake.requests.clear()
@@ -74,20 +74,20 @@ class RepetitionTests(FakeServerTestCase):
             self.assertIn("rates.md", first.prompt)
             self.assertNotIn("rates.md", second.prompt)
 
-    def test_too_long_in_the_stream_is_too_long_too(self):
+    def test_an_overlong_prompt_reported_in_the_stream_is_shortened(self):
         self.assertIsNone(self.ask(raw(event({"error": OVERFLOWS["llama.cpp"]})))[1])
         self.assertEqual(self.calls(), 2)
 
-    def test_too_long_twice_is_an_error(self):
+    def test_an_overlong_prompt_after_shortening_is_an_error(self):
         self.assertEqual(self.ask("context_overflow", "context_overflow"), ("", "context_overflow"))
         self.assertEqual(self.calls(), 2)
 
-    def test_what_cannot_be_shortened_is_not_repeated(self):
+    def test_a_prompt_that_cannot_be_shortened_is_not_repeated(self):
         prompt = Prompt("How many days?", (), PROMPT.sources[:1], 0.3)
         self.assertEqual(self.ask("context_overflow", prompt=prompt), ("", "context_overflow"))
         self.assertEqual(self.calls(), 1)
 
-    def test_a_member_that_the_model_refuses_is_left_out_from_then_on(self):
+    def test_a_refused_member_is_left_out_from_then_on(self):
         async def twice():
             model, texts = RemoteModel(), []
             for _ in range(2):
@@ -148,7 +148,7 @@ class LeavingTests(FakeServerTestCase):
         self.assertTrue(await asyncio.to_thread(self.fake.streams[0].closed.wait, 1))
         await connection().server.close()
 
-    def test_a_kept_connection_that_the_server_has_closed_is_not_used_again(self):
+    def test_a_pooled_connection_closed_by_the_server_is_not_reused(self):
         data = chunk("Five days.") + chunk(reason="stop") + b"data: [DONE]\n\n"
 
         async def keep(exchange):

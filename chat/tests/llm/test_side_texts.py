@@ -27,7 +27,7 @@ class SideCallTests(FakeServerTestCase):
 
         return asyncio.run(called())
 
-    def test_a_search_query_takes_the_conversation_along(self):
+    def test_a_search_query_includes_the_conversation(self):
         query = self.call("search_query", "And there?", TURNS, answered=completion('"leave in Japan"'))
         self.assertEqual(query, SearchQuery("leave in Japan"))
         roles = [message["role"] for message in self.fake.requests[0].body["messages"]]
@@ -46,7 +46,7 @@ class SideCallTests(FakeServerTestCase):
         self.assertEqual(found, ["Why?"])
 
     @pytest.mark.slow
-    def test_every_failure_gives_nothing_and_is_no_error(self):
+    def test_every_failure_of_a_side_call_gives_an_empty_result(self):
         faults = [
             "silent",
             "reset_at_once",
@@ -83,13 +83,13 @@ class SideCallTests(FakeServerTestCase):
         await connection().server.close()
         return found
 
-    def test_nothing_that_cannot_be_stored_comes_back(self):
+    def test_characters_that_cannot_be_stored_are_removed(self):
         text = self.call("title", "Leave?", answered=completion("A\x00b"))
         self.assertEqual(text, "A\ufffdb")
         broken = status(200, b'{"choices": [{"message": {"content": "A \\ud83d"}}]}')
         self.call("title", "Leave?", answered=broken).encode()
 
-    def test_a_member_that_the_model_refuses_is_left_out(self):
+    def test_a_member_refused_by_the_model_is_left_out(self):
         async def behave(exchange):
             refused = "max_tokens" in exchange.request.body
             await (refused_parameter("max_tokens") if refused else completion("Leave days"))(exchange)
@@ -97,7 +97,7 @@ class SideCallTests(FakeServerTestCase):
         self.assertEqual(self.call("title", "Leave?", answered=behave), "Leave days")
         self.assertEqual(len(self.fake.requests), 2)
 
-    def test_calls_at_once_are_all_repeated_without_a_refused_member(self):
+    def test_concurrent_calls_are_all_repeated_without_a_refused_member(self):
         both_asked = asyncio.Barrier(3)
 
         async def behave(exchange):
@@ -125,7 +125,7 @@ class SideTextTests(SimpleTestCase):
         self.assertEqual(side_texts.title("年假"), "年假")
         self.assertEqual(side_texts.followups("<think>Is it?</think>Why?", ()), ["Why?"])
 
-    def test_titles_lose_their_wrapping(self):
+    def test_quotes_and_prefixes_of_titles_are_removed(self):
         for text in (
             "**Leave days**",
             "# Leave days",
@@ -136,7 +136,7 @@ class SideTextTests(SimpleTestCase):
             self.assertEqual(side_texts.title(text), "Leave days")
         self.assertEqual(side_texts.title("  \n "), "")
 
-    def test_what_is_no_title_is_replaced_by_the_question(self):
+    def test_an_invalid_title_is_replaced_by_the_question(self):
         for text in ("word " * 11, "x" * 61, "Here is the revised sentence:"):
             self.assertEqual(side_texts.title(text), "")
         self.assertEqual(side_texts.title_of("how many\ndays?"), "How many days")

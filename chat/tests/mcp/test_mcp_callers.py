@@ -89,7 +89,7 @@ class Scopes(McpTestCase):
             for message in (new_message("resources/list"), new_message("resources/templates/list")):
                 self.assertEqual(self.post(*message, secret=secret).status_code, status, scope)
 
-    def test_without_the_scope_it_learns_nothing(self):
+    def test_without_the_scope_a_key_learns_nothing(self):
         secret = ApiKey.objects.issue(self.ann, "test", scopes=["search"])[1]
         refusals = [
             self.error(new_message(method, **params), 403, secret=secret)

@@ -30,7 +30,7 @@ class ConversationAdminTests(TestCase):
         user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
         self.client.force_login(user)
 
-    def test_staff_without_the_right_see_nothing(self):
+    def test_without_the_permission_staff_see_nothing(self):
         self.sign_in("change_conversation", "view_user")
         for page in (self.list, self.page, self.delete, f"{self.list}add/"):
             self.assertEqual(self.client.get(page).status_code, 403, page)
@@ -45,14 +45,14 @@ class ConversationAdminTests(TestCase):
         self.assertNotContains(response, "<textarea")
         self.assertEqual(self.client.post(self.page, {"title": "Changed"}).status_code, 403)
 
-    def test_messages_need_a_right_of_their_own(self):
+    def test_viewing_messages_requires_a_permission_of_its_own(self):
         self.sign_in("view_conversation", "read_others")
         Message.objects.update(content="my question")
         page = self.client.post(self.page, {"reason": "ticket 4711: wrong answer"}, follow=True)
         self.assertContains(page, "&lt;script&gt;alert")  # its title
         self.assertNotContains(page, "my question")
 
-    def test_nobody_adds_and_only_a_superuser_deletes(self):
+    def test_conversations_cannot_be_added_and_only_a_superuser_deletes(self):
         self.sign_in("view_conversation", "add_conversation", "delete_conversation")
         self.assertEqual(self.client.get(f"{self.list}add/").status_code, 403)
         self.assertEqual(self.client.post(self.delete, {"post": "yes"}).status_code, 403)
@@ -77,7 +77,7 @@ class LookTests(TestCase):
     def give(self, reason="ticket 4711: wrong answer"):
         return self.client.post(self.page, {"reason": reason}, follow=True)
 
-    def test_even_a_superuser_gives_a_reason_before_the_first_word(self):
+    def test_even_a_superuser_gives_a_reason_before_seeing_text(self):
         share = Share.objects.create(
             conversation=self.conversation,
             up_to=1,
@@ -101,7 +101,7 @@ class LookTests(TestCase):
         entries = AuditEntry.objects.filter(action="conversation_read", person="ann")
         self.assertIn("because: ticket 4711: wrong answer", entries.earliest("pk").subject)
 
-    def test_another_spelling_of_the_number_is_asked_for_a_reason_too(self):
+    def test_another_spelling_of_the_id_requires_a_reason_too(self):
         spelled = quote(self.conversation.pk.urn)
         page = f"{self.list}{spelled}/change/"
         self.assertNotEqual(page, self.page)
@@ -114,11 +114,11 @@ class LookTests(TestCase):
         self.client.force_login(staff)
         self.assertEqual(self.client.get(page).status_code, 403)
 
-    def test_no_conversation_is_found_by_typing_into_a_field(self):
+    def test_autocompletion_finds_no_conversations(self):
         fields = {"app_label": "history", "model_name": "share", "field_name": "conversation", "term": "ann"}
         self.assertEqual(self.client.get("/admin/autocomplete/", fields).status_code, 403)
 
-    def test_no_search_of_the_list_tells_what_a_title_says(self):
+    def test_searching_the_list_does_not_reveal_titles(self):
         self.assertNotContains(self.client.get(f"{self.list}?q=zzcanary"), str(self.conversation.pk))
         self.assertContains(self.client.get(f"{self.list}?q=ann"), str(self.conversation.pk))
 
@@ -133,7 +133,7 @@ class LookTests(TestCase):
         Look.objects.update(begun_at=timezone.now() - timedelta(minutes=16))
         self.assertNotContains(self.client.get(self.page), "zzcanary")
 
-    def test_without_the_permission_nothing_is_asked_and_nothing_shown(self):
+    def test_without_the_permission_there_is_neither_form_nor_text(self):
         staff = User.objects.create_user("staff", is_staff=True)
         staff.user_permissions.set(
             Permission.objects.filter(codename__in=["view_conversation", "view_message"])
@@ -146,7 +146,7 @@ class LookTests(TestCase):
         staff.user_permissions.remove(Permission.objects.get(codename="read_others"))
         self.assertEqual(self.client.get(self.page).status_code, 403)
 
-    def test_the_person_is_told_who_and_why_after_the_time_that_is_set(self):
+    def test_the_person_learns_who_and_why_after_the_configured_time(self):
         self.give()
         person = self.client_class()
         person.force_login(self.owner)

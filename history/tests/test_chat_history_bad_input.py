@@ -48,7 +48,7 @@ class BadInputTests(ChatHistoryCase):
             self.assertIn(word, error["message"])
         self.assertEqual(self.everything(), self.before)
 
-    def test_a_wrong_type_in_any_member_of_a_message(self):
+    def test_a_wrong_type_in_any_member_of_a_message_is_refused(self):
         for member in GOOD:
             for value in ODD:
                 if (member, value) in (("sources", []),):
@@ -58,7 +58,7 @@ class BadInputTests(ChatHistoryCase):
                 messages = [{"id": "a", "role": "user", "content": "First"}, GOOD | {member: value}]
                 self.refused("PUT", f"/{self.mine.pk}", {"messages": messages}, f"messages[1].{member}")
 
-    def test_a_word_that_is_none_of_the_known(self):
+    def test_an_unknown_word_is_refused(self):
         for member, value in {
             "role": "developer",
             "status": "done",
@@ -80,7 +80,7 @@ class BadInputTests(ChatHistoryCase):
         body = {"messages": [GOOD | {"sources": [{}, {}, *[1] * 100_000]}]}
         self.refused("PUT", f"/{self.mine.pk}", body, "sources[2]")
 
-    def test_a_member_that_is_missing(self):
+    def test_a_missing_member_is_refused(self):
         for member in REQUIRED:
             for message in (
                 {**GOOD, member: None},
@@ -91,17 +91,17 @@ class BadInputTests(ChatHistoryCase):
         for names in ({}, {"id": ""}, {"id": None, "messageId": None}):
             self.refused("PUT", f"/{self.mine.pk}", {"messages": [nameless | names]}, "messages[0].messageId")
 
-    def test_two_messages_of_one_name(self):
+    def test_duplicate_message_ids_are_refused(self):
         self.refused("PUT", f"/{self.mine.pk}", {"messages": [GOOD, GOOD]}, "messages[1].messageId")
 
-    def test_bodies_that_are_no_conversation(self):
+    def test_bodies_that_are_not_a_conversation_are_refused(self):
         for path in (f"/{self.mine.pk}", f"/{self.mine.pk}/messages"):
             for body in ([], "x", 1, True, None, {}, {"messages": None}, {"messages": {}}, {"messages": "x"}):
                 self.refused("PUT", path, body)
             for item in ODD:
                 self.refused("PUT", path, {"messages": [item]}, "messages[0]")
 
-    def test_titles_and_modes(self):
+    def test_invalid_titles_and_modes_are_refused(self):
         for value in (*ODD, "x" * 201):
             self.refused("POST", "", {"title": value}, "title")
             self.refused("PATCH", f"/{self.mine.pk}", {"title": value}, "title")
@@ -113,7 +113,7 @@ class BadInputTests(ChatHistoryCase):
             self.refused("POST", "", body)
             self.refused("PATCH", f"/{self.mine.pk}", body)
 
-    def test_bytes_that_are_no_json(self):
+    def test_invalid_json_is_refused(self):
         for body in (
             b"{",
             b"\xff",
@@ -126,7 +126,7 @@ class BadInputTests(ChatHistoryCase):
             for method, path in (("POST", ""), ("PATCH", f"/{self.mine.pk}"), ("PUT", f"/{self.mine.pk}")):
                 self.refused(method, path, body)
 
-    def test_other_media_types(self):
+    def test_other_media_types_are_refused(self):
         for kind in (
             "text/plain",
             "multipart/form-data; boundary=x",
@@ -135,12 +135,12 @@ class BadInputTests(ChatHistoryCase):
         ):
             self.refused("POST", "", b"title=x", status=415, content_type=kind)
 
-    def test_members_nobody_knows_are_left_alone(self):
+    def test_unknown_members_are_ignored(self):
         response = self.call(
             "PUT", f"/{self.mine.pk}", {"messages": [GOOD | {"x": [1]}], "mode": 7, "title": []}
         )
         self.assertEqual(response.status_code, 200)
 
-    def test_an_export_in_no_known_format(self):
+    def test_an_unknown_export_format_is_refused(self):
         for kind in ("pdf", "", "JSON", "%00"):
             self.refused("GET", f"/{self.mine.pk}/export?format={kind}", None, "format")

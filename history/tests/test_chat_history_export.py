@@ -47,7 +47,7 @@ class ExportTests(ChatHistoryCase):
             "## And then?\n\n**Editor**\n\nSo\n\n*The language model took too long to answer.*\n",
         )
 
-    def test_what_markdown_says_itself_is_in_the_language_of_who_exports(self):
+    def test_texts_of_the_export_are_in_the_language_of_the_exporter(self):
         recording.append(self.mine, "assistant", "So", state="failed", error_code="upstream_timeout")
         with override("de"):
             exported = as_markdown(self.principal, self.mine)
@@ -100,7 +100,7 @@ class ExportTests(ChatHistoryCase):
 
 
 class HarmlessTests(TestCase):
-    def test_what_a_model_wrote_loads_and_runs_nothing(self):
+    def test_text_of_a_model_loads_and_runs_nothing_in_an_export(self):
         principal = command_principal(make_user())
         conversation = recording.open_conversation(principal, title="<script>x</script>")
         recording.append(conversation, "user", "![a](http://evil.example/a.png)")
@@ -137,6 +137,6 @@ class HarmlessTests(TestCase):
             exported = as_markdown(principal, conversation)
             self.assertEqual(links(exported), ["https://fine.example/a:b"], link)
 
-    def test_beginnings_of_links_are_looked_at_in_linear_time(self):
+    def test_beginnings_of_links_are_checked_in_linear_time(self):
         for unit in ("[a](", "[a]: ", "]:", "]("):
             assert_linear(_harmless, ("", unit, ""), sizes=(2_000, 50_000, 200_000), name=unit)

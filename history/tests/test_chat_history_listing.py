@@ -53,7 +53,7 @@ class ListingTests(ChatHistoryCase):
             self.assertEqual(list(chain(*pages)), expected)
             self.assertEqual([len(page) for page in pages[:-1]], [limit] * (len(pages) - 1))
 
-    def test_a_page_stays_right_while_a_new_conversation_arrives(self):
+    def test_pages_stay_correct_while_a_new_conversation_arrives(self):
         self.fill(4)
         first = self.call("GET", "?limit=2")
         self.conversation("New")
@@ -104,7 +104,7 @@ class ListingTests(ChatHistoryCase):
         self.fill(2)
         self.assertEqual(self.call("GET", "?limit=1&cursor=").json(), self.call("GET", "?limit=1").json())
 
-    def test_a_cursor_that_is_not_ours_is_refused(self):
+    def test_a_foreign_cursor_is_refused(self):
         self.fill(3)
         good = NEXT.fullmatch(self.call("GET", "?limit=1").headers["Link"])[1].partition("cursor=")[2]
         forged = signing.dumps(["2026-01-01T00:00:00+00:00", "0"], salt="another")
@@ -124,7 +124,7 @@ class ListingTests(ChatHistoryCase):
                 self.assertEqual(response.status_code, 400, cursor)
                 self.assertIn("cursor", response.json()["error"]["message"])
 
-    def test_a_limit_or_a_mode_that_is_none_is_refused_by_name(self):
+    def test_an_invalid_limit_or_mode_is_refused_by_name(self):
         for query in ("limit=0", "limit=201", "limit=-1", "limit=x", "limit=", "limit=1e2", "limit=٣",
                       f"limit={10**4000}", "mode=", "mode=both", "mode=STANDARD", "mode=%00"):  # fmt: skip
             response = self.call("GET", f"?{query}")
@@ -134,6 +134,6 @@ class ListingTests(ChatHistoryCase):
         self.assertEqual(self.call("DELETE", f"/{conversation.pk}?mode=both").status_code, 400)
         self.assertEqual(len(self.get()), 1)
 
-    def test_a_cursor_brings_back_its_place(self):
+    def test_a_cursor_returns_to_its_position(self):
         place = conversation_lists.Place(timezone.now(), self.conversation().pk)
         self.assertEqual(conversation_lists.place_of(conversation_lists.cursor(place)), place)

@@ -29,7 +29,7 @@ class RightsTests(ChatHistoryCase):
         yield "POST", f"/{identifier}/restore", None
         yield "GET", f"/{identifier}/export", None
 
-    def test_a_stranger_finds_and_changes_nothing(self):
+    def test_another_person_finds_and_changes_nothing(self):
         before = list(Conversation.objects.values()), self.said(self.mine)
         for foreign, unknown, odd in zip(
             self.requests(self.mine.pk), self.requests(uuid4()), self.requests("chat-123"), strict=True
@@ -42,7 +42,7 @@ class RightsTests(ChatHistoryCase):
         self.assertEqual(self.get("/search?q=leave", key=self.other_key), [])
         self.assertEqual((list(Conversation.objects.values()), self.said(self.mine)), before)
 
-    def test_whoever_shows_nothing_or_a_wrong_key_gets_401_in_json(self):
+    def test_callers_without_a_valid_key_get_401_in_json(self):
         for method, path, _ in self.requests(self.mine.pk):
             for headers in ({}, {"Authorization": "Bearer chs_wrong"}):
                 response = Client().generic(method, f"/chat-history{path}", headers=headers)
@@ -60,7 +60,7 @@ class RightsTests(ChatHistoryCase):
             self.assertEqual(list(response.json()["error"]), ["message", "code"])
         self.assertEqual(Conversation.objects.owned_by(self.principal).count(), 1)
 
-    def test_a_source_that_may_no_longer_be_opened_is_named_nowhere(self):
+    def test_a_source_that_may_no_longer_be_opened_is_not_named(self):
         set_audience(self.document, Audience(user_ids=frozenset({self.other.pk})))
         sent = self.get(f"/{self.mine.pk}/messages")[1]
         self.assertEqual((sent["content"], sent["sources"]), ("Five days.", []))
@@ -69,7 +69,7 @@ class RightsTests(ChatHistoryCase):
             self.assertNotIn(LABEL.encode(), self.call("GET", path).content, path)
         self.assertEqual(self.get("/search?q=guide"), [], "not found by its name either")
 
-    def test_a_deleted_conversation_is_gone_and_can_be_brought_back_by_its_owner(self):
+    def test_a_deleted_conversation_is_gone_and_its_owner_can_restore_it(self):
         self.call("DELETE", f"/{self.mine.pk}")
         for path in ("", "/messages", "/export"):
             self.assertEqual(self.call("GET", f"/{self.mine.pk}{path}").status_code, 404)
@@ -80,14 +80,14 @@ class RightsTests(ChatHistoryCase):
         self.assertEqual((restored.status_code, restored.json()["id"]), (200, str(self.mine.pk)))
         self.assertEqual(self.call("POST", f"/{self.mine.pk}/restore").status_code, 404)
 
-    def test_what_is_kept_elsewhere_is_not_shown(self):
+    def test_conversations_stored_elsewhere_are_not_shown(self):
         hidden = recording.open_conversation(self.principal, listed=False)
         recording.append(hidden, Message.Role.USER, "Stateless days")
         self.assertEqual([row["id"] for row in self.get()], [str(self.mine.pk)])
         self.assertEqual(self.get("/search?q=stateless"), [])
         self.assertEqual(self.call("GET", f"/{hidden.pk}/messages").status_code, 404)
 
-    def test_nothing_stays_in_a_cache(self):
+    def test_responses_are_not_cached(self):
         for path in ("", f"/{self.mine.pk}/export", f"/{uuid4()}"):
             self.assertIn("no-store", self.call("GET", path).headers["Cache-Control"])
 

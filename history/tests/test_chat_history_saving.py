@@ -28,7 +28,7 @@ class SavingTests(ChatHistoryCase):
     def rows(self):
         return list(Message.objects.order_by("pk").values()), list(Conversation.objects.values())
 
-    def test_the_real_clients_messages_are_taken_at_both_addresses(self):
+    def test_messages_of_the_real_client_are_accepted_at_both_urls(self):
         for path in ("", "/", "/messages", "/messages/"):
             conversation = self.conversation()
             answer = message("a", "Hi", "assistant", agentIdentifier="Research")
@@ -41,7 +41,7 @@ class SavingTests(ChatHistoryCase):
             self.assertEqual((answer["agentName"], answer["contentType"]), ("Research", "markdown"))
             self.assertLess(abs(datetime.fromisoformat(answer["createdAt"]) - timezone.now()).seconds, 60)
 
-    def test_the_same_again_changes_nothing(self):
+    def test_saving_again_changes_nothing(self):
         conversation = self.conversation(title="")
         self.answered(conversation)
         sent = [*self.get(f"/{conversation.pk}/messages"), message("x"), message("y", "Hi", "assistant")]
@@ -50,7 +50,7 @@ class SavingTests(ChatHistoryCase):
         self.assertEqual(self.put(conversation, *sent, path="/messages"), first)
         self.assertEqual(self.rows(), before)
 
-    def test_what_was_read_can_be_saved_and_read_again(self):
+    def test_a_conversation_that_was_read_can_be_saved_again(self):
         conversation = self.conversation()
         self.answered(conversation)
         self.put(
@@ -79,7 +79,7 @@ class SavingTests(ChatHistoryCase):
         )
         self.assertEqual([hit["matches"][0]["messageId"] for hit in self.get("/search?q=more")], ["b"])
 
-    def test_what_is_not_said_about_a_known_message_stays(self):
+    def test_omitted_members_of_a_known_message_stay(self):
         conversation = self.conversation()
         self.put(
             conversation,
@@ -92,7 +92,7 @@ class SavingTests(ChatHistoryCase):
             ("Changed", "Code", "markdown", "2023-04-07T09:30:00.500Z"),
         )
 
-    def test_what_the_site_wrote_or_was_asked_stays_as_it_is(self):
+    def test_questions_and_answers_of_the_site_stay_unchanged(self):
         conversation = self.conversation()
         answer = self.answered(conversation)
         question = conversation.messages.get(position=0)
@@ -107,7 +107,7 @@ class SavingTests(ChatHistoryCase):
         )
         self.assertEqual(self.rows(), before)
 
-    def test_sources_and_error_of_a_program_come_back_as_they_came_and_marked_as_its_own(self):
+    def test_sources_and_errors_of_a_program_are_returned_unchanged_and_marked_as_imported(self):
         conversation = self.conversation()
         forged = {
             "id": "1-1",
@@ -128,7 +128,7 @@ class SavingTests(ChatHistoryCase):
         [read] = self.get(f"/{conversation.pk}/messages")
         self.assertEqual((read["sources"], read["error"], "fromClient" in read), ([], None, False))
 
-    def test_a_programs_copy_of_a_source_of_the_site_goes_when_its_document_is_withdrawn(self):
+    def test_an_imported_copy_of_a_source_follows_the_rights_of_its_document(self):
         conversation = self.conversation()
         self.answered(self.conversation())
         own = {
@@ -146,7 +146,7 @@ class SavingTests(ChatHistoryCase):
         self.document.delete()
         self.assertEqual(self.get(path)[0]["sources"], [other])
 
-    def test_what_cannot_be_kept_of_sources_and_errors_is_refused(self):
+    def test_sources_and_errors_that_cannot_be_stored_are_refused(self):
         conversation = self.conversation()
         deep = {}
         for _ in range(20):
@@ -189,7 +189,7 @@ class SavingTests(ChatHistoryCase):
         self.put(conversation, *({**each} for each in self.get(f"/{conversation.pk}/messages")))
         self.assertEqual(self.get(f"/{conversation.pk}/messages")[-1]["agentIdentifier"], answer.agent_name)
 
-    def test_an_id_of_another_conversations_message_is_only_a_name_here(self):
+    def test_an_id_of_another_conversations_message_is_only_a_name(self):
         theirs = self.conversation(owner=self.other)
         elsewhere = self.conversation()
         ids = [str(recording.append(row, "user", "Untouched").pk) for row in (theirs, elsewhere)]
@@ -203,7 +203,7 @@ class SavingTests(ChatHistoryCase):
             [row["messageId"] for row in self.get(f"/{conversation.pk}/messages")], [*ids, "own"]
         )
 
-    def test_a_question_asked_with_the_conversation_is_not_kept_twice(self):
+    def test_a_question_asked_with_the_conversation_is_not_stored_twice(self):
         conversation = self.conversation()
         answer = self.answered(conversation, question="First?")
         self.put(conversation, message("q1", "First?"), message(str(answer.pk), answer.content, "assistant"))
@@ -213,7 +213,7 @@ class SavingTests(ChatHistoryCase):
         self.assertEqual(Message.objects.count(), 4)
         self.assertEqual([row["id"] for row in self.get(f"/{conversation.pk}/messages")][::2], ["q1", "q2"])
 
-    def test_an_answer_given_without_keeping_the_conversation_brings_its_sources(self):
+    def test_an_answer_given_without_storing_the_conversation_brings_its_sources(self):
         hidden = recording.open_conversation(self.principal, listed=False)
         answer = self.answered(hidden)
         conversation = self.conversation()
@@ -232,7 +232,7 @@ class SavingTests(ChatHistoryCase):
         self.assertEqual(self.rows(), before)
         self.assertEqual(Source.objects.filter(message=answer).count(), 1)
 
-    def test_an_answer_to_somebody_else_brings_nothing(self):
+    def test_an_answer_to_another_person_brings_no_sources(self):
         hidden = recording.open_conversation(command_principal(self.other), listed=False)
         answer = self.answered(hidden)
         conversation = self.conversation()
@@ -249,7 +249,7 @@ class SavingTests(ChatHistoryCase):
         self.assertEqual(renamed["title"], "Mine")
         self.assertEqual(self.put(conversation, message("b"))["title"], "Mine")
 
-    def test_the_time_is_that_of_the_newest_message_and_never_to_come(self):
+    def test_the_time_is_that_of_the_newest_message_and_never_in_the_future(self):
         conversation = self.conversation()
         old = self.put(conversation, message("a", createdAt="2023-04-07T11:31:00.000Z"))
         self.assertEqual(old["lastUpdated"], "2023-04-07T11:31:00.000Z")
@@ -267,7 +267,7 @@ class SavingTests(ChatHistoryCase):
         )
         self.assertEqual(self.said(conversation), [("assistant", "Real"), ("user", "Hello")])
 
-    def test_too_much_is_refused_whole(self):
+    def test_an_oversized_request_is_refused_as_a_whole(self):
         conversation = self.conversation()
         self.put(conversation, message("kept"))
         before = self.rows()
@@ -311,7 +311,7 @@ class SavingTests(ChatHistoryCase):
             self.put(conversation, message("1", "é" * 400), message("2", sources=[{"title": "x" * 150}]))
             self.put(conversation, message("1", "Shorter"), message("3", "x" * 700))
 
-    def test_a_conversation_that_is_too_large_already_takes_what_does_not_make_it_larger(self):
+    def test_an_oversized_conversation_accepts_changes_that_do_not_enlarge_it(self):
         conversation = self.conversation(title="")
         answer = self.answered(conversation)
         question = conversation.messages.get(position=0)
@@ -366,7 +366,7 @@ class SavingTests(ChatHistoryCase):
 
 
 class TogetherTests(TransactionTestCase):
-    def test_the_same_request_many_times_at_once_is_kept_once(self):
+    def test_concurrent_equal_requests_are_stored_once(self):
         user = make_user("asker")
         conversation = recording.open_conversation(command_principal(user))
         key = ApiKey.objects.issue(user, "test")[1]

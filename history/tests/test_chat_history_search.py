@@ -66,7 +66,7 @@ class SearchTests(ChatHistoryCase):
         }.items():
             self.assertEqual(self.found(query), expected, query)
 
-    def test_snippets_say_where_the_words_stand(self):
+    def test_snippets_give_the_positions_of_the_words(self):
         [row] = self.get("/search/?q=days five")
         self.assertEqual((row["title"], row["messageCount"]), ("Carrying over leave", 2))
         question, answer = row["matches"]
@@ -81,13 +81,13 @@ class SearchTests(ChatHistoryCase):
         marked = [each["snippet"][start:end] for each in matches for start, end in each["highlights"]]
         self.assertEqual(marked, ["April", "March"])
 
-    def test_a_message_with_all_words_is_shown_without_those_that_have_some(self):
+    def test_a_message_with_all_words_hides_those_with_some(self):
         recording.append(self.canteen, "user", "Is there lunch?")
         recording.append(self.canteen, "user", "Is there lunch on Monday?")
         [match] = self.get("/search?q=lunch monday")[0]["matches"]
         self.assertEqual(match["snippet"], "Is there lunch on Monday?")
 
-    def test_a_snippet_is_short_and_its_places_are_counted_in_it(self):
+    def test_a_snippet_is_short_and_its_positions_refer_to_it(self):
         [match] = self.get("/search?q=perhaps cr%C3%AApes")[0]["matches"]
         self.assertTrue(match["snippet"].startswith("… "))
         self.assertLess(len(match["snippet"]), 250)
@@ -107,7 +107,7 @@ class SearchTests(ChatHistoryCase):
         for query in ("five days", "carrying", f"owner:{self.user.pk}"):
             self.assertEqual(self.get(f"/search?q={query}", key=self.other_key), [])
 
-    def test_words_to_look_for_are_needed(self):
+    def test_a_search_requires_words(self):
         for query in ("", "?q=", "?q=%20", "?q=%00"):
             response = self.call("GET", f"/search{query}")
             self.assertEqual(response.status_code, 400)
@@ -137,7 +137,7 @@ class SearchTests(ChatHistoryCase):
                     recording.append(conversation, "user", "five")
         self.assertEqual({len(row["matches"]) for row in self.get("/search?q=five")[:12]}, {3})
 
-    def test_what_was_said_before_a_text_was_replaced_is_not_found(self):
+    def test_replaced_text_is_not_found(self):
         self.call(
             "PUT", f"/{self.canteen.pk}", {"messages": [{"id": "a", "role": "user", "content": "before"}]}
         )
@@ -147,7 +147,7 @@ class SearchTests(ChatHistoryCase):
         )
         self.assertEqual((self.found("before"), self.found("after")), ([], ["canteen"]))
 
-    def test_what_was_written_before_there_was_an_index_is_found(self):
+    def test_text_older_than_the_index_is_found(self):
         Message.objects.update(search=None)
         self.assertEqual(self.found("five"), [])
         with connection.cursor() as cursor:

@@ -5,5 +5,5 @@ from history.failures import WORDS
 
 
 class FailureTests(SimpleTestCase):
-    def test_the_words_are_those_of_the_chat_doors(self):
+    def test_failures_have_the_messages_of_the_chat_urls(self):
         self.assertEqual({code: ERRORS[code].words for code in WORDS}, WORDS)

@@ -45,7 +45,7 @@ class RecordingTests(TestCase):
         answer.refresh_from_db()
         self.assertEqual((answer.state, answer.content), ("stopped", "Half"))
 
-    def test_a_title_of_its_owner_stays(self):
+    def test_a_title_chosen_by_its_owner_stays(self):
         self.assertTrue(recording.set_title(self.principal.user_id, self.conversation.pk, "Found"))
         recording.rename(self.principal, self.conversation.pk, "  Mine \n own ")
         self.assertFalse(recording.set_title(self.principal.user_id, self.conversation.pk, "Found again"))
@@ -54,7 +54,7 @@ class RecordingTests(TestCase):
         with self.assertRaises(ValueError):
             recording.rename(self.principal, self.conversation.pk, " \x00 ")
 
-    def test_a_stranger_changes_nothing(self):
+    def test_another_person_changes_nothing(self):
         for change in (
             lambda: recording.rename(self.stranger, self.conversation.pk, "x"),
             lambda: recording.delete(self.stranger, self.conversation.pk),
@@ -64,7 +64,7 @@ class RecordingTests(TestCase):
             with self.assertRaises(Conversation.DoesNotExist):
                 change()
 
-    def test_a_deleted_conversation_can_be_brought_back_and_is_purged_later(self):
+    def test_a_deleted_conversation_can_be_restored_and_is_purged_later(self):
         recording.delete(self.principal, self.conversation.pk)
         self.assertFalse(Conversation.objects.owned_by(self.principal).exists())
         recording.purge()
@@ -74,7 +74,7 @@ class RecordingTests(TestCase):
         recording.purge()
         self.assertFalse(Conversation.objects.exists())
 
-    def test_what_is_kept_elsewhere_is_not_listed_and_purged_once_it_has_ended(self):
+    def test_conversations_stored_elsewhere_are_not_listed_and_purged_after_their_end(self):
         self.conversation = recording.open_conversation(self.principal, listed=False)
         answer = self.answer()
         self.assertEqual(Conversation.objects.owned_by(self.principal).count(), 1)
@@ -90,7 +90,7 @@ class RecordingTests(TestCase):
 
 
 class PurgeTests(TransactionTestCase):
-    def test_a_process_in_which_nobody_is_signed_in_deletes_answers_with_their_sources(self):
+    def test_a_process_without_a_reader_deletes_answers_with_their_sources(self):
         person = make_user()
         answered(person, make_document(owner=person))
         Conversation.objects.update(deleted_at=timezone.now() - timedelta(hours=2))

@@ -93,12 +93,12 @@ class ManyConversationsTests(ChatHistoryCase):
             for query in QUERIES:
                 self.assertEqual(self.found(query, owner), self.expected(query, owner), query)
 
-    def test_all_that_have_the_words_are_found_newest_first(self):
+    def test_all_conversations_with_the_words_are_found_newest_first(self):
         self.assertGreater(len(self.expected("lantern")), 10)
         self.assertEqual(self.expected("zeppelin"), [])
         self.check()
 
-    def test_deleted_ones_and_those_kept_elsewhere_are_not_found(self):
+    def test_deleted_conversations_and_those_stored_elsewhere_are_not_found(self):
         for number, conversation in enumerate(Conversation.objects.filter(owner=self.user)):
             if number % 3 == 0:
                 recording.delete(self.principal, conversation.pk)
@@ -119,7 +119,7 @@ class ManyConversationsTests(ChatHistoryCase):
         titled = Conversation.objects.filter(title__regex="[[:alnum:]]")
         self.assertEqual(dict(titled.values_list("pk", "search")), {row.pk: before[row.pk] for row in titled})
 
-    def test_a_renamed_one_is_found_by_its_new_title_alone(self):
+    def test_a_renamed_conversation_is_found_only_by_its_new_title(self):
         oldest = Conversation.objects.filter(owner=self.user).earliest("updated_at")
         Message.objects.filter(conversation=oldest).delete()
         recording.rename(self.principal, oldest.pk, "Periscope")
@@ -132,7 +132,7 @@ class ManyConversationsTests(ChatHistoryCase):
         recording.set_title(self.user.pk, oldest.pk, "Periscope")
         self.assertEqual(self.found("peri"), [oldest.pk])
 
-    def test_a_stranger_finds_nothing(self):
+    def test_another_person_finds_nothing(self):
         recording.append(recording.open_conversation(self.principal, title="Periscope"), "user", "sextant")
         for number in range(6):
             recording.append(recording.open_conversation(self.principal), "user", f"newer {number}")
@@ -140,7 +140,7 @@ class ManyConversationsTests(ChatHistoryCase):
         for query in ("periscope", "sextant", f"owner:{self.user.pk}"):
             self.assertEqual(self.found(query, self.other), [], query)
 
-    def test_the_last_few_are_read_through_without_the_index(self):
+    def test_the_newest_conversations_are_scanned_without_the_index(self):
         with (
             patch.object(message_search, "SECOND_SCAN", 100),
             patch.object(message_search, "_indexed", side_effect=AssertionError),

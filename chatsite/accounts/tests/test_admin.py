@@ -24,13 +24,13 @@ class AdminTests(TestCase):
     def test_the_index_names_the_site(self):
         self.assertContains(self.client.get("/admin/"), "chatsite administration")
 
-    def test_only_staff_come_in(self):
+    def test_the_admin_is_open_to_staff_only(self):
         stranger = self.client_class()
         stranger.force_login(User.objects.create_user("eve"))
         for page in ("/admin/", "/admin/accounts/user/", "/admin/accounts/apikey/"):
             self.assertEqual(stranger.get(page).status_code, 302, page)
 
-    def test_staff_without_the_right_see_neither_people_nor_keys(self):
+    def test_without_the_permission_staff_see_neither_people_nor_keys(self):
         staff = self.client_class()
         staff.force_login(User.objects.create_user("bob", is_staff=True))
         for page in ("/admin/accounts/user/", "/admin/accounts/apikey/", "/admin/accounts/apikey/add/"):
@@ -86,7 +86,7 @@ class AdminTests(TestCase):
         self.client.post("/admin/accounts/apikey/", {"action": "revoke", "_selected_action": [key.pk]})
         self.assertFalse(ApiKey.objects.usable().exists())
 
-    def test_staff_who_may_only_look_cannot_revoke(self):
+    def test_staff_with_the_view_permission_only_cannot_revoke(self):
         key, _ = ApiKey.objects.issue(self.admin, "nightly")
         looker = User.objects.create_user("bob", is_staff=True)
         looker.user_permissions.add(Permission.objects.get(codename="view_apikey"))
@@ -100,7 +100,7 @@ class AdminTests(TestCase):
         for page in pages:
             self.assertNotContains(self.client.get(f"/admin/accounts/{page}"), EVIL)
 
-    def test_a_new_password_from_the_administrator_ends_the_sessions_of_that_person_only(self):
+    def test_a_password_set_by_an_administrator_ends_the_sessions_of_that_person_only(self):
         eve = User.objects.create_user("eve")
         browser = self.client_class()
         browser.force_login(eve)
@@ -122,12 +122,12 @@ class LookingByFilters(TestCase):
         User.objects.create_user("held", legal_hold="Fraud, case 17")
         self.client.force_login(self.staff)
 
-    def test_the_reason_of_a_legal_hold_and_a_wish_are_not_guessed_by_filtering(self):
+    def test_filters_reveal_neither_the_reason_of_a_legal_hold_nor_personal_instructions(self):
         for lookup in ("legal_hold__startswith=Fraud", "wish__icontains=a", "email__startswith=a"):
             guessed = self.client.get(f"/admin/accounts/user/?{lookup}")
             self.assertEqual(guessed.status_code, 400, lookup)
 
-    def test_numbers_of_accounts_that_are_none_are_not_found(self):
+    def test_invalid_ids_of_accounts_are_not_found(self):
         for number in ("abc", "%00", "_5F", "999999"):
             self.assertEqual(
                 self.client.get(f"/admin/accounts/user/{number}/password/").status_code, 404, number

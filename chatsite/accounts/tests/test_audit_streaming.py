@@ -94,7 +94,7 @@ class StreamingTests(TestCase):
         events = [json.loads(line) for line in server.bodies[0].decode().splitlines()]
         self.assertEqual([event["unmapped"]["subject"] for event in events], ["first", "Zweite – ü"])
 
-    def test_what_a_server_did_not_take_is_sent_again(self):
+    def test_a_failed_delivery_is_sent_again(self):
         server = self.webhook()
         audit_stream.deliver()
         server.status = 503
@@ -105,7 +105,7 @@ class StreamingTests(TestCase):
         self.assertEqual(audit_stream.deliver(), 1)
         self.assertEqual(server.bodies[0], server.bodies[1])
 
-    def test_a_server_that_never_ends_its_answer_holds_nobody_up(self):
+    def test_an_endless_response_does_not_block_other_deliveries(self):
         server = self.webhook()
         audit_stream.deliver()
         self.entry("kept")
@@ -120,7 +120,7 @@ class StreamingTests(TestCase):
         server.drips = False
         self.assertEqual(audit_stream.deliver(), 1)
 
-    def test_a_redirect_is_a_failure_and_leads_nowhere(self):
+    def test_a_redirect_is_a_failure_and_is_not_followed(self):
         server, inner = self.webhook(), self.webhook_server()
         audit_stream.deliver()
         self.entry("kept")
@@ -159,7 +159,7 @@ class StreamingTests(TestCase):
                 self.assertEqual(audit_stream.deliver(), 1)
             self.assertIn(b'"subject": "first"', server.recv(65_536))
 
-    def test_a_server_that_is_away_stops_nobody_and_misses_nothing(self):
+    def test_an_unavailable_server_blocks_nothing_and_gets_all_entries_later(self):
         with socket.create_server(("127.0.0.1", 0)) as server:
             address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
         with override_settings(AUDIT_SYSLOG=address):
@@ -171,7 +171,7 @@ class StreamingTests(TestCase):
         audit_stream.deliver()
         self.assertFalse(AuditDelivery.objects.exists())
 
-    def test_addresses_that_cannot_be_meant_are_named(self):
+    def test_invalid_addresses_are_named(self):
         for name, value in (
             ("AUDIT_SYSLOG", "log.example.org"),
             ("AUDIT_SYSLOG", "tcp://:514"),

@@ -28,30 +28,30 @@ class DirectoryTests(TestCase):
     def found(self, query, what="people"):
         return self.client.get(f"/directory/{what}", {"q": query}).json()["found"]
 
-    def test_letters_of_any_name_find_people_whole_beginnings_first(self):
+    def test_letters_of_any_name_find_people_and_prefixes_come_first(self):
         self.assertEqual(self.found("ann"), ["Jo Ann-Smith (jsmith)", "Ann Smith (ann)"])
         self.assertEqual(self.found("smith jo"), ["Jo Ann-Smith (jsmith)"])
         self.assertEqual(self.found("SAM"), ["sam"])
 
-    def test_nothing_is_found_by_nothing_and_marks_mean_themselves(self):
+    def test_an_empty_search_finds_nothing_and_wildcards_are_literal(self):
         for query in ("", "  ", "%", "_", "\0", "ann' OR 1=1", "x" * 10_000):
             self.assertEqual(self.found(query), [], query[:20])
 
     def test_disabled_people_guests_and_programs_are_not_found(self):
         self.assertEqual(self.found("annie") + self.found("guest") + self.found("program"), [])
 
-    def test_no_more_than_a_few_are_told_at_once(self):
+    def test_the_number_of_results_is_limited(self):
         User.objects.bulk_create(User(username=f"person-{number}") for number in range(50))
         self.assertEqual(len(self.found("person")), directory.MOST)
 
-    def test_people_find_their_own_groups_and_staff_all(self):
+    def test_people_find_their_own_groups_and_staff_find_all(self):
         self.assertEqual(self.found("e", "groups"), [])
         self.client.force_login(self.jo)
         self.assertEqual(self.found("e", "groups"), ["Deck"])
         self.client.force_login(self.staff)
         self.assertEqual(self.found("e", "groups"), ["Engine", "Deck"])
 
-    def test_who_has_not_signed_in_is_sent_to_do_so(self):
+    def test_anonymous_callers_are_redirected_to_sign_in(self):
         self.client.logout()
         for what in ("people", "groups"):
             self.assertRedirects(
@@ -59,7 +59,7 @@ class DirectoryTests(TestCase):
                 f"/accounts/sign-in/?next=/directory/{what}%3Fq%3Dann",
             )
 
-    def test_an_entry_is_read_back_as_its_user_name(self):
+    def test_a_chosen_suggestion_is_read_as_its_user_name(self):
         odd = make_user("odd", first_name="O, (the)", last_name="Odd; One")
         self.assertEqual(directory.entry(odd), "O the Odd One (odd)")
         typed = f"{directory.entry(odd)}, {directory.entry(self.ann)}, jsmith sam; bob\neve,"
@@ -76,14 +76,14 @@ class RightsFormTests(TestCase):
         self.document = make_document("a.md", owner=self.staff, users=[self.ann])
         self.page = f"/documents/{self.document.public_id}/"
 
-    def test_the_form_names_people_and_of_many_groups_shows_the_near_ones(self):
+    def test_the_form_names_people_and_shows_the_likely_ones_of_many_groups(self):
         shown = self.client.get(self.page)
         self.assertContains(shown, "Ann Smith (ann)")
         self.assertContains(shown, "<bdi>Own</bdi>")
         self.assertNotContains(shown, "Team, 7")
         self.assertContains(shown, 'name="other_groups"')
 
-    def test_groups_that_are_typed_are_chosen_also_after_the_question(self):
+    def test_typed_groups_stay_chosen_after_the_confirmation(self):
         wish = {"who": "some", "people": "Ann Smith (ann)", "other_groups": "Team, 7\n\nTeam, 9\n"}
         asked = self.client.post(f"{self.page}rights/", wish)
         chosen = Group.objects.filter(name__in=["Team, 7", "Team, 9"])
@@ -98,13 +98,13 @@ class RightsFormTests(TestCase):
             Audience(user_ids=frozenset({self.ann.pk}), group_ids=frozenset(group.pk for group in chosen)),
         )
 
-    def test_a_group_that_there_is_not_is_named(self):
+    def test_an_unknown_group_is_named(self):
         wish = {"who": "some", "other_groups": "Team, 7\nTeam of nobody"}
         refused = self.client.post(f"{self.page}rights/", wish)
         self.assertContains(refused, "There is no group named Team of nobody.", status_code=422)
         self.assertContains(refused, "Team of nobody</textarea>", status_code=422)
 
-    def test_who_is_not_staff_types_no_groups(self):
+    def test_only_staff_may_type_groups(self):
         self.client.force_login(self.ann)
         mine = make_document("mine.md", owner=self.ann)
         page = f"/documents/{mine.public_id}/"

@@ -12,7 +12,7 @@ from chatsite.accounts.oidc.id_tokens import Claims
 
 
 class FirstSight(TransactionTestCase):
-    def test_ten_first_requests_make_one_account_with_its_groups_once(self):
+    def test_ten_concurrent_first_requests_create_one_account_with_its_groups(self):
         group = Group.objects.create(name="Staff")
         GroupMapping.objects.create(issuer="https://id", value="Staff", group=group)
         claims = Claims(

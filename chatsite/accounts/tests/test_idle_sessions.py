@@ -37,7 +37,7 @@ class IdleSessions(TestCase):
     def status(self, page="/settings/"):
         return self.client.get(page).status_code
 
-    def test_a_session_that_is_not_used_ends_with_its_sockets(self):
+    def test_an_idle_session_ends_with_its_sockets(self):
         principal = Principal(self.user.pk, "session", self.client.session.session_key)
         with self.after(hours=9):
             self.assertTrue(still_valid(principal))
@@ -45,14 +45,14 @@ class IdleSessions(TestCase):
             self.assertFalse(still_valid(principal))
             self.assertEqual(self.status(), 302)
 
-    def test_a_session_that_is_used_goes_on_but_not_for_ever(self):
+    def test_an_active_session_continues_up_to_a_maximum_age(self):
         for hours in range(6, 48, 6):
             with self.after(hours=hours):
                 self.assertEqual(self.status(), 200, hours)
         with self.after(hours=49):
             self.assertEqual(self.status(), 302)
 
-    def test_questions_on_a_socket_keep_the_session_but_not_for_ever(self):
+    def test_questions_on_a_socket_keep_the_session_up_to_a_maximum_age(self):
         opened = self.client.session  # as the socket read it
         principal = Principal(self.user.pk, "session", opened.session_key)
         for hours in range(6, 48, 6):
@@ -83,7 +83,7 @@ class IdleSessions(TestCase):
         with self.after(hours=6):
             self.assertEqual(self.client.get("/settings/").cookies["sessionid"]["max-age"], 42 * 3600)
 
-    def test_the_session_of_an_account_that_was_switched_off_is_not_kept(self):
+    def test_the_session_of_a_disabled_account_is_not_kept(self):
         User.objects.update(is_active=False)
         with self.after(hours=9):
             self.assertNotIn("sessionid", self.client.get("/settings/").cookies)
@@ -97,7 +97,7 @@ class IdleSessions(TestCase):
         self.assertEqual(self.client.session.session_key, key)
 
     @pytest.mark.slow
-    def test_the_admin_asks_for_the_password_when_it_was_not_used_for_a_while(self):
+    def test_the_admin_asks_for_the_password_after_a_pause(self):
         for minutes in (20, 40):
             with self.after(minutes=minutes):
                 self.assertEqual(self.status("/admin/"), 200)

@@ -23,7 +23,7 @@ class AddressTests(TestCase):
         headers = {"Authorization": f"Bearer {secret}"}
         return self.client.get("/api/whoami", headers=headers, REMOTE_ADDR=address).status_code
 
-    def test_a_key_is_valid_at_its_addresses_and_nowhere_else(self):
+    def test_a_key_is_valid_only_from_its_addresses(self):
         for address, addresses, status in (
             ("192.0.2.7", (), 200),
             ("", (), 200),
@@ -39,7 +39,7 @@ class AddressTests(TestCase):
             with self.subTest(address, addresses=addresses):
                 self.assertEqual(self.status(address, *addresses), status)
 
-    def test_the_command_takes_addresses_and_refuses_what_is_none(self):
+    def test_the_command_accepts_addresses_and_refuses_invalid_ones(self):
         call_command(
             "create_api_key", "ada", "--address", "192.0.2.0/24", stdout=StringIO(), stderr=StringIO()
         )
@@ -48,7 +48,7 @@ class AddressTests(TestCase):
             with self.assertRaises(CommandError):
                 call_command("create_api_key", "ada", "--address", wrong)
 
-    def test_the_admin_takes_addresses_and_only_superusers_let_keys_act_for_others(self):
+    def test_the_admin_accepts_addresses_and_only_superusers_let_keys_act_for_others(self):
         for name, acts in (("root", True), ("staff", False)):
             staff = make_user(name, is_staff=True, is_superuser=name == "root")
             if not acts:
@@ -83,7 +83,7 @@ class OnBehalfTests(TestCase):
         self.assertEqual(answer.status_code, status, answer.content)
         return {each["name"] for each in answer.json()} if status == 200 else answer.json()["detail"]
 
-    def test_it_acts_with_the_rights_of_the_person_and_is_written_down(self):
+    def test_the_key_acts_with_the_rights_of_the_person_and_is_logged(self):
         self.assertEqual(self.names(), {"crm.md"})
         self.assertFalse(AuditEntry.objects.exists())
         self.assertEqual(self.names("ada"), {"ada.md"})
@@ -97,12 +97,12 @@ class OnBehalfTests(TestCase):
         self.assertEqual((told["username"], told["on_behalf_of"], told["key"]["name"]), ("ada", True, "test"))
         self.assertFalse(self.client.get("/api/whoami", headers=self.headers).json()["on_behalf_of"])
 
-    def test_what_is_added_for_a_person_is_theirs(self):
+    def test_a_document_added_for_a_person_belongs_to_that_person(self):
         headers = self.headers | {"X-On-Behalf-Of": "ada"}
         put = self.client.put("/api/documents/one?name=a.md", "Five.", "text/plain", headers=headers)
         self.assertEqual((put.status_code, Document.objects.get(name="a.md").owner), (201, self.ada))
 
-    def test_nobody_else_can_be_named_and_refusals_are_alike(self):
+    def test_other_people_cannot_be_named_and_refusals_are_identical(self):
         make_user("root", is_staff=True, is_superuser=True)
         make_user("clerk", is_staff=True)
         make_user("other", service_for="Wiki")
@@ -111,14 +111,14 @@ class OnBehalfTests(TestCase):
         self.assertEqual(details, {"This key may not act for a person of this name."})
         self.assertFalse(AuditEntry.objects.filter(action="acted_for").exists())
 
-    def test_a_key_that_may_not_is_refused_and_its_scopes_still_count(self):
+    def test_a_key_without_permission_is_refused_and_its_scopes_apply(self):
         ApiKey.objects.update(acts_for_others=False)
         self.assertIn("Only API keys that may act for others", self.names("ada", 403))
         self.assertIn("Only API keys that may act for others", self.names("nobody", 403))
         ApiKey.objects.update(acts_for_others=True, scopes=["chat"])
         self.assertIn("does not have the scope", self.names("ada", 403))
 
-    def test_it_ends_with_the_key_its_right_the_account_and_the_person(self):
+    def test_acting_for_others_ends_with_the_key_the_permission_the_account_or_the_person(self):
         principal = Principal(self.ada.pk, "api_key", str(self.key.pk), frozenset(SCOPES))
         self.assertTrue(still_valid(principal))
         for model, pk, change in (
@@ -134,7 +134,7 @@ class OnBehalfTests(TestCase):
 
 
 class ServiceAccountTests(TestCase):
-    def test_it_is_made_by_the_command_has_keys_and_no_password(self):
+    def test_a_service_account_is_created_by_the_command_and_has_keys_and_no_password(self):
         made = ("create_service_account", "crm", "--for", "CRM")
         with self.assertRaises(CommandError):
             call_command(*made, "--group", "Nobody")

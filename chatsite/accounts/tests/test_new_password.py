@@ -51,7 +51,7 @@ class NewPassword(TestCase):
         User.objects.filter(pk=self.eve.pk).update(password=make_password(NEW))
         self.assertFalse(still_valid(self.session))
 
-    def test_a_session_is_decoded_once_and_others_are_not_touched(self):
+    def test_only_the_sessions_of_the_person_are_ended_and_each_is_decoded_once(self):
         ann = User.objects.create_user("ann", password="right-horse-2")
         other = self.client_class()
         other.force_login(ann)
@@ -62,7 +62,7 @@ class NewPassword(TestCase):
         User.objects.filter(pk=self.eve.pk).update(password=make_password(NEW))
         self.assertEqual(valid_among([self.session, theirs]), {theirs})
 
-    def test_the_session_of_somebody_else_is_nobodys_proof(self):
+    def test_the_session_of_another_person_is_not_accepted_as_proof(self):
         ann = User.objects.create_user("ann", password="right-horse-2")
         self.assertFalse(still_valid(Principal(ann.pk, "session", self.session.credential)))
 
@@ -74,7 +74,7 @@ class NewPassword(TestCase):
         self.assertFalse(self.usable())
         self.assertNotContains(self.browser.get("/settings/password/"), "Also revoke")
 
-    def test_keys_stay_where_nobody_asked_to_revoke_them(self):
+    def test_keys_stay_valid_unless_revocation_is_requested(self):
         fields = {"old_password": "right-horse-1", "new_password1": NEW, "new_password2": NEW}
         self.browser.post("/settings/password/", fields)
         self.assertTrue(self.usable())

@@ -47,7 +47,7 @@ class SigningIn(TestCase):
         self.assertFalse(User.objects.exists())
         return answer.content.decode()
 
-    def test_the_whole_way(self):
+    def test_the_complete_flow_signs_in(self):
         group = self.provider.mapped_group("Staff")
         self.provider.claims = {"preferred_username": "ann", "groups": ["Staff"]}
         self.assertContains(
@@ -62,7 +62,7 @@ class SigningIn(TestCase):
         self.client.get(self.back(self.begin()))
         self.assertEqual(User.objects.get(), user)
 
-    def test_it_asks_with_state_nonce_and_a_hashed_verifier(self):
+    def test_the_request_has_state_nonce_and_a_hashed_verifier(self):
         asked = flat(urlsplit(self.begin()).query)
         self.assertEqual((asked["tenant"], asked["response_type"]), ("1", "code"))
         self.assertEqual((asked["code_challenge_method"], asked["scope"]), ("S256", "openid profile"))
@@ -71,13 +71,13 @@ class SigningIn(TestCase):
             self.assertGreaterEqual(len(asked[name]), 43)
             self.assertNotEqual(asked[name], again[name])
 
-    def test_the_same_account_as_by_token(self):
+    def test_sign_in_and_tokens_lead_to_the_same_account(self):
         self.client.get("/v1/models", headers={"Authorization": f"Bearer {self.provider.token()}"})
         self.client.get(self.back(self.begin()))
         self.assertEqual(User.objects.count(), 1)
         self.assertIn("_auth_user_id", self.client.session)
 
-    def test_a_try_that_failed_leads_back_to_the_same_page_with_the_next_one(self):
+    def test_a_retry_after_a_failure_leads_to_the_requested_page(self):
         state = flat(urlsplit(self.begin(next="/documents/")).query)["state"]
         answer = self.client.get(CALLBACK, {"error": "access_denied", "state": state}, follow=True)
         self.assertEqual(answer.redirect_chain[-1][0], "/accounts/sign-in/?next=%2Fdocuments%2F")
@@ -89,7 +89,7 @@ class SigningIn(TestCase):
         self.assertEqual(answer.redirect_chain[-1][0], "/accounts/sign-in/")
         self.assertContains(answer, "Example Works hat Sie nicht angemeldet. Versuchen Sie es noch einmal.")
 
-    def test_whoever_signs_out_is_told_where_to_sign_out_of_the_provider(self):
+    def test_signing_out_shows_a_link_to_sign_out_of_the_provider(self):
         self.provider.discovery = {"end_session_endpoint": f"{self.provider.issuer}/end?tenant=1"}
         self.client.get(self.back(self.begin()))
         answer = self.client.post("/accounts/sign-out/", follow=True)
@@ -97,14 +97,14 @@ class SigningIn(TestCase):
         self.assertContains(answer, f"{self.provider.issuer}/end?tenant=1&amp;client_id=chatsite")
         self.assertNotContains(self.client.get("/accounts/sign-in/"), "/end?tenant=1")
 
-    def test_nobody_is_told_of_a_provider_that_did_not_sign_them_in(self):
+    def test_the_link_is_hidden_from_people_who_did_not_sign_in_through_the_provider(self):
         self.provider.discovery = {"end_session_endpoint": f"{self.provider.issuer}/end"}
         self.client.force_login(User.objects.create_user("local"))
         answer = self.client.post("/accounts/sign-out/", follow=True)
         self.assertEqual(answer.redirect_chain, [("/accounts/sign-in/", 302)])
         self.assertNotContains(answer, "/end")
 
-    def test_a_state_of_another_browser_or_used_twice_or_old(self):
+    def test_a_foreign_reused_or_old_state_is_refused(self):
         path = self.back(self.begin())
         self.refused(path, Client())
         other = Client()
@@ -114,7 +114,7 @@ class SigningIn(TestCase):
             self.refused(path)
         self.refused(path)  # removed by the first attempt
 
-    def test_a_code_without_its_verifier(self):
+    def test_a_code_without_its_verifier_is_refused(self):
         path = self.back(self.begin())
         session = self.client.session
         for attempt in (attempts := session[signing_in.IN_SESSION]).values():
@@ -123,7 +123,7 @@ class SigningIn(TestCase):
         session.save()
         self.refused(path)
 
-    def test_a_wrong_nonce_and_every_fault_of_the_token(self):
+    def test_a_wrong_nonce_and_invalid_tokens_are_refused(self):
         for claims in (
             {"nonce": "another"},
             {"nonce": None},
@@ -136,7 +136,7 @@ class SigningIn(TestCase):
                 self.provider.claims = claims
                 self.refused(self.back(self.begin()))
 
-    def test_errors_of_the_provider_and_answers_of_another(self):
+    def test_errors_of_the_provider_and_responses_of_another_are_refused(self):
         state = parse_qs(urlsplit(self.begin()).query)["state"][0]
         shown = self.refused(f"{CALLBACK}?state={state}&error=access_denied&error_description=<b>x</b>")
         self.assertIn("Example Works did not sign you in", shown)
@@ -146,16 +146,16 @@ class SigningIn(TestCase):
         self.refused(CALLBACK)
         self.refused(f"{CALLBACK}?state=%00&code=%00")
 
-    def test_a_provider_that_is_away(self):
+    def test_an_unavailable_provider_is_reported(self):
         self.provider.status = 500
         self.assertIn("cannot be reached", self.refused(START))
 
-    def test_a_provider_that_goes_away_on_the_way_back(self):
+    def test_a_provider_that_becomes_unavailable_during_the_flow_is_reported(self):
         path = self.back(self.begin())
         self.provider.status = 503
         self.assertIn("cannot be reached", self.refused(path))
 
-    def test_a_provider_that_sends_byte_by_byte_is_given_up(self):
+    def test_a_dripping_provider_is_given_up(self):
         for slow in ("head", "body"):
             path = self.back(self.begin())
             self.provider.slow = slow
@@ -171,7 +171,7 @@ class SigningIn(TestCase):
         self.assertContains(answer, "Your account here is switched off")
         self.assertNotIn("_auth_user_id", self.client.session)
 
-    def test_it_leads_to_no_other_site(self):
+    def test_sign_in_never_redirects_to_another_site(self):
         for wanted in ("https://evil.example/", "//evil.example", "javascript:alert(1)", "\\\\evil.example"):
             self.client.logout()
             answer = self.client.get(self.back(self.begin(next=wanted)))
@@ -182,7 +182,7 @@ class SigningIn(TestCase):
             self.begin()
         self.assertEqual(len(self.client.session[signing_in.IN_SESSION]), signing_in.MAX_ATTEMPTS)
 
-    def test_nothing_of_it_is_there_without_a_provider(self):
+    def test_without_a_provider_the_site_has_no_trace_of_it(self):
         with override_settings(OIDC_ISSUER=""):
             self.assertEqual(self.client.get(START).status_code, 404)
             self.assertEqual(self.client.get(CALLBACK).status_code, 404)

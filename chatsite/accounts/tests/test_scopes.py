@@ -36,14 +36,14 @@ class ScopeTests(TestCase):
     def headers(self, *scopes):
         return {"Authorization": f"Bearer {ApiKey.objects.issue(self.user, 'test', scopes=scopes)[1]}"}
 
-    def test_a_key_does_what_its_scopes_name_and_nothing_else(self):
+    def test_a_key_allows_only_what_its_scopes_name(self):
         for scope in Scope.values:
             headers = self.headers(scope)
             for needed, path in PATHS.items():
                 status = self.client.get(path, headers=headers).status_code
                 self.assertEqual(status == 403, scope != needed, f"{path} with {scope}")
 
-    def test_without_the_scope_it_learns_nothing(self):
+    def test_without_the_scope_a_key_learns_nothing(self):
         headers = self.headers("search")
         there, nowhere = (
             self.client.get(f"/content/{name}", headers=headers) for name in ("guide.md", "no.md")
@@ -59,7 +59,7 @@ class ScopeTests(TestCase):
         self.assertEqual(problem["detail"], "This API key does not have the scope “chat”.")
         self.assertEqual(problem, answers[1].json())
 
-    def test_a_key_from_before_there_were_scopes_keeps_what_it_could_do(self):
+    def test_a_key_older_than_scopes_keeps_its_abilities(self):
         secret = ApiKey.objects.issue(self.user, "old")[1]
         with connection.cursor() as cursor:  # as a process of the version before inserts it
             cursor.execute("UPDATE accounts_apikey SET scopes = DEFAULT")
@@ -68,7 +68,7 @@ class ScopeTests(TestCase):
             self.assertIn(answer.status_code, (200, 404), path)
         self.assertNotIn(Scope.DOCUMENTS_WRITE, ApiKey.objects.get().scopes)
 
-    def test_a_scope_that_is_taken_away_counts_from_the_next_request_on(self):
+    def test_removing_a_scope_applies_from_the_next_request(self):
         headers = self.headers("chat")
         self.assertEqual(self.client.get("/v1/models", headers=headers).status_code, 200)
         ApiKey.objects.update(scopes=["search"])
@@ -90,7 +90,7 @@ class WhoAmITests(TestCase):
         self.user = User.objects.create_user("ada", first_name="Ada", last_name="Lovelace")
         self.user.groups.add(*(Group.objects.create(name=name) for name in ("Staff", "Board")))
 
-    def test_a_program_learns_as_whom_and_with_what_it_calls(self):
+    def test_a_program_learns_its_person_and_its_credentials(self):
         key, secret = ApiKey.objects.issue(self.user, "sync", 30, ["documents:write"])
         answer = self.client.get("/api/whoami", headers={"Authorization": f"Bearer {secret}"})
         self.assertIn("no-store", answer.headers["Cache-Control"])
@@ -130,6 +130,6 @@ class WhoAmITests(TestCase):
             self.assertEqual(answer.headers["Content-Type"], "application/problem+json")
 
     @override_settings(LOGIN_REQUIRED=False)
-    def test_nobody_becomes_a_guest_by_asking(self):
+    def test_this_request_does_not_create_a_guest(self):
         self.assertEqual(self.client.get("/api/whoami").status_code, 401)
         self.assertFalse(User.objects.exclude(pk=self.user.pk).exists())

@@ -42,14 +42,14 @@ class PagesTests(TestCase):
     def setUp(self):
         self.user = User.objects.create_user("ada")
 
-    def test_no_page_of_somebody_signed_in_is_kept_by_a_cache(self):
+    def test_pages_of_signed_in_people_are_not_cached(self):
         self.client.force_login(self.user)
         for page in [*PAGES, "/", "/documents/", "/search/", "/v1/models"]:
             kept = self.client.get(page).headers["Cache-Control"]
             self.assertIn("private", kept, page)
             self.assertIn("no-store", kept, page)
 
-    def test_what_programs_get_varies_by_all_that_says_who_asks(self):
+    def test_responses_to_programs_vary_by_all_credentials(self):
         secret = ApiKey.objects.issue(self.user, "report")[1]
         for path in ("/v1/models", "/chat-history", "/v1/responses/resp_0"):
             response = self.client.get(path, headers={"Authorization": f"Bearer {secret}"})
@@ -110,7 +110,7 @@ class SettingsTests(TestCase):
         """Its start tag, with single spaces."""
         return " ".join(re.search("<html[^>]*>", response.content.decode())[0].split())
 
-    def test_the_settings_stand_on_the_html_element_of_the_next_page(self):
+    def test_the_settings_are_attributes_of_the_html_element(self):
         self.save(theme="dark", enter="line", speak="end")
         self.assertEqual(
             self.html_element(self.client.get("/settings/")),
@@ -179,7 +179,7 @@ class DeviceTests(TestCase):
     def listed(self, client):
         return [(device.browser, device.system) for device, _ in client.get(DEVICES).context["devices"]]
 
-    def test_each_device_is_listed_by_its_names_and_this_one_is_told_apart(self):
+    def test_each_device_is_listed_and_the_present_one_is_marked(self):
         self.assertEqual(self.listed(self.here), [("Safari", "iPhone"), ("Firefox", "Linux")])
         page = self.here.get(DEVICES)
         self.assertContains(page, "Safari on iPhone")
@@ -187,7 +187,7 @@ class DeviceTests(TestCase):
         self.assertContains(page, "in use now", 1)
         self.assertNotContains(page, self.phone.session.session_key)
 
-    def test_one_device_is_signed_out_and_no_other(self):
+    def test_only_the_chosen_device_is_signed_out(self):
         laptop = self.sign_in("curl/8")
         phone = Device.objects.get(system="iPhone")
         self.assertContains(self.here.post(DEVICES, {"device": phone.pk}, follow=True), "was signed out")
@@ -197,7 +197,7 @@ class DeviceTests(TestCase):
         self.assertEqual(self.listed(self.here), [("", ""), ("Firefox", "Linux")])
         self.assertContains(self.here.get(DEVICES), "Unknown browser")
 
-    def test_nobody_signs_out_anothers_device_or_this_one_here(self):
+    def test_neither_foreign_devices_nor_the_present_one_can_be_signed_out(self):
         User.objects.create_user("eve", password="correct horse")
         eve = self.sign_in(FIREFOX, "eve")
         for device in [*self.user.devices.values_list("pk", flat=True), "x", "9" * 30, "-1"]:
@@ -217,7 +217,7 @@ class WishTests(TestCase):
         self.user = User.objects.create_user("ada")
         self.client.force_login(self.user)
 
-    def test_a_wish_is_kept_with_the_account_and_shown_again(self):
+    def test_personal_instructions_are_stored_and_shown_again(self):
         self.client.post("/settings/", {"wish": "Short.\r\nAs a <b>list</b>.\x00"})
         self.user.refresh_from_db()
         self.assertEqual(self.user.wish, "Short.\nAs a <b>list</b>.\ufffd")
@@ -226,7 +226,7 @@ class WishTests(TestCase):
         self.user.refresh_from_db()
         self.assertIn("Short", self.user.wish)
 
-    def test_one_that_is_too_long_is_refused_and_stays_in_the_form(self):
+    def test_overlong_instructions_are_refused_and_stay_in_the_form(self):
         page = self.client.post("/settings/", {"wish": "x" * 1_001, "theme": "dark"})
         self.assertContains(page, "At most 1,000 characters. Nothing was saved.", status_code=422)
         self.assertContains(page, "x" * 1_001, status_code=422)
@@ -254,7 +254,7 @@ class ApiKeyTests(TestCase):
         self.assertNotContains(self.client.get("/settings/keys/"), secret)
         self.assertNotIn(secret, str(list(ApiKey.objects.values())))
 
-    def test_the_page_with_the_key_is_not_kept_by_anyone(self):
+    def test_the_page_with_the_key_is_not_cached(self):
         response = self.client.post("/settings/keys/", {"name": "report"})
         self.assertIn("no-store", response.headers["Cache-Control"])
 
@@ -262,7 +262,7 @@ class ApiKeyTests(TestCase):
         response = self.client.post("/settings/keys/", {"name": " "})
         self.assertContains(response, "Say what the key is for", status_code=422)
 
-    def test_a_revoked_key_is_refused_also_with_a_good_cookie(self):
+    def test_a_revoked_key_is_refused_even_with_a_valid_cookie(self):
         secret = self.create()
         self.assertEqual(self.ask(secret), 200)
         key = ApiKey.objects.get()
@@ -278,7 +278,7 @@ class ApiKeyTests(TestCase):
         User.objects.update(is_active=False)
         self.assertEqual(self.ask(secret), 401)
 
-    def test_a_key_ends_after_a_year_if_nobody_says_otherwise(self):
+    def test_a_key_expires_after_a_year_by_default(self):
         secret = self.create()
         key = ApiKey.objects.get()
         self.assertEqual(round((key.expires_at - key.created_at) / timedelta(days=1)), 365)
@@ -299,7 +299,7 @@ class ApiKeyTests(TestCase):
             self.client.post("/settings/keys/", {"name": "ever", "days": "0"})
         self.assertIsNone(ApiKey.objects.get(name="ever").expires_at)
 
-    def test_what_a_key_may_do_can_be_chosen(self):
+    def test_the_scopes_of_a_key_can_be_chosen(self):
         offered = {"scopes_offered": "1"}
         self.client.post("/settings/keys/", offered | {"name": "sync", "scopes": ["documents:write"]})
         self.assertEqual(ApiKey.objects.get(name="sync").scopes, ["documents:write"])
@@ -309,20 +309,20 @@ class ApiKeyTests(TestCase):
         unknown = self.client.post("/settings/keys/", offered | {"name": "odd", "scopes": ["admin"]})
         self.assertEqual(unknown.status_code, 422)
 
-    def test_the_portal_warns_of_a_key_that_ends_soon(self):
+    def test_the_portal_warns_of_a_key_that_expires_soon(self):
         self.create()
         self.assertNotContains(self.client.get("/settings/"), "within 30 days")
         ApiKey.objects.update(expires_at=timezone.now() + timedelta(days=12, hours=1))
         self.assertContains(self.client.get("/settings/"), "1 of your API keys expires within 30 days")
         self.assertContains(self.client.get("/settings/keys/"), "12 days left")
 
-    def test_a_key_from_before_keys_expired_stays_good(self):
+    def test_a_key_without_expiry_stays_valid(self):
         secret = self.create()
         ApiKey.objects.update(expires_at=None)
         self.assertEqual(self.ask(secret), 200)
         self.assertContains(self.client.get("/settings/keys/"), "does not expire")
 
-    def test_a_stranger_finds_no_key_to_revoke(self):
+    def test_another_persons_key_cannot_be_revoked(self):
         self.create()
         key = ApiKey.objects.get()
         stranger = self.client_class()
@@ -348,20 +348,20 @@ class CreateApiKeyCommandTests(TestCase):
         call_command("create_api_key", *arguments, stdout=out, stderr=self.warned)
         return out.getvalue()
 
-    def test_it_says_beside_the_key_when_that_ends(self):
+    def test_the_command_prints_when_the_key_expires(self):
         User.objects.create_user("ada")
         self.run_command("ada")
         self.assertIn(f"expires on {ApiKey.objects.get().expires_at:%Y-%m-%d}", self.warned.getvalue())
         self.run_command("ada", "--days", "0")
         self.assertIn("does not expire", self.warned.getvalue())
 
-    def test_it_prints_the_key_alone(self):
+    def test_the_command_prints_only_the_key_to_standard_output(self):
         User.objects.create_user("ada")
         self.assertRegex(self.run_command("ada", "--name", "nightly"), r"\Achs_[\w-]{43}\n\Z")
         key = ApiKey.objects.get()
         self.assertEqual((key.name, key.scopes), ("nightly", ["chat", "search", "documents:read"]))
 
-    def test_it_gives_the_named_scopes(self):
+    def test_the_command_creates_the_named_scopes(self):
         User.objects.create_user("ada")
         self.run_command("ada", "--scope", "documents:write", "--scope", "search")
         self.assertEqual(ApiKey.objects.get().scopes, ["search", "documents:write"])

@@ -30,15 +30,15 @@ class SignInTests(TestCase):
         self.assertRedirects(self.sign_in(), "/", fetch_redirect_response=False)
 
     @override_settings(SITE_NAME="Northgate")
-    def test_the_page_bears_the_name_of_the_site(self):
+    def test_the_page_has_the_name_of_the_site(self):
         self.assertContains(self.client.get(SIGN_IN), "<title>Sign in – Northgate</title>")
 
-    def test_a_wrong_password_keeps_the_name_and_says_so(self):
+    def test_a_wrong_password_is_reported_and_keeps_the_name(self):
         response = self.sign_in("wrong")
         self.assertContains(response, "The name or the password is wrong.")
         self.assertContains(response, 'value="ada"')
 
-    def test_next_leads_only_to_this_site(self):
+    def test_the_next_parameter_leads_only_to_this_site(self):
         response = self.client.post(
             SIGN_IN, {"username": "ada", "password": "right-horse-1", "next": "https://evil.example/"}
         )
@@ -84,7 +84,7 @@ class SignInTests(TestCase):
         moment = timezone.now() + timedelta(**delta)
         return mock.patch("django.utils.timezone.now", return_value=moment)
 
-    def test_after_ten_wrong_passwords_attempts_are_spaced_and_the_owner_is_not_locked_out(self):
+    def test_after_ten_wrong_passwords_attempts_are_delayed_and_the_owner_is_not_locked_out(self):
         for _ in range(10):
             self.assertEqual(self.sign_in("wrong").status_code, 200)
         response = self.sign_in()
@@ -101,7 +101,7 @@ class SignInTests(TestCase):
         response = self.sign_in(path="/admin/login/")
         self.assertContains(response, "There were too many wrong attempts", status_code=429)
 
-    def test_other_names_and_other_addresses_are_not_held_up(self):
+    def test_other_names_and_addresses_are_not_delayed(self):
         User.objects.create_user("eve", password="right-horse-2")
         for _ in range(10):
             self.sign_in("wrong")
@@ -124,21 +124,21 @@ class SignInTests(TestCase):
         )
         self.assertLessEqual(let_through, throttling.MAX_UNATTACKED + 40 * 3)
 
-    def test_somebody_attacked_from_many_addresses_still_signs_in(self):
+    def test_a_person_attacked_from_many_addresses_can_still_sign_in(self):
         for network in range(20):
             self.guess(5, address=f"10.0.{network}.1") if network < 10 else self.guess(
                 3, address=f"10.0.{network}.1"
             )
         self.assertEqual(self.sign_in(REMOTE_ADDR="192.0.2.7").status_code, 302)
 
-    def test_a_browser_that_one_signed_in_with_is_not_held_up_by_guesses_from_the_same_address(self):
+    def test_a_known_browser_is_not_delayed_by_guesses_from_its_address(self):
         self.sign_in()
         self.client.post("/accounts/sign-out/")
         self.guess(10)
         self.assertGreater(self.refused(), 0)
         self.assertEqual(self.sign_in().status_code, 302)
 
-    def test_a_known_browser_is_known_for_its_own_person_only_and_has_a_limit_too(self):
+    def test_a_known_browser_counts_for_its_person_only_and_has_a_limit(self):
         self.sign_in()
         self.client.post("/accounts/sign-out/")
         User.objects.create_user("eve", password="right-horse-2")
@@ -149,18 +149,18 @@ class SignInTests(TestCase):
         self.assertEqual(self.sign_in().status_code, 429)
         self.assertEqual(throttling.known_device("forged", "ada"), "")
 
-    def test_capital_letters_and_wide_letters_are_the_same_name(self):
+    def test_names_that_differ_only_in_case_or_width_count_as_one(self):
         for name in ["ada", "ADA", "ａｄａ", "Ada", "aDa"] * 2:
             throttling.admit(name, "10.0.0.1")
         self.assertGreater(self.refused("Ada", "10.0.0.1"), 0)
 
-    def test_the_addresses_of_one_ipv6_network_are_one(self):
+    def test_the_addresses_of_one_ipv6_network_count_as_one(self):
         for number in range(10):
             throttling.admit("ada", f"2001:db8:1:2::{number}")
         self.assertGreater(self.refused("ada", "2001:db8:1:2:ffff::1"), 0)
         self.assertEqual(self.refused("ada", "2001:db8:2:2::1"), 0)
 
-    def test_the_many_networks_of_one_ipv6_site_do_not_each_have_guesses_of_their_own(self):
+    def test_the_networks_of_one_ipv6_site_share_their_guesses(self):
         for network in range(10):
             throttling.admit("ada", f"2001:db8:1:{network}::1")
         self.assertGreater(self.refused("ada", "2001:db8:1:ffff::1"), 0)
@@ -168,7 +168,7 @@ class SignInTests(TestCase):
             throttling.admit(f"somebody-{number}", f"2001:db8:1:{number}::1")
         self.assertGreater(self.refused("another", "2001:db8:1:ffff::1"), 0)
 
-    def test_success_starts_the_count_anew(self):
+    def test_success_resets_the_count(self):
         for _ in range(9):
             self.sign_in("wrong")
         self.sign_in()
@@ -181,7 +181,7 @@ class SignInTests(TestCase):
         with self.later(minutes=16):
             self.guess(10, address="10.0.0.1")
 
-    def test_neither_name_nor_address_is_stored_readably(self):
+    def test_names_and_addresses_are_stored_as_hashes(self):
         throttling.admit("my-password-in-the-wrong-field", "10.0.0.1")
         self.assertNotIn("password", str(list(SignInAttempt.objects.values())))
         self.assertNotIn("10.0.0.1", str(list(SignInAttempt.objects.values())))
@@ -201,13 +201,13 @@ class SignInTests(TestCase):
         self.assertIn("a name without an account", logged.output[0])
         self.assertNotIn("wrong-field", f"{logged.output} {vars(AuditEntry.objects.get())}")
 
-    def test_hammering_does_not_fill_the_logs(self):
+    def test_repeated_attempts_do_not_fill_the_logs(self):
         for _ in range(25):
             self.sign_in("wrong")
         self.assertEqual(AuditEntry.objects.filter(subject__startswith="wrong password").count(), 10)
         self.assertEqual(AuditEntry.objects.filter(subject__startswith="too many attempts").count(), 1)
 
-    def test_neither_do_ever_new_names_from_one_address(self):
+    def test_ever_new_names_from_one_address_do_not_fill_the_logs(self):
         SignInAttempt.objects.bulk_create(
             SignInAttempt(digest=throttling._digest("address", "127.0.0.1"))
             for _ in range(throttling.ADDRESS.free)
@@ -216,7 +216,7 @@ class SignInTests(TestCase):
             self.sign_in("wrong", name=f"nobody-{number}")
         self.assertEqual(AuditEntry.objects.filter(subject__startswith="too many attempts").count(), 1)
 
-    def test_where_very_many_wait_for_the_hashing_of_others_one_is_told_to_come_back(self):
+    def test_too_many_waiting_sign_ins_are_asked_to_retry(self):
         with mock.patch("chatsite.accounts.passwords.hashing.waiting", return_value=16):
             response = self.sign_in()
         self.assertContains(response, "Many people are signing in right now", status_code=429)

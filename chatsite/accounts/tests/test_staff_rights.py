@@ -39,23 +39,23 @@ class StaffRights(TestCase):
         values |= {"is_active": "on"} | fields
         return self.client.post(f"{USERS}{person.pk}/change/", values)
 
-    def test_staff_cannot_make_a_key_for_somebody_else(self):
+    def test_staff_cannot_create_a_key_for_another_person(self):
         for person in (self.root, self.director):
             reply = self.client.post(f"{KEYS}add/", {"user": person.pk, "name": "x", "scopes": "chat"})
             self.assertEqual(reply.status_code, 200)
             self.assertFalse(ApiKey.objects.exists())
         self.assertNotContains(self.client.get(f"{KEYS}add/"), "director")
 
-    def test_staff_make_keys_of_their_own(self):
+    def test_staff_create_keys_of_their_own(self):
         self.client.post(f"{KEYS}add/", {"user": self.clerk.pk, "name": "mine", "scopes": "chat"})
         self.assertEqual(ApiKey.objects.get().user, self.clerk)
 
-    def test_a_superuser_makes_keys_for_others(self):
+    def test_a_superuser_creates_keys_for_others(self):
         self.client.force_login(self.root)
         self.client.post(f"{KEYS}add/", {"user": self.director.pk, "name": "nightly", "scopes": "chat"})
         self.assertEqual(ApiKey.objects.get().user, self.director)
 
-    def test_staff_can_neither_see_nor_tick_the_superuser_box(self):
+    def test_staff_neither_see_nor_set_the_superuser_flag(self):
         eve = User.objects.create_user("eve")
         for person in (eve, self.clerk):
             page = self.client.get(f"{USERS}{person.pk}/change/")
@@ -66,13 +66,13 @@ class StaffRights(TestCase):
             self.assertFalse(person.is_superuser)
         self.assertTrue(eve.is_staff)
 
-    def test_superusers_make_superusers(self):
+    def test_superusers_create_superusers(self):
         self.client.force_login(self.root)
         self.assertContains(self.client.get(f"{USERS}{self.clerk.pk}/change/"), "is_superuser")
         self.change(self.clerk, is_superuser="on")
         self.assertTrue(User.objects.get(pk=self.clerk.pk).is_superuser)
 
-    def test_staff_cannot_change_the_password_of_somebody_with_more_rights(self):
+    def test_staff_cannot_change_the_password_of_a_person_with_more_rights(self):
         allowed = User.objects.create_user("allowed")
         allowed.user_permissions.add(*rights("see_thoughts"))
         switched_off = User.objects.create_superuser("former", is_active=False)
@@ -82,14 +82,14 @@ class StaffRights(TestCase):
             self.assertEqual(reply.status_code, 403, person)
             self.assertEqual(User.objects.get(pk=person.pk).password, before)
 
-    def test_staff_change_the_password_of_somebody_with_no_more_rights(self):
+    def test_staff_change_the_password_of_a_person_without_more_rights(self):
         colleague = User.objects.create_user("colleague")
         colleague.groups.add(self.desk)
         reply = self.client.post(f"{USERS}{colleague.pk}/password/", NEW_PASSWORD)
         self.assertEqual(reply.status_code, 302)
         self.assertTrue(User.objects.get(pk=colleague.pk).check_password("battery-staple-9"))
 
-    def test_staff_cannot_change_the_email_or_groups_of_somebody_with_more_rights(self):
+    def test_staff_cannot_change_the_email_or_groups_of_a_person_with_more_rights(self):
         for person in (self.root, self.director):
             reply = self.change(person, email="clerk@example.org", groups=[self.desk.pk])
             self.assertEqual(reply.status_code, 403)
@@ -98,7 +98,7 @@ class StaffRights(TestCase):
             self.assertNotIn(self.desk, person.groups.all())
             self.assertEqual(self.client.get(f"{USERS}{person.pk}/change/").status_code, 200)
 
-    def test_staff_cannot_add_anybody_to_a_group_they_are_not_in(self):
+    def test_staff_cannot_add_people_to_a_group_that_they_are_not_in(self):
         self.assertEqual(self.change(self.clerk, groups=[self.desk.pk, self.board.pk]).status_code, 200)
         self.assertEqual(list(self.clerk.groups.all()), [self.desk])
         eve = User.objects.create_user("eve")
@@ -124,7 +124,7 @@ class StaffRights(TestCase):
         chosen = {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"}
         self.assertEqual(self.client.post(page, chosen).status_code, 403)
 
-    def test_staff_cannot_delete_somebody_with_more_rights(self):
+    def test_staff_cannot_delete_a_person_with_more_rights(self):
         for person in (self.root, self.director):
             confirmed = {"documents": "delete", "confirmed": "on"}
             self.assertEqual(self.client.post(f"{USERS}{person.pk}/delete/", confirmed).status_code, 403)
@@ -142,7 +142,7 @@ class StaffRights(TestCase):
         reply = self.client.post(f"{MAPPINGS}{theirs.pk}/change/", fields | {"group": self.desk.pk})
         self.assertEqual(reply.status_code, 403)
 
-    def test_staff_cannot_delete_the_identity_of_somebody_with_more_rights(self):
+    def test_staff_cannot_delete_the_identity_of_a_person_with_more_rights(self):
         identity = ExternalIdentity.objects.create(user=self.director, issuer="https://id", subject="s")
         self.client.post(f"{IDENTITIES}{identity.pk}/delete/", {"post": "yes"})
         self.delete_selected(IDENTITIES, identity)

@@ -96,7 +96,7 @@ class WebhookCase(MediaMixin, TestCase):
 
 @pytest.mark.slow
 class WhoHearsTests(WebhookCase):
-    def test_those_who_may_read_a_document_hear_of_its_reading_its_deletion_and_its_readers(self):
+    def test_readers_of_a_document_get_its_events(self):
         everything = webhooks.Event.values
         self.endpoint(self.ann, *everything)
         self.endpoint(self.bob, *everything)
@@ -115,21 +115,21 @@ class WhoHearsTests(WebhookCase):
         documents.delete_document(document)
         self.assertEqual(self.events(), [("document.deleted", ids)])
 
-    def test_a_failure_is_told_and_what_was_not_subscribed_is_not(self):
+    def test_failures_are_sent_and_unsubscribed_events_are_not(self):
         self.endpoint(self.ann, "document.failed")
         document = self.add("a.pdf", b"no PDF", owner=self.ann)
         self.assertEqual(document.status, "failed")
         ((event, data),) = self.events()
         self.assertEqual((event, data["status"]), ("document.failed", "failed"))
 
-    def test_what_may_not_be_read_any_more_when_it_is_due_is_neither_sent_nor_listed(self):
+    def test_events_of_documents_closed_meanwhile_are_neither_sent_nor_listed(self):
         endpoint = self.endpoint(self.bob, "document.ready")
         document = self.add(owner=self.ann, audience=Audience(user_ids=frozenset({self.bob.pk})))
         set_audience(document, Audience())
         self.assertEqual(self.events(), [])
         self.assertFalse(endpoint.deliveries.exists())
 
-    def test_only_the_asker_hears_of_an_answer_and_managers_of_what_was_in_vain_without_words(self):
+    def test_answers_are_reported_to_the_asker_and_unanswered_questions_to_managers_without_text(self):
         document = make_document("a.md", owner=self.ann)
         _, answer = answered(self.ann, document)
         manager = make_user("manager", is_staff=True)
@@ -154,7 +154,7 @@ class WhoHearsTests(WebhookCase):
         announce_end(self.ann.pk, {answer.pk: Closing(answer.State.COMPLETE, NOTHING_FITS)})
         self.assertEqual([event for event, _ in self.events()], ["answer.completed"])
 
-    def test_an_event_of_a_transaction_that_fails_is_told_to_nobody(self):
+    def test_an_event_of_a_rolled_back_transaction_is_not_sent(self):
         self.endpoint(self.ann, "document.deleted")
         document = make_document("a.md", owner=self.ann)
         with (
@@ -164,7 +164,7 @@ class WhoHearsTests(WebhookCase):
             documents.delete_document(document)
         self.assertFalse(WebhookDelivery.objects.exists())
 
-    def test_a_disabled_account_hears_nothing(self):
+    def test_a_disabled_account_gets_no_events(self):
         endpoint = self.endpoint(self.ann, "document.ready")
         self.add(owner=self.ann)
         User.objects.filter(pk=self.ann.pk).update(is_active=False)
@@ -194,7 +194,7 @@ class SendingTests(WebhookCase):
         self.hook.refresh_from_db()
         return delivery
 
-    def test_a_message_is_signed_so_that_the_receiver_of_the_docs_takes_it_and_no_changed_one(self):
+    def test_the_documented_receiver_accepts_a_signed_message_and_no_changed_one(self):
         delivery = self.send()
         self.assertEqual((delivery.state, delivery.status_code, delivery.attempts), ("delivered", 204, 1))
         headers, body = self.server.got[0]
@@ -208,7 +208,7 @@ class SendingTests(WebhookCase):
             with self.assertRaises(ValueError):
                 RECEIVER.verify(secret, headers, sent, at)
 
-    def test_a_replaced_secret_signs_for_a_day_beside_the_new_one(self):
+    def test_a_replaced_secret_stays_valid_for_a_day_beside_the_new_one(self):
         former, self.secret = self.secret, secrets.new_secret()
         self.hook.former_secret, self.hook.secret = self.hook.secret, secrets.encrypt(self.secret)
         self.hook.former_secret_until = timezone.now() + timedelta(hours=1)
@@ -223,7 +223,7 @@ class SendingTests(WebhookCase):
             RECEIVER.verify(former, *self.server.got[1])
 
     @pytest.mark.slow
-    def test_failures_are_tried_again_ever_later_and_then_given_up(self):
+    def test_failures_are_retried_with_growing_delays_and_then_given_up(self):
         self.server.status = 500
         with patch.dict(webhooks._lookups, {"document": lambda owner, delivery: delivery.data}):
             delivery = self.send("document.ready")
@@ -242,14 +242,14 @@ class SendingTests(WebhookCase):
         self.assertEqual(self.server.got[0][0]["webhook-id"], self.server.got[-1][0]["webhook-id"])
         self.assertIsNone(self.hook.failing_since)
 
-    def test_one_event_that_is_refused_holds_up_no_other(self):
+    def test_a_refused_event_does_not_delay_others(self):
         self.server.status = 500
         with patch.dict(webhooks._lookups, {"document": lambda owner, delivery: delivery.data}):
             self.send("document.ready")
         self.server.status = 204
         self.assertEqual(self.send().state, "delivered")
 
-    def test_an_endpoint_that_does_not_answer_is_left_alone_for_a_while(self):
+    def test_an_endpoint_that_does_not_answer_is_paused(self):
         WebhookEndpoint.objects.update(url="http://127.0.0.1:1/")
         first = self.send()
         self.assertEqual(first.detail, "The connection failed (ConnectError).")
@@ -260,7 +260,7 @@ class SendingTests(WebhookCase):
         webhooks.write_test(self.hook)
         self.assertEqual(len(self.deliver()), 2)
 
-    def test_an_address_that_is_gone_or_fails_for_days_is_switched_off_in_words(self):
+    def test_an_endpoint_that_is_gone_or_fails_for_days_is_disabled_with_a_reason(self):
         self.server.status = 410
         self.send()
         self.assertEqual(self.hook.reason, "It responded with 410: it wants no more events.")
@@ -276,7 +276,7 @@ class SendingTests(WebhookCase):
         self.server.status, self.server.headers = 302, {"Location": f"http://127.0.0.1:{other.server_port}/"}
         self.assertEqual(self.send().detail, "It answered 302: redirects are not followed.")
 
-    def test_a_server_that_hangs_or_drips_is_given_up_in_time(self):
+    def test_a_hanging_or_dripping_server_is_given_up_in_time(self):
         listener = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(listener.close)
 
@@ -299,7 +299,7 @@ class SendingTests(WebhookCase):
         self.assertIsNone(delivery.status_code)
         self.assertNotEqual(delivery.detail, "")
 
-    def test_a_name_that_is_not_found_in_time_holds_nobody_up(self):
+    def test_a_slow_name_lookup_does_not_delay_others(self):
         WebhookEndpoint.objects.update(url="https://slow.example.org/")
         over = threading.Event()
         self.addCleanup(over.set)
@@ -311,7 +311,7 @@ class SendingTests(WebhookCase):
             self.assertIn("no response", self.send().detail)
             self.assertLess(time.monotonic() - begun, HANG_SECONDS / 2)
 
-    def test_a_certificate_that_is_not_trusted_is_said(self):
+    def test_an_untrusted_certificate_is_reported(self):
         WebhookEndpoint.objects.update(url="https://hooks.example.org/")
         error = ssl.SSLCertVerificationError("self-signed")
         cause = sending.httpx2.ConnectError("no")
@@ -322,7 +322,7 @@ class SendingTests(WebhookCase):
         ):
             self.assertEqual(self.send().detail, "Its certificate is not valid for its name.")
 
-    def test_a_name_that_leads_home_is_refused_and_the_checked_address_is_the_one_that_is_asked(self):
+    def test_a_name_of_an_internal_address_is_refused_and_the_checked_address_is_used(self):
         WebhookEndpoint.objects.update(url="https://hooks.example.org/in?a=1")
         with patch("socket.getaddrinfo", return_value=[(2, 1, 6, "", ("10.0.0.1", 443))]):
             self.assertIn("CHATSITE_WEBHOOK_NETWORKS", self.send().detail)
@@ -343,7 +343,7 @@ class SendingTests(WebhookCase):
         self.assertEqual(request.headers["Host"], "hooks.example.org")
         self.assertEqual(request.extensions["sni_hostname"], "hooks.example.org")
 
-    def test_what_a_worker_took_before_it_died_is_due_again_soon(self):
+    def test_deliveries_of_a_dead_worker_are_due_again_soon(self):
         delivery = webhooks.write_down(self.hook, webhooks.TEST, {})
         self.assertIsNotNone(sending.take(self.hook.pk))
         self.assertIsNone(sending.take(self.hook.pk))
@@ -351,7 +351,7 @@ class SendingTests(WebhookCase):
         self.assertLessEqual(delivery.next_at, timezone.now() + sending.LEASE)
         self.assertEqual(self.attempt(delivery).state, "delivered")
 
-    def test_a_message_that_cannot_be_put_together_is_tried_later_and_holds_up_no_other(self):
+    def test_a_message_that_cannot_be_built_is_retried_and_does_not_delay_others(self):
         with patch.dict(webhooks._lookups, {"document": lambda owner, delivery: 1 // 0}):
             broken = webhooks.write_down(self.hook, "document.ready", {})
             self.assertEqual(self.send().state, "delivered")
@@ -359,7 +359,7 @@ class SendingTests(WebhookCase):
         self.assertEqual((broken.state, broken.attempts), ("waiting", 1))
         self.assertGreater(broken.next_at, timezone.now())
 
-    def test_another_secret_key_of_the_site_is_said(self):
+    def test_a_changed_secret_key_of_the_site_is_reported(self):
         with override_settings(SECRET_KEY="another" * 10):
             self.assertIn("secret key was replaced", self.send().detail)
         with override_settings(SECRET_KEY="another" * 10, SECRET_KEY_FALLBACKS=[settings.SECRET_KEY]):
@@ -371,7 +371,7 @@ class SendingTests(WebhookCase):
         sending.delete_old()
         self.assertFalse(WebhookDelivery.objects.exists())
 
-    def test_the_oldest_of_too_many_that_wait_are_given_up_in_words_and_may_be_replayed(self):
+    def test_the_oldest_of_too_many_waiting_deliveries_are_given_up_and_can_be_replayed(self):
         other = self.endpoint(self.bob, "document.ready")
         kept = webhooks.write_down(other, webhooks.TEST, {})
         waiting = [webhooks.write_down(self.hook, webhooks.TEST, {"webhook_id": str(n)}) for n in range(5)]
@@ -389,7 +389,7 @@ class SendingTests(WebhookCase):
 @override_settings(WEBHOOK_NETWORKS=LOOPBACK)
 class DispatchingTests(TransactionTestCase):
     @pytest.mark.slow
-    def test_an_endpoint_that_hangs_keeps_only_its_own_messages_waiting(self):
+    def test_a_hanging_endpoint_delays_only_its_own_messages(self):
         slow, fast = make_user("slow"), make_user("fast")
         silent = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(silent.close)
@@ -426,7 +426,7 @@ class DispatchingTests(TransactionTestCase):
 
 class WorkerTests(SimpleTestCase):
     @pytest.mark.slow
-    def test_a_worker_knows_what_to_send_of_every_event(self):
+    def test_a_worker_can_build_every_event(self):
         program = (
             "import chatsite.server.worker; from chatsite.accounts import webhooks; print(*webhooks._lookups)"
         )

@@ -17,7 +17,7 @@ from chatsite.accounts.webhooks import addresses
 
 class AddressTests(TestCase):
     @override_settings(WEBHOOK_NETWORKS=[ip_network("10.1.0.0/16")])
-    def test_addresses_of_our_own_network_are_refused_in_every_form(self):
+    def test_internal_addresses_are_refused_in_every_form(self):
         for address in (
             "127.0.0.1", "10.0.0.1", "192.168.0.1", "172.16.0.1", "169.254.169.254", "0.0.0.0", "100.64.0.1",
             "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fc00::1", "fec0::1", "ff02::1",
@@ -38,7 +38,7 @@ class AddressTests(TestCase):
         with self.assertRaises(addresses.Forbidden):
             addresses.check_address(ip_address("93.184.215.14"), encrypted=False)
 
-    def test_addresses_that_are_none_are_refused(self):
+    def test_invalid_addresses_are_refused(self):
         for url in (
             "http://example.org/", "ftp://example.org/", "https://", "https://a:b@example.org/",
             "example.org",
@@ -66,7 +66,7 @@ class WebhookApiTests(WebhookCase):
         asked = {"url": f"http://127.0.0.1:{self.server.server_port}/", "events": ["document.ready"]} | values
         return self.call("post", data=asked)
 
-    def test_a_webhook_is_made_changed_tested_replayed_and_deleted(self):
+    def test_a_webhook_is_created_changed_tested_replayed_and_deleted(self):
         made = self.make(name="ERP").json()
         self.assertTrue(made["secret"].startswith("whsec_"))
         listed = self.call("get").json()
@@ -98,7 +98,7 @@ class WebhookApiTests(WebhookCase):
         log = AuditEntry.objects.filter(action="webhook_changed", actor="ann")
         self.assertEqual(log.count(), 4)
 
-    def test_a_change_leaves_alone_what_another_did_at_the_same_time(self):
+    def test_concurrent_changes_do_not_overwrite_each_other(self):
         made = self.make().json()
         one, asked = f"/{made['id']}", {"url": "https://example.org/"}
 
@@ -116,7 +116,7 @@ class WebhookApiTests(WebhookCase):
             self.assertEqual(self.call("patch", one, asked).status_code, 404)
         self.assertFalse(WebhookEndpoint.objects.exists())
 
-    def test_a_webhook_ends_with_the_key_that_made_it_until_another_key_takes_it_over(self):
+    def test_a_webhook_ends_with_its_key_unless_another_key_takes_it_over(self):
         made = self.make().json()
         ApiKey.objects.update(revoked_at=timezone.now())
         self.add(owner=self.ann)
@@ -128,7 +128,7 @@ class WebhookApiTests(WebhookCase):
         webhooks.replay(WebhookDelivery.objects.all())
         self.assertEqual(len(self.deliver()), 1)
 
-    def test_bad_input_is_refused_with_its_member(self):
+    def test_invalid_input_is_refused_with_its_member(self):
         for values, member in (
             ({"url": "http://example.com/"}, None),
             ({"url": "https://10.0.0.1/"}, "/url"),
@@ -177,7 +177,7 @@ class WebhookApiTests(WebhookCase):
         endpoint.deliveries.filter(state="waiting").update(state="delivered", attempted_at=timezone.now())
         self.assertEqual(self.call("post", replays[20]).status_code, 202)
 
-    def test_a_receiver_that_answers_at_once_gets_no_more_by_hand_than_the_limit(self):
+    def test_manual_deliveries_are_limited_even_if_the_receiver_answers_at_once(self):
         made = self.make().json()
         endpoint = WebhookEndpoint.objects.get(pk=made["id"])
         delivery = webhooks.write_down(endpoint, "document.ready", {})
@@ -187,7 +187,7 @@ class WebhookApiTests(WebhookCase):
             asked.append(self.call("post", path).status_code)
         self.assertEqual(asked, [202] * 20 + [429] * 2)
 
-    def test_others_and_keys_without_the_scope_find_nothing(self):
+    def test_other_people_and_keys_without_the_scope_find_nothing(self):
         made = self.make().json()
         delivery = self.call("post", f"/{made['id']}/test").json()
         _, foreign = ApiKey.objects.issue(self.bob, "hooks", scopes=["webhooks"])
@@ -208,7 +208,7 @@ class WebhookApiTests(WebhookCase):
         self.assertEqual(self.call("get", key=foreign).json(), [])
         self.assertEqual(self.call("get", key=narrow).status_code, 403)
 
-    def test_staff_see_hosts_only_switch_off_and_send_again(self):
+    def test_staff_see_only_hosts_and_can_disable_and_replay(self):
         made = self.make(url=f"http://127.0.0.1:{self.server.server_port}/token-in-the-path").json()
         self.server.status = 500
         self.call("post", f"/{made['id']}/test")

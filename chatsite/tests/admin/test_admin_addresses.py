@@ -48,7 +48,7 @@ class AdminAddressTests(TransactionTestCase):
             )
 
     @pytest.mark.slow
-    def test_no_list_fails_whatever_its_address_says(self):
+    def test_no_list_fails_for_any_query_parameters(self):
         failed = []
         with self.assertLogs("django.request", "WARNING"):
             for path, names in self.lists():
@@ -60,7 +60,7 @@ class AdminAddressTests(TransactionTestCase):
         self.assertEqual(failed, [])
 
     @pytest.mark.slow
-    def test_no_other_page_fails_whatever_its_address_or_form_says(self):
+    def test_no_other_page_fails_for_any_parameters_or_form_values(self):
         failed, names = [], sorted(self.read_names())
         with self.assertLogs("django.request", "WARNING"):
             for route, path in admin_addresses():
@@ -85,7 +85,7 @@ class AdminAddressTests(TransactionTestCase):
         return found
 
     @pytest.mark.slow
-    def test_no_form_fails_whatever_is_chosen_in_it(self):
+    def test_no_form_fails_for_any_choice(self):
         """A search field shows the selected object; an invalid number is refused."""
         failed = []
         with self.assertLogs("django.request", "WARNING"):
@@ -125,13 +125,13 @@ class AdminAddressTests(TransactionTestCase):
                 self.assertEqual(date_format(moment, "DATETIME_FORMAT"), words)
                 self.assertEqual(date_format(moment), words.partition(",")[0])
 
-    def test_a_nul_where_words_are_completed_is_a_bad_request(self):
+    def test_a_nul_in_an_autocomplete_request_is_a_bad_request(self):
         address = "/admin/autocomplete/?app_label=accounts&model_name=apikey&field_name=user&term="
         self.assertEqual(self.client.get(f"{address}root").status_code, 200)
         with self.assertLogs("django.request", "WARNING"):
             self.assertEqual(self.client.get(f"{address}%00").status_code, 400)
 
-    def test_chosen_rows_that_are_no_numbers_are_a_bad_request(self):
+    def test_selected_rows_with_invalid_ids_are_a_bad_request(self):
         ApiKey.objects.issue(User.objects.get(), "nightly")
         for value in ("abc", "\0"):
             with self.assertLogs("django.request", "WARNING"):
@@ -141,7 +141,7 @@ class AdminAddressTests(TransactionTestCase):
             self.assertEqual(answer.status_code, 400)
         self.assertTrue(ApiKey.objects.usable().exists())
 
-    def test_a_fault_of_the_site_stays_one_where_no_address_is_to_blame(self):
+    def test_an_internal_error_is_not_reported_as_a_bad_request(self):
         with (
             patch("chatsite.accounts.admin.UserAdmin.get_queryset", side_effect=ValueError),
             self.assertLogs("django.request", "ERROR"),

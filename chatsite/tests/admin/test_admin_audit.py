@@ -105,7 +105,7 @@ class AdminAuditTests(TestCase):
         }
         self.assertEqual(names - of_rows, set(OTHERS))
 
-    def test_each_page_that_shows_words_of_others_leaves_an_entry(self):
+    def test_each_page_that_shows_text_of_others_is_logged(self):
         document = make_document("theirs.md", owner=self.ann)
         conversation, answer = answered(self.ann, document)
         feedback = Feedback.objects.create(message=answer, rating="bad", comment="No.")
@@ -132,7 +132,7 @@ class AdminAuditTests(TestCase):
                 self.assertEqual(self.client.get(page).status_code, 200)
                 self.assertEqual(len(self.entries()), before + 1)
 
-    def test_another_spelling_of_a_number_leaves_an_entry_too(self):
+    def test_another_spelling_of_an_id_is_logged_too(self):
         document = make_document("theirs.md", owner=self.ann)
         _, answer = answered(self.ann, document)
         feedback = Feedback.objects.create(message=answer, rating="bad", comment="No.")
@@ -160,12 +160,12 @@ class AdminAuditTests(TestCase):
                         lookup = f"{field.name}__{comparison}"
                         self.assertFalse(page.lookup_allowed(lookup, "x", request), f"{page} {lookup}")
 
-    def test_a_document_that_one_may_read_anyway_leaves_none(self):
+    def test_viewing_a_document_with_the_right_to_read_is_not_logged(self):
         document = make_document("ours.md", owner=self.ann, everyone=True)
         self.client.get(f"/admin/ingestion/document/{document.pk}/change/")
         self.assertEqual(self.entries(), [])
 
-    def test_changes_of_accounts_say_what_the_account_may_do_now(self):
+    def test_changes_of_accounts_are_logged_with_the_resulting_rights(self):
         page = f"/admin/accounts/user/{self.ann.pk}/change/"
         form = self.client.get(page).context["adminform"].form
         values = {name: value for name, value in form.initial.items() if value not in (None, False)}
@@ -181,7 +181,7 @@ class AdminAuditTests(TestCase):
         self.assertEqual((entry.action, entry.person), ("account_changed", "ann"))
         self.assertTrue(entry.subject.endswith("now active, staff; in Crew"), entry.subject)
 
-    def test_each_change_of_rights_leaves_an_entry(self):
+    def test_each_change_of_rights_is_logged(self):
         entry = self.post("/admin/auth/group/add/", name="Office")
         self.assertEqual(entry.action, "group_changed")
         self.assertIn("Added group Office", entry.subject)
@@ -202,7 +202,7 @@ class AdminAuditTests(TestCase):
             self.post(f"/admin/chat/agent/{agent.pk}/change/", **changed).action, "agent_changed"
         )
 
-    def test_keys_identities_documents_and_conversations_that_go_leave_an_entry(self):
+    def test_deletions_of_keys_identities_documents_and_conversations_are_logged(self):
         key, _ = ApiKey.objects.issue(self.ann, "nightly")
         entry = self.post("/admin/accounts/apikey/", action="revoke", _selected_action=key.pk)
         self.assertEqual((entry.action, entry.person), ("keys_revoked", "ann"))
@@ -236,7 +236,7 @@ class SigningTests(TestCase):
     def actions(self):
         return list(AuditEntry.objects.order_by("pk").values_list("action", "actor"))
 
-    def test_signing_in_and_out_leave_entries(self):
+    def test_signing_in_and_out_is_logged(self):
         for path in ("/accounts/sign-in/", "/admin/login/"):
             fields = {"username": "ann", "password": "right-horse-1"}
             self.assertEqual(self.client.post(path, fields, REMOTE_ADDR="10.0.0.9").status_code, 302)
@@ -246,7 +246,7 @@ class SigningTests(TestCase):
         self.client.post("/accounts/sign-out/")
         self.assertEqual(len(self.actions()), 4)
 
-    def test_keys_and_passwords_of_ones_own_leave_entries(self):
+    def test_changes_of_ones_own_keys_and_passwords_are_logged(self):
         self.client.force_login(self.ann)
         self.client.post("/settings/keys/", {"name": "nightly", "days": "30", "scopes": ["search"]})
         self.client.post(f"/settings/keys/{ApiKey.objects.get().pk}/revoke/")

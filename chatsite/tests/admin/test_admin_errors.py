@@ -80,7 +80,7 @@ def test_a_form_without_errors_has_no_summary(chromium, slow_site):
         assert "Please correct" in summary.get_by_role("heading").inner_text()
 
 
-def test_a_change_of_many_previews_rights_and_asks_before_it_deletes(chromium, slow_site):
+def test_a_bulk_change_previews_rights_and_asks_before_it_deletes(chromium, slow_site):
     with signed_in(chromium, slow_site, "admin", with_problems=True, viewport=DESK) as page:
         page.goto("/admin/ingestion/document/")
         page.locator("#action-toggle").check()

@@ -39,7 +39,7 @@ def test_no_page_breaks_a_rule_of_accessibility(chromium, slow_site, screen, sch
 
 @pytest.mark.parametrize("screen", [WIDE, PHONE], ids=["desk", "phone"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_what_changed_and_the_members_of_a_project_break_none(chromium, slow_site, screen, scheme, tmp_path):
+def test_pages_of_changes_and_members_break_no_rule(chromium, slow_site, screen, scheme, tmp_path):
     file = tmp_path / f"canteen-{scheme}-{screen['viewport']['width']}.md"
     with signed_in(chromium, slow_site, color_scheme=scheme, **screen) as page:
         for hour in ("noon", "one"):
@@ -69,7 +69,7 @@ def test_what_changed_and_the_members_of_a_project_break_none(chromium, slow_sit
 
 
 @pytest.mark.parametrize(("screen", "scheme"), [(WIDE, "light"), (PHONE, "dark")], ids=["desk", "phone"])
-def test_versions_side_by_side_and_what_is_missing_break_none(chromium, site, screen, scheme):
+def test_compared_versions_and_error_pages_break_no_rule_of_accessibility(chromium, site, screen, scheme):
     with signed_in(chromium, site, color_scheme=scheme, with_problems=True, **screen) as page:
         page.locator("#scope").select_option("own")
         ask(page, "Which quark is the heaviest of all?")
@@ -92,7 +92,7 @@ def test_versions_side_by_side_and_what_is_missing_break_none(chromium, site, sc
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_overview_of_the_admin_breaks_none_either(chromium, slow_site, scheme):
+def test_the_overview_of_the_admin_breaks_no_rule_of_accessibility(chromium, slow_site, scheme):
     with signed_in(chromium, slow_site, "admin", color_scheme=scheme, **WIDE) as page:
         page.goto("/admin/?days=90")
         page.locator(".overview summary").first.click()
@@ -107,7 +107,7 @@ def write_banner(page, text):
     page.wait_for_url("**/admin/chat/sitetexts/")
 
 
-def test_a_banner_is_shown_on_a_page_that_is_open_already(chromium, slow_site):
+def test_a_banner_appears_on_an_open_page(chromium, slow_site):
     words = "The canteen is closed on Friday, and the archive moves to the second floor on Monday."
     with (
         # axe itself sets inline styles on this form, which the page's policy refuses.

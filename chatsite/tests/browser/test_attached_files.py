@@ -48,7 +48,7 @@ def test_a_chosen_file_is_read_and_the_answer_cites_it(chromium, slow_site, widt
         assert min(target["width"], target["height"]) >= 24
 
 
-def test_many_files_take_one_line_of_a_phone_and_the_newest_is_in_sight(chromium, slow_site):
+def test_many_files_take_one_line_on_a_phone_and_the_newest_is_visible(chromium, slow_site):
     with open_page(chromium, slow_site.url, viewport={"width": 390, "height": 844}) as page:
         sign_in(page, "employee", slow_site.passwords["employee"])
         page.goto("/")
@@ -65,7 +65,7 @@ def test_many_files_take_one_line_of_a_phone_and_the_newest_is_in_sight(chromium
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_on_a_phone_what_could_not_be_read_is_in_sight_before_and_after_the_question(chromium, slow_site):
+def test_on_a_phone_unreadable_files_are_visible_before_and_after_the_question(chromium, slow_site):
     files = [CRANE | {"name": f"winch-{number}.md"} for number in range(1, 4)]
     for number in range(1, 3):
         files.insert(number, CRANE | {"name": f"broken-{number}.pdf", "buffer": b"no PDF"})
@@ -101,7 +101,7 @@ def test_on_a_phone_what_could_not_be_read_is_in_sight_before_and_after_the_ques
         expect(told).to_be_visible()
 
 
-def test_what_a_file_changes_on_the_page_is_seen_at_once(chromium, slow_site):
+def test_an_attached_file_changes_the_page_at_once(chromium, slow_site):
     with open_page(chromium, slow_site.url, viewport={"width": 1280, "height": 844}) as page:
         sign_in(page, "employee", slow_site.passwords["employee"])
         page.goto("/")
@@ -125,7 +125,7 @@ def test_what_a_file_changes_on_the_page_is_seen_at_once(chromium, slow_site):
         expect(page.locator("[data-searchable]")).to_have_text(str(before + 1))
 
 
-def test_files_are_pasted_and_dropped_anywhere_and_taken_off_again(chromium, slow_site):
+def test_files_are_pasted_and_dropped_anywhere_and_removed_again(chromium, slow_site):
     with open_page(chromium, slow_site.url) as page:
         sign_in(page, "employee", slow_site.passwords["employee"])
         page.goto("/")
@@ -157,7 +157,7 @@ def test_files_are_pasted_and_dropped_anywhere_and_taken_off_again(chromium, slo
         expect(page.locator("#attached")).to_be_hidden()
 
 
-def test_what_is_taken_off_while_another_file_is_sent_stays_off(chromium, slow_site):
+def test_a_file_removed_during_an_upload_stays_removed(chromium, slow_site):
     with open_page(chromium, slow_site.url) as page:
         sign_in(page, "employee", slow_site.passwords["employee"])
         page.goto("/")
@@ -174,7 +174,7 @@ def test_what_is_taken_off_while_another_file_is_sent_stays_off(chromium, slow_s
         assert re.fullmatch(r"document:[0-9a-f-]{36}", scope.input_value())
 
 
-def test_a_refused_file_is_told_and_the_question_stays(chromium, slow_site):
+def test_a_refused_file_is_reported_and_the_question_stays(chromium, slow_site):
     with open_page(chromium, slow_site.url, with_problems=True) as page:
         sign_in(page, "employee", slow_site.passwords["employee"])
         page.goto("/")

@@ -69,7 +69,7 @@ class ChatUiClient(TransactionTestCase):
         self.assertEqual(self.call("DELETE", f"/chat-history/{chat}?mode={mode}").json(), {"success": True})
         return read
 
-    def test_citations_are_links_and_what_is_sent_back_keeps_the_stored_answer(self):
+    def test_citations_are_links_and_saving_keeps_the_stored_answer(self):
         chat = self.call("POST", "/chat-history", {"mode": "standard", "title": "New Chat"}).json()["id"]
         [said] = self.whole([{"role": "user", "content": QUESTIONS[0]}])
         text = said["Items"][0]["Text"]
@@ -90,7 +90,7 @@ class ChatUiClient(TransactionTestCase):
         self.assertEqual((again.pk, again.content, again.imported), (stored.pk, stored.content, False))
         self.assertEqual(self.call("GET", f"/chat-history/{chat}/messages").json(), read)
 
-    def test_a_changed_answer_is_a_programs_and_keeps_its_links(self):
+    def test_a_changed_answer_counts_as_imported_and_keeps_its_links(self):
         chat = self.call("POST", "/chat-history", {"mode": "standard"}).json()["id"]
         [said] = self.whole([{"role": "user", "content": QUESTIONS[0]}])
         text = "Not so: " + said["Items"][0]["Text"]
@@ -113,7 +113,7 @@ class ChatUiClient(TransactionTestCase):
         self.assertIn("Five days [open.md].", str(model.prompts))
         self.assertNotIn("6f1c9a52", str(model.prompts))
 
-    def test_after_an_error_the_chat_goes_on_and_the_error_bubble_reaches_no_model(self):
+    def test_after_an_error_the_chat_continues_and_the_error_bubble_reaches_no_model(self):
         asked = [{"role": "user", "content": QUESTIONS[0]}]
         with use_model(ScriptedModel(words=(), error=ModelError("upstream_unavailable"))), self.assertLogs():
             refused = self.client.post("/api/minimal/chat", {"messages": asked}, **JSON)
@@ -154,7 +154,7 @@ class ChatUiClient(TransactionTestCase):
                 read = self.call("GET", f"/chat-history/{chat}/messages").json()
                 self.assertEqual([message["id"] for message in read], ["q0", "q1", "a1"])
 
-    def test_an_error_bubble_names_no_message_and_other_messages_keep_their_place_in_refusals(self):
+    def test_an_error_bubble_replaces_no_message_and_counts_in_the_positions_of_refusals(self):
         chat = self.call("POST", "/chat-history", {"mode": "standard"}).json()["id"]
         question = {"id": "q0", "role": "user", "content": QUESTIONS[0]}
         self.call("PUT", f"/chat-history/{chat}", {"messages": [question]})
@@ -167,7 +167,7 @@ class ChatUiClient(TransactionTestCase):
         self.assertEqual(refused.status_code, 400)
         self.assertIn("messages[1].role", refused.json()["error"]["message"])
 
-    def test_an_error_bubble_is_no_question_and_other_roles_are_refused(self):
+    def test_an_error_bubble_is_not_a_question_and_other_roles_are_refused(self):
         for messages in (
             [{"role": "user", "content": "x"}, {"role": "system", "content": "x"}],
             [{"role": "system", "content": "x"}],
@@ -177,7 +177,7 @@ class ChatUiClient(TransactionTestCase):
             self.assertEqual(refused.status_code, 400, messages)
             self.assertIn("role", refused.json()["error"]["message"])
 
-    def test_the_client_of_may_2025_reads_messages_and_saves_them_as_they_came(self):
+    def test_the_client_of_may_2025_reads_messages_and_saves_them_unchanged(self):
         Agent.objects.all().delete()
         for order, name in enumerate(("Research", "Code")):
             Agent.objects.create(name=name, instructions=f"You are {name}.", order=order)
@@ -207,7 +207,7 @@ class ChatUiClient(TransactionTestCase):
                 for member in ("id", "content", "role", "timestamp", "agentIdentifier"):
                     self.assertEqual([row.get(member) for row in read], [row.get(member) for row in shown])
 
-    def test_the_client_of_may_2025_shows_the_words_of_an_error(self):
+    def test_the_client_of_may_2025_shows_the_message_of_an_error(self):
         asked = {"messages": [{"role": "user", "content": QUESTIONS[0]}]}
         with use_model(ScriptedModel(words=(), error=ModelError("upstream_unavailable"))), self.assertLogs():
             failed = self.client.post("/api/messages/chat", asked, **JSON)

@@ -27,7 +27,7 @@ NOT_TOLD = """(send => {
 NOT_STOPPED = NOT_TOLD.replace('"wait"', '"stop"')  # drops each stop, as if it came too late
 
 
-def test_the_focus_of_a_button_that_goes_is_not_lost(chromium, slow_site):
+def test_the_focus_of_a_removed_button_is_not_lost(chromium, slow_site):
     with signed_in(chromium, slow_site) as page:
         ask_and_wait(page)
         page.locator("#question").fill(LONG_QUESTION)
@@ -41,7 +41,7 @@ def test_the_focus_of_a_button_that_goes_is_not_lost(chromium, slow_site):
         expect(said).not_to_have_count(0)
 
 
-def test_a_stop_that_comes_after_the_end_is_said_to_have_stopped_nothing(chromium, slow_site):
+def test_a_stop_after_the_end_says_that_it_stopped_nothing(chromium, slow_site):
     with signed_in(chromium, slow_site) as page:
         page.add_init_script(NOT_STOPPED)
         page.goto("/")
@@ -53,7 +53,7 @@ def test_a_stop_that_comes_after_the_end_is_said_to_have_stopped_nothing(chromiu
         expect(page.locator("#announcer p").filter(has_text="Nothing was stopped")).not_to_have_count(0)
 
 
-def test_on_a_phone_the_button_that_comes_takes_the_focus(chromium, slow_site):
+def test_on_a_phone_a_new_button_takes_the_focus(chromium, slow_site):
     with signed_in(chromium, slow_site, **PHONE) as page:
         page.goto("/")
         ask(page, LONG_QUESTION)
@@ -63,7 +63,7 @@ def test_on_a_phone_the_button_that_comes_takes_the_focus(chromium, slow_site):
         expect(page.locator("#send")).to_be_focused()
 
 
-def test_on_a_phone_the_box_says_what_its_keys_do_there(chromium, slow_site):
+def test_on_a_phone_the_question_box_explains_its_keys(chromium, slow_site):
     with signed_in(chromium, slow_site, **PHONE) as page:
         box = page.locator("#question")
         expect(box).to_have_accessible_description("Enter makes a new line, the button sends")
@@ -74,7 +74,7 @@ def test_on_a_phone_the_box_says_what_its_keys_do_there(chromium, slow_site):
         box.fill("")  # the draft is kept
 
 
-def test_on_a_phone_the_rest_of_the_allowance_is_shown_too(chromium, slow_site):
+def test_on_a_phone_the_remaining_allowance_is_shown_too(chromium, slow_site):
     with signed_in(chromium, slow_site, **PHONE) as page:
         page.goto("/")
         expect(page.locator(".under")).to_be_hidden()
@@ -83,7 +83,7 @@ def test_on_a_phone_the_rest_of_the_allowance_is_shown_too(chromium, slow_site):
         assert page.locator(".under").inner_text().strip() == "2 messages left today."
 
 
-def test_a_new_question_begins_at_the_top_of_its_page_with_the_focus_in_the_box(chromium, slow_site):
+def test_a_new_question_starts_at_the_top_of_its_page_with_the_focus_in_the_box(chromium, slow_site):
     for viewport in ({"width": 1280, "height": 600}, {"width": 390, "height": 600}):
         with signed_in(chromium, slow_site, viewport=viewport) as page:
             page.goto("/")
@@ -108,7 +108,7 @@ def test_on_a_phone_the_state_of_the_connection_is_shown_though_the_keys_are_not
         page.context.set_offline(False)
 
 
-def test_of_two_questions_at_once_the_second_is_kept_and_told_why(chromium, slow_site):
+def test_the_second_of_two_concurrent_questions_is_kept_with_a_reason(chromium, slow_site):
     with signed_in(chromium, slow_site) as one, signed_in(chromium, slow_site, with_problems=True) as two:
         ask_and_wait(one)
         two.add_init_script(NOT_TOLD)
@@ -145,7 +145,7 @@ def test_without_scripts_no_question_is_lost_when_the_page_refreshes(chromium, s
         expect(two.locator(".refreshes")).to_have_count(0)
 
 
-def test_without_scripts_a_question_that_came_second_stays_on_its_page(chromium, slow_site):
+def test_without_scripts_a_second_question_stays_on_its_page(chromium, slow_site):
     with (
         signed_in(chromium, slow_site) as one,
         signed_in(chromium, slow_site, java_script_enabled=False, with_problems=True) as two,

@@ -32,7 +32,7 @@ def test_another_tab_sees_that_an_answer_is_written_and_then_that_it_is_new(chro
         expect(dots).not_to_contain_text("answer")
 
 
-def test_the_menu_of_a_row_pins_its_conversation_and_leaves_one_where_one_was(chromium, slow_site):
+def test_the_menu_of_a_row_pins_its_conversation_and_stays_on_the_page(chromium, slow_site):
     with open_page(chromium, slow_site.url) as page:
         sign_in(page, "hr", slow_site.passwords["hr"])
         ask(page, "What is Project Halyard?")
@@ -52,7 +52,7 @@ def test_the_menu_of_a_row_pins_its_conversation_and_leaves_one_where_one_was(ch
         expect(page.locator(".history section").first).to_have_attribute("aria-label", "Pinned")
 
 
-def test_what_is_done_with_ticked_conversations_waits_for_a_tick(chromium, slow_site):
+def test_actions_on_conversations_are_enabled_after_one_is_ticked(chromium, slow_site):
     with open_page(chromium, slow_site.url) as page:
         sign_in(page, "hr", slow_site.passwords["hr"])
         ask(page, "What is Project Halyard?")

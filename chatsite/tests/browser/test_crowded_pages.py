@@ -32,7 +32,7 @@ def small_site():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_a_page_too_many_says_so_waits_and_works_when_another_is_closed(chromium, small_site):
+def test_a_page_beyond_the_limit_says_so_and_works_when_another_is_closed(chromium, small_site):
     wait_for_documents(small_site)
     with signed_in(chromium, small_site, with_problems=True) as second:
         with signed_in(chromium, small_site) as first:

@@ -51,9 +51,7 @@ def place(page, number):
 
 
 @pytest.mark.parametrize("device", [WIDE, PHONE], ids=["desk", "phone"])
-def test_the_link_puts_earlier_turns_above_what_is_read_which_stays_in_its_place(
-    chromium, site, address, device
-):
+def test_the_link_inserts_earlier_turns_above_without_moving_the_view(chromium, site, address, device):
     with signed_in(chromium, site, **device) as page:
         page.goto(address)
         assert numbers(page) == list(range(70, 120))
@@ -67,7 +65,7 @@ def test_the_link_puts_earlier_turns_above_what_is_read_which_stays_in_its_place
         assert violations(page) == []
 
 
-def test_scrolling_up_brings_every_turn_one_page_at_a_time_without_a_jump(chromium, site, address):
+def test_scrolling_up_loads_every_turn_page_by_page_without_a_jump(chromium, site, address):
     with signed_in(chromium, site, **WIDE) as page:
         page.goto(f"{address}#latest")
         page.mouse.move(700, 300)
@@ -85,9 +83,7 @@ def test_scrolling_up_brings_every_turn_one_page_at_a_time_without_a_jump(chromi
         assert len(ids) == len(set(ids))
 
 
-def test_by_the_keyboard_the_focus_goes_to_the_question_above_and_a_screen_reader_says_so(
-    chromium, site, address
-):
+def test_by_keyboard_the_focus_moves_to_the_question_above_and_is_announced(chromium, site, address):
     with signed_in(chromium, site, **WIDE) as page:
         page.goto(address)
         page.evaluate("document.querySelector('#older').focus({preventScroll: true})")
@@ -99,7 +95,7 @@ def test_by_the_keyboard_the_focus_goes_to_the_question_above_and_a_screen_reade
         expect(page.locator("#announcer")).to_contain_text("Earlier questions shown: 50")
 
 
-def test_a_page_that_cannot_be_fetched_is_opened_by_the_link(chromium, site, address):
+def test_if_loading_fails_the_link_opens_the_page(chromium, site, address):
     with signed_in(chromium, site, with_problems=True, **WIDE) as page:
         page.goto(address)
         refused = []

@@ -142,7 +142,7 @@ FROM_SITE = """async ([path, body]) => {
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "files.localhost"])
 @pytest.mark.parametrize("sandboxed", [False, True])
-def test_a_foreign_page_changes_nothing_for_somebody_signed_in(
+def test_a_foreign_page_changes_nothing_for_a_signed_in_visitor(
     visitor, open_site, elsewhere, host, sandboxed
 ):
     """Origins: another port of the host, another name of it, a subdomain of this, and an opaque origin."""
@@ -170,7 +170,7 @@ def test_a_foreign_page_changes_nothing_for_somebody_signed_in(
     assert status == 201, "whoever was signed in still is"
 
 
-def test_a_form_of_another_site_makes_no_guest_and_plants_no_question(visitor, open_site, elsewhere):
+def test_a_form_of_another_site_creates_no_guest_and_no_question(visitor, open_site, elsewhere):
     """A form that replaces the whole page: the browser would store any cookie of the response."""
     own = sign_in(visitor, open_site)
     before, kept = counted(open_site), cookies(visitor, open_site)

@@ -201,7 +201,7 @@ def test_the_web_component_shows_numbers_lists_and_what_looks_like_markup(web_co
 
 
 @pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
-def test_the_web_component_shows_its_words_for_errors(web_component, scripted, model, streamed):
+def test_the_web_component_shows_its_error_messages(web_component, scripted, model, streamed):
     with web_component(scripted, "guest") as (origin, page):
         page.goto(origin.url)
         if not streamed:
@@ -329,7 +329,7 @@ def test_the_react_front_end_shows_errors(chromium, scripted, model):
         expect(answers(page).first.locator("sup").first).to_be_visible()
 
 
-def test_the_react_front_end_draws_nothing_that_the_site_has_not(chromium, offline):
+def test_the_react_front_end_shows_no_unsupported_features(chromium, offline):
     with react(chromium, offline, "guest") as (_, page):
         page.get_by_role("button", name="Developer settings").click()
         expect(page.get_by_text("Suggest follow-up questions")).to_be_visible()

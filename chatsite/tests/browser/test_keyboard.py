@@ -28,7 +28,7 @@ def press(page, *keys):
         page.keyboard.press(key)
 
 
-def test_a_source_is_two_keys_from_the_question_box(chromium, site):
+def test_a_source_is_two_key_presses_from_the_question_box(chromium, site):
     with signed_in(chromium, site, **WIDE) as page:
         ask_and_wait(page)
         page.reload()
@@ -47,7 +47,7 @@ def test_a_source_is_two_keys_from_the_question_box(chromium, site):
         assert "#" not in page.url  # a fragment would move the focus
 
 
-def test_a_dialog_of_the_menu_gives_the_focus_back_to_the_menu(chromium, site):
+def test_a_dialog_of_the_menu_returns_the_focus_to_the_menu(chromium, site):
     with signed_in(chromium, site, **WIDE) as page:
         ask_and_wait(page)
         page.locator("#menu summary").focus()
@@ -120,7 +120,7 @@ def test_the_palette_offers_the_menu_and_one_escape_closes_it(chromium, site):
         expect(page.get_by_role("heading", level=1)).to_be_focused()
 
 
-def test_what_is_typed_before_the_palette_has_come_stands_in_it(chromium, site):
+def test_text_typed_before_the_palette_opens_is_in_it(chromium, site):
     with signed_in(chromium, site, **WIDE) as page:
         page.goto("/")
         page.route("**/search/palette?*", lambda route: (page.wait_for_timeout(300), route.continue_()))
@@ -132,7 +132,7 @@ def test_what_is_typed_before_the_palette_has_come_stands_in_it(chromium, site):
         expect(page.locator("#palette [aria-selected=true]")).to_have_attribute("href", "/settings/")
 
 
-def test_the_arrow_up_in_the_empty_box_edits_the_last_question_unless_keys_are_off(chromium, site):
+def test_arrow_up_in_the_empty_box_edits_the_last_question_unless_shortcuts_are_off(chromium, site):
     with signed_in(chromium, site, **WIDE) as page:
         ask_and_wait(page)
         expect(page.locator("#hint")).to_contain_text("↑ edits the last question")
@@ -171,7 +171,7 @@ def test_creating_a_link_copies_it_in_the_same_step(chromium, site):
         assert violations(page) == []
 
 
-def test_a_link_that_could_not_be_copied_or_created_says_so(chromium, site):
+def test_a_failure_to_copy_or_create_a_link_is_reported(chromium, site):
     with signed_in(chromium, site, with_problems=True, **WIDE) as page:
         page.add_init_script(
             "for (const name of ['write', 'writeText']) Clipboard.prototype[name] = () => Promise.reject()"
@@ -210,7 +210,7 @@ def test_versions_are_compared_without_losing_the_focus(chromium, site):
         expect(page.get_by_role("button", name="Answer again")).to_be_focused()
 
 
-def test_last_weeks_answer_is_found_from_the_box_by_few_keys(chromium, site):
+def test_last_weeks_answer_is_found_from_the_box_with_few_key_presses(chromium, site):
     with signed_in(chromium, site, **WIDE) as page:
         ask_and_wait(page)
         page.goto("/")
@@ -233,7 +233,7 @@ def test_last_weeks_answer_is_found_from_the_box_by_few_keys(chromium, site):
         expect(page.locator(".question")).to_have_text(QUESTION)
 
 
-def test_a_person_is_named_and_the_link_made_without_leaving_the_field(chromium, site):
+def test_a_person_is_named_and_the_link_created_without_leaving_the_field(chromium, site):
     with signed_in(chromium, site, with_problems=True, **WIDE) as page:
         page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         ask_and_wait(page)
@@ -259,7 +259,7 @@ def test_on_a_phone_past_conversations_are_searched_from_the_bar(chromium, site)
 
 
 @pytest.mark.parametrize("screen", [WIDE, PHONE], ids=["wide", "phone"])
-def test_each_tab_stop_is_seen_and_nothing_lies_over_it(chromium, site, screen):
+def test_each_tab_stop_is_visible_and_not_covered(chromium, site, screen):
     with signed_in(chromium, site, "hr", **screen) as page:
         ask_and_wait(page)
         conversation = page.url.partition("#")[0]

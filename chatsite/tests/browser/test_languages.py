@@ -68,7 +68,7 @@ def messages(file):
 
 
 @pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parent.parent.name)
-def test_the_compiled_catalogue_is_that_of_its_text(path):
+def test_the_compiled_catalogue_matches_its_source(path):
     compiled = BytesIO()
     write_mo(compiled, catalogue(path))
     compiled.seek(0)
@@ -76,12 +76,12 @@ def test_the_compiled_catalogue_is_that_of_its_text(path):
     assert found == expected, "run: make messages"
 
 
-def test_there_is_a_catalogue_of_every_language_but_english():
+def test_every_language_except_english_has_a_catalogue():
     assert {path.parent.parent.name for path in CATALOGUES} == set(dict(settings.LANGUAGES)) - {"en"}
     assert [Path(settings.FILES_DIR) / "locale"] == settings.LOCALE_PATHS
 
 
-def test_each_field_of_the_admin_without_a_name_of_its_own_has_one_to_translate():
+def test_each_admin_field_has_a_translatable_name():
     pages = admin.site._registry.items()
     every = [model for model, page in pages for model in (model, *(each.model for each in page.inlines))]
     shown = [model for model in every if model._meta.app_label in OWN_APPS]
@@ -97,7 +97,7 @@ class ChoiceTests(TestCase):
         response = self.client.get(path, headers=headers)
         return re.search(r'<html lang="([\w-]+)"\s+dir="(\w+)"', response.content.decode()).groups()
 
-    def test_the_person_goes_before_the_browser_and_the_browser_before_the_operator(self):
+    def test_the_language_of_the_person_precedes_that_of_the_browser_and_the_operator(self):
         self.client.force_login(self.user)
         self.assertEqual(self.language(), ("en", "ltr"))
         with override_settings(LANGUAGE_CODE="de"):
@@ -141,7 +141,7 @@ class ChoiceTests(TestCase):
         self.assertEqual(found[0], ("Einstellungen", "Europe/Berlin"))
         self.assertEqual(set(found[1:]), {("Settings", "UTC")})
 
-    def test_times_are_those_of_the_browser_and_nonsense_is_ignored(self):
+    def test_times_are_in_the_time_zone_of_the_browser_and_invalid_ones_are_ignored(self):
         self.client.force_login(self.user)
         conversation, answer = answered(self.user, make_document("qx.md", everyone=True))
         type(answer).objects.update(created_at="2026-07-01T22:30:00Z")
@@ -166,7 +166,7 @@ class LanguagesOfTexts(TestCase):
         self.user = make_user("asker")
         self.client.force_login(self.user)
 
-    def test_answers_and_passages_have_the_tag_of_their_language(self):
+    def test_answers_and_passages_have_a_lang_attribute(self):
         words = "Der Kran hebt im Winter höchstens vier Tonnen, und im Sommer hebt er sechs."
         document = make_document("kran.md", [words], owner=self.user)
         Document.objects.filter(pk=document.pk).update(language="german")
@@ -189,7 +189,7 @@ def test_each_word_of_the_scripts_is_in_the_catalogue():
 
 
 @override_settings(LANGUAGE_CODE="de")
-def test_what_the_site_says_in_place_of_an_answer_is_shown_in_the_readers_language():
+def test_messages_in_place_of_an_answer_are_shown_in_the_readers_language():
     shown = render(f"{UNSURE}\n\n{NOTHING_FITS}", Citations())
     assert "Keine genaue Antwort gefunden." in shown
     assert "In den Dokumenten, die Sie lesen dürfen" in shown
@@ -221,7 +221,7 @@ class LeftOutTests(TestCase):
         assert re.search(r'lang="ar-xb"\s+dir="rtl"', page), path
         return Words(page).left_out
 
-    def test_no_page_has_words_outside_the_catalogue(self):
+    def test_no_page_has_untranslated_text(self):
         Message.objects.create(
             conversation=self.conversation,
             position=2,
@@ -237,7 +237,7 @@ class LeftOutTests(TestCase):
         found = {path: words for path in pages if (words := self.left_out(path))}
         self.assertEqual(found, {})
 
-    def test_files_that_failed_say_why_in_the_language(self):
+    def test_reasons_of_failed_files_are_translated(self):
         for number, reason in enumerate(REASONS):
             made = make_document(f"qx{number}.md", title="qx", owner=self.user)
             Document.objects.filter(pk=made.pk).update(status=Document.Status.FAILED, reason=reason)
@@ -249,20 +249,20 @@ class LeftOutTests(TestCase):
         found = {path: words for path in paths if (words := self.left_out(path))}
         self.assertEqual(found, {})
 
-    def test_refused_files_say_why_in_the_language(self):
+    def test_reasons_of_refused_files_are_translated(self):
         for name, text in (("qx.md", ""), ("qx.qx", "qx"), (f"qx/{'qx' * 300}.md", "qx")):
             sent = {"file": ContentFile(text, name), "who": "me", "folder": "qx/" * 300}
             headers = {"accept-language": PSEUDO}
             page = self.client.post("/documents/add/", sent, headers=headers).content.decode()
             self.assertEqual(Words(page).left_out, [])
 
-    def test_steps_of_an_answer_have_words_of_the_catalogue_alone(self):
+    def test_steps_of_an_answer_are_translated(self):
         type(self.answer).objects.filter(pk=self.answer.pk).update(thoughts=STEPS)
         path = f"/c/{self.conversation.pk}/"
         for shown in (path, f"{path}?source=1.1&view=thoughts"):
             self.assertEqual(self.left_out(shown), [])
 
-    def test_demo_accounts_are_described_in_the_language(self):
+    def test_descriptions_of_demo_accounts_are_translated(self):
         names = ("employee", "hr", "admin")
         for name in names:
             User.objects.create(username=name, password="qx")
@@ -275,7 +275,7 @@ class LeftOutTests(TestCase):
             page = client.get("/accounts/sign-in/")
             self.assertContains(page, "Reads what everyone may read, and documents for HR")
 
-    def test_pages_for_strangers_have_none_either(self):
+    def test_pages_for_anonymous_visitors_are_translated(self):
         found = {path: words for path in STRANGERS if (words := self.left_out(path, self.client_class()))}
         self.assertEqual(found, {})
 

@@ -33,7 +33,7 @@ CUT = "each => each.scrollWidth > each.clientWidth || each.scrollHeight > each.c
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
-def test_all_views_of_a_source_are_in_sight(chromium, site, language):
+def test_all_views_of_a_source_are_visible(chromium, site, language):
     with signed_in(chromium, site, locale=language, **PHONE) as page:
         ask(page, ON_A_PAGE)
         wait_for_state(page, "complete")
@@ -45,7 +45,7 @@ def test_all_views_of_a_source_are_in_sight(chromium, site, language):
         assert violations(page) == []
 
 
-def test_what_is_ticked_is_large_enough_for_a_thumb(chromium, site):
+def test_check_boxes_are_large_enough_for_a_thumb(chromium, site):
     with signed_in(chromium, site, **PHONE) as page:
         ask(page, ON_A_PAGE)
         wait_for_state(page, "complete")
@@ -68,7 +68,7 @@ def test_titles_of_pages_are_not_cut_off(chromium, site, language):
 
 
 @pytest.mark.parametrize("options", [PHONE, {"color_scheme": "dark"}], ids=["phone", "dark"])
-def test_a_page_says_that_its_image_is_loading_or_could_not_be_loaded(chromium, site, options):
+def test_a_page_says_if_its_image_is_loading_or_failed(chromium, site, options):
     with signed_in(chromium, site, **options) as page:
         ask(page, ON_A_PAGE)
         wait_for_state(page, "complete")
@@ -107,7 +107,7 @@ def test_a_file_that_could_not_be_attached_stands_out_with_its_reason(chromium, 
             assert min(row.bounding_box()[side] for side in ("width", "height")) >= 44
 
 
-def test_chosen_files_run_neither_into_their_number_nor_out_of_their_list(chromium, site):
+def test_chosen_files_overlap_neither_their_number_nor_the_edge(chromium, site):
     names = ("Prices of the canteen", "Meeting rooms of all ports", "Opening hours of branches", "Office kit")
     files = [
         {"name": f"{name}.md", "mimeType": "text/markdown", "buffer": f"# {name}\n\nTea is free.".encode()}
@@ -185,7 +185,7 @@ def test_the_cited_row_of_a_long_wide_table_is_read_in_its_source(chromium, site
         assert violations(page) == []
 
 
-def test_a_table_of_few_rows_keeps_its_columns_where_they_fit(chromium, site):
+def test_a_table_of_few_rows_keeps_its_columns_if_they_fit(chromium, site):
     with signed_in(chromium, site, viewport={"width": 1280, "height": 850}) as page:
         ask(page, FEW_ROWS)
         wait_for_state(page, "complete")
@@ -193,7 +193,7 @@ def test_a_table_of_few_rows_keeps_its_columns_where_they_fit(chromium, site):
         assert len({cell.bounding_box()["y"] for cell in cells.all()}) == 1
 
 
-def test_a_table_of_many_columns_takes_the_room_beside_the_text(chromium, site):
+def test_a_wide_table_uses_the_space_beside_the_text(chromium, site):
     with signed_in(chromium, site, **WIDE) as page:
         ask(page, MANY_COLUMNS)
         wait_for_state(page, "complete")
@@ -204,7 +204,7 @@ def test_a_table_of_many_columns_takes_the_room_beside_the_text(chromium, site):
         assert violations(page) == []
 
 
-def test_the_first_column_of_many_stays_in_sight_with_the_number_of_the_source(chromium, site):
+def test_the_first_column_stays_visible_with_the_number_of_the_source(chromium, site):
     with signed_in(chromium, site, **PHONE) as page:
         ask(page, MANY_COLUMNS)
         wait_for_state(page, "complete")

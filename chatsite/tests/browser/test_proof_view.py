@@ -43,7 +43,7 @@ def overlaps(page, first, second):
     return across and down
 
 
-def test_a_document_found_by_typing_is_what_the_next_question_is_searched_in(chromium, slow_site, answered):
+def test_a_document_found_by_typing_becomes_the_scope_of_the_next_question(chromium, slow_site, answered):
     options, _ = answered
     with open_page(chromium, slow_site.url, **options) as page:
         page.goto("/")
@@ -68,7 +68,7 @@ def test_a_document_found_by_typing_is_what_the_next_question_is_searched_in(chr
         assert page.get_by_label("Search in", exact=True).input_value() == chosen
 
 
-def test_words_typed_before_the_script_has_come_are_looked_for_too(chromium, slow_site, answered):
+def test_text_typed_before_the_script_loads_is_searched_for_too(chromium, slow_site, answered):
     options, _ = answered
     held = []
     with open_page(chromium, slow_site.url, **options) as page:
@@ -82,7 +82,7 @@ def test_words_typed_before_the_script_has_come_are_looked_for_too(chromium, slo
 
 
 @pytest.mark.parametrize("width", [1024, 1280, 1440])
-def test_a_source_stands_beside_the_answer_and_covers_neither_it_nor_send(
+def test_a_source_is_shown_beside_the_answer_and_covers_neither_it_nor_send(
     chromium, slow_site, answered, width
 ):
     options, path = answered
@@ -100,7 +100,7 @@ def test_a_source_stands_beside_the_answer_and_covers_neither_it_nor_send(
         assert violations(page) == []
 
 
-def test_a_source_closed_by_back_on_a_phone_leaves_no_card_and_a_key_shows_one(chromium, slow_site, answered):
+def test_on_a_phone_back_closes_a_source_without_a_card_and_a_key_shows_one(chromium, slow_site, answered):
     options, path = answered
     phone = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
     with open_page(chromium, slow_site.url, **phone, **options) as page:
@@ -119,7 +119,7 @@ def test_a_source_closed_by_back_on_a_phone_leaves_no_card_and_a_key_shows_one(c
         expect(page.locator("#cite-card")).to_contain_text("Employee Handbook")
 
 
-def test_a_source_opens_at_its_mark_wherever_another_was_left(chromium, slow_site, answered):
+def test_a_source_opens_at_its_mark_regardless_of_earlier_scrolling(chromium, slow_site, answered):
     options, path = answered
     with open_page(chromium, slow_site.url, viewport={"width": 1440, "height": 800}, **options) as page:
         page.goto(path)
@@ -143,7 +143,7 @@ def test_a_source_opens_at_its_mark_wherever_another_was_left(chromium, slow_sit
         assert mark["y"] >= head["y"] + head["height"]
 
 
-def test_the_palette_leads_to_a_message_a_document_and_a_page_by_keys_alone(chromium, slow_site, answered):
+def test_the_palette_leads_to_a_message_a_document_and_a_page_by_keyboard(chromium, slow_site, answered):
     options, path = answered
     with open_page(chromium, slow_site.url, viewport={"width": 1280, "height": 800}, **options) as page:
         page.goto(path)
@@ -170,9 +170,7 @@ def test_the_palette_leads_to_a_message_a_document_and_a_page_by_keys_alone(chro
         expect(page.locator("#palette")).to_be_hidden()
 
 
-def test_a_click_into_the_search_or_typing_there_opens_the_palette_with_what_was_typed(
-    chromium, slow_site, answered
-):
+def test_clicking_or_typing_in_the_search_opens_the_palette_with_the_text(chromium, slow_site, answered):
     options, path = answered
     with open_page(chromium, slow_site.url, viewport={"width": 1280, "height": 800}, **options) as page:
         page.goto("/")
@@ -201,7 +199,7 @@ def test_a_click_into_the_search_or_typing_there_opens_the_palette_with_what_was
         expect(field).to_have_value("")
 
 
-def test_a_word_of_the_house_says_what_it_means_to_pointer_keys_and_touch(chromium, slow_site, answered):
+def test_a_glossary_word_is_explained_by_pointer_keyboard_and_touch(chromium, slow_site, answered):
     meaning = "Paid days away from work."
     with open_page(chromium, slow_site.url) as page:
         sign_in(page, "admin", slow_site.passwords["admin"])
@@ -303,7 +301,7 @@ def test_scripts_and_styles_are_small_and_requests_few(chromium, slow_site, answ
         assert len(requests) <= 8, requests
 
 
-def test_pointing_at_a_chip_shows_its_source_and_the_words_that_it_rests_on(chromium, slow_site, answered):
+def test_pointing_at_a_chip_shows_its_source_and_the_supporting_words(chromium, slow_site, answered):
     options, path = answered
     with open_page(chromium, slow_site.url, viewport={"width": 1024, "height": 800}, **options) as page:
         page.goto(path)
@@ -357,7 +355,7 @@ def test_a_table_is_quoted_with_its_header_and_copied_as_csv(chromium, slow_site
         )
 
 
-def test_small_steps_of_the_wheel_leave_the_end_of_a_running_answer_for_good(chromium, slow_site, answered):
+def test_small_wheel_steps_detach_the_view_from_the_end_of_a_running_answer(chromium, slow_site, answered):
     options, _ = answered
     with open_page(chromium, slow_site.url, viewport={"width": 800, "height": 320}, **options) as page:
         page.goto("/")

@@ -53,7 +53,7 @@ def site():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_the_note_goes_when_the_model_has_looked_again(chromium, site):
+def test_the_note_disappears_after_the_second_look(chromium, site):
     with signed_in(chromium, site) as page:
         ask(page, "How many days of leave may employees carry over?")
         wait_for_state(page, "complete")

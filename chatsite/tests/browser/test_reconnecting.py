@@ -72,9 +72,7 @@ def wait_until_written(site, page, events=20):
             page.wait_for_timeout(50)
 
 
-def test_who_was_offline_sees_the_whole_answer_and_what_was_typed_as_on_another_device(
-    chromium, wire, slow_site
-):
+def test_a_page_that_was_offline_shows_the_complete_answer_and_the_typed_text(chromium, wire, slow_site):
     with (
         signed_in(chromium, wire, with_problems=True, **MOVING) as page,
         signed_in(chromium, slow_site, **MOVING) as phone,
@@ -103,7 +101,7 @@ def test_who_was_offline_sees_the_whole_answer_and_what_was_typed_as_on_another_
         expect(page.locator("#question")).to_have_value("And sick leave?")
 
 
-def test_a_lost_connection_is_told_and_taken_up_again(chromium, wire):
+def test_a_lost_connection_is_reported_and_restored(chromium, wire):
     with signed_in(chromium, wire, with_problems=True, **MOVING) as page:
         begin(page)
         wire.cut()
@@ -130,7 +128,7 @@ def test_a_page_that_slept_notices_that_its_connection_is_dead(chromium, wire):
         assert_same_after_a_reload(page)
 
 
-def test_a_killed_server_leaves_what_had_arrived_and_the_page_says_so_by_itself(chromium, slow_site):
+def test_after_a_killed_server_the_page_keeps_the_text_and_says_so(chromium, slow_site):
     with signed_in(chromium, slow_site, with_problems=True, **MOVING) as page:
         begin(page, LONG_QUESTION)
         wait_until_written(slow_site, page)
@@ -177,7 +175,7 @@ def test_a_stop_on_one_device_is_seen_on_the_other(chromium, slow_site):
         assert prose(page) == prose(phone)
 
 
-def test_a_stop_that_a_dead_connection_swallowed_is_said_again(chromium, wire):
+def test_a_stop_lost_on_a_dead_connection_is_sent_again(chromium, wire):
     with signed_in(chromium, wire, with_problems=True, **MOVING) as page:
         begin(page, LONG_QUESTION)
         wire.swallow()
@@ -189,7 +187,7 @@ def test_a_stop_that_a_dead_connection_swallowed_is_said_again(chromium, wire):
         assert_same_after_a_reload(page)
 
 
-def test_a_stop_without_a_connection_stays_on_the_page_and_is_said_by_the_next(chromium, wire):
+def test_a_stop_without_a_connection_is_sent_by_the_next_one(chromium, wire):
     with signed_in(chromium, wire, with_problems=True, **MOVING) as page:
         begin(page, LONG_QUESTION)
         wire.cut()

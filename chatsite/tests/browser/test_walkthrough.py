@@ -47,7 +47,7 @@ FOCUS_IS_SEEN = """(() => {
 })()"""
 
 
-def test_a_question_is_answered_with_a_citation_that_opens_the_very_page(chromium, slow_site):
+def test_a_question_is_answered_with_a_citation_that_opens_its_page(chromium, slow_site):
     with signed_in(chromium, slow_site, **WIDE, **MOVING) as page:
         page.goto("/")
         ask(page, QUESTION)
@@ -83,9 +83,7 @@ def test_a_reload_in_mid_answer_loses_nothing(chromium, slow_site):
         expect(page.locator("nav .row .text").filter(has_text="leave").first).to_be_attached()
 
 
-def test_a_question_about_what_one_may_not_read_finds_nothing_and_its_reader_gets_the_answer(
-    chromium, slow_site
-):
+def test_a_question_about_a_closed_document_is_answered_only_for_its_readers(chromium, slow_site):
     with signed_in(chromium, slow_site) as page:
         ask_and_wait(page, HR_QUESTION)
         assert NOTHING in prose(page)
@@ -243,7 +241,7 @@ def test_a_conversation_is_shared_read_with_fewer_rights_and_revoked(chromium, s
             expect(received).to_have_count(number - 1)
 
 
-def test_a_stop_keeps_what_had_arrived(chromium, slow_site):
+def test_a_stop_keeps_the_received_text(chromium, slow_site):
     with signed_in(chromium, slow_site, **MOVING) as page:
         page.goto("/")
         ask(page, LONG_QUESTION)
@@ -264,7 +262,7 @@ def test_two_tabs_see_the_same_answer(chromium, slow_site):
         assert prose(one) == prose(two)
 
 
-def test_a_question_of_another_tab_is_shown_and_what_was_typed_here_is_kept(chromium, slow_site):
+def test_a_question_of_another_tab_is_shown_and_typed_text_is_kept(chromium, slow_site):
     with signed_in(chromium, slow_site) as one, signed_in(chromium, slow_site) as two:
         ask_and_wait(one)
         two.goto(one.url)
@@ -275,7 +273,7 @@ def test_a_question_of_another_tab_is_shown_and_what_was_typed_here_is_kept(chro
         expect(two.locator("#question")).to_have_value("And sick leave?")
 
 
-def test_who_is_signed_out_elsewhere_finds_the_way_back_and_what_was_typed(chromium, slow_site):
+def test_after_a_sign_out_elsewhere_the_way_back_and_the_typed_text_remain(chromium, slow_site):
     with signed_in(chromium, slow_site, with_problems=True) as page:
         ask_and_wait(page)
         conversation = page.url
@@ -329,7 +327,7 @@ def test_without_scripts_the_same_page_works(chromium, slow_site):
         expect(page.locator("#source mark").first).to_contain_text("31 March")
 
 
-def test_a_project_is_made_asked_in_and_deleted_on_a_phone_without_scripts(chromium, slow_site):
+def test_a_project_is_created_used_and_deleted_on_a_phone_without_scripts(chromium, slow_site):
     with signed_in(chromium, slow_site, java_script_enabled=False, **PHONE) as page:
         page.goto("/projects/new")
         page.get_by_label("Name").fill("Leave 2027")
@@ -356,7 +354,7 @@ def test_a_project_is_made_asked_in_and_deleted_on_a_phone_without_scripts(chrom
         see_question(page, QUESTION)
 
 
-def test_a_conversation_is_moved_by_keyboard_and_asked_on_in_its_project(chromium, slow_site):
+def test_a_conversation_is_moved_by_keyboard_and_continued_in_its_project(chromium, slow_site):
     with signed_in(chromium, slow_site, **WIDE) as page:
         ask_and_wait(page)
         page.locator("#menu summary").focus()

@@ -81,7 +81,7 @@ def test_an_answer_is_shared_and_the_link_revoked(chromium, site):
             assert reader.goto(link).status == 404
 
 
-def test_a_conversation_is_found_renamed_pinned_deleted_and_brought_back_on_a_phone(chromium, site):
+def test_a_conversation_is_found_renamed_pinned_deleted_and_restored_on_a_phone(chromium, site):
     with signed_in(chromium, site, java_script_enabled=False, **PHONE) as page:
         ask_without_scripts(page, QUESTION)
         press(page, "link", "Search conversations")

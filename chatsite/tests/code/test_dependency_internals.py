@@ -49,7 +49,7 @@ OVERRIDDEN = {
 }
 
 
-def test_each_attribute_is_still_there_with_its_parameters():
+def test_each_attribute_exists_with_its_parameters():
     for name, (owner, parameters) in USED.items():
         check(owner, name, parameters)
     for owner, methods in dependency_internals.OVERRIDDEN.items():

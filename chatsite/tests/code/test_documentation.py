@@ -31,7 +31,7 @@ class ConfigurationTests(SimpleTestCase):
         found = [names for path in modules for names in READ.findall(path.read_text())]
         return {first or second for first, second in found}
 
-    def test_every_variable_that_is_read_has_a_row_and_every_row_is_read(self):
+    def test_every_variable_has_a_row_and_every_row_is_read(self):
         rows = ROW.findall((settings.BASE_DIR / "docs" / "configuration.md").read_text())
         documented = {name for row in rows for name in re.findall(r"`([A-Z0-9_]+)`", row)}
         self.assertEqual(documented, self.read() - FOR_TESTS)
@@ -88,7 +88,7 @@ class DeployTests(SimpleTestCase):
     def seconds(self, text):
         return int(re.search(rf"{text}[ \"']+(\d+)", self.nginx).group(1))
 
-    def test_every_variable_that_is_set_is_one_that_the_site_reads(self):
+    def test_every_variable_that_is_set_is_read_by_the_site(self):
         rows = ROW.findall((settings.BASE_DIR / "docs" / "configuration.md").read_text())
         documented = {name for row in rows for name in re.findall(r"`([A-Z0-9_]+)`", row)}
         documented |= {f"{name}_FILE" for name in environment.SECRETS}
@@ -124,7 +124,7 @@ class DeployTests(SimpleTestCase):
         text = (settings.BASE_DIR / "deploy" / "compose.yaml").read_text()
         self.assertEqual(set(re.findall(r"\$\{([A-Z0-9_]+)", text)), set(self.example))
 
-    def test_whoever_stops_a_machine_waits_until_its_answers_are_finished(self):
+    def test_stopping_a_machine_waits_until_its_answers_are_finished(self):
         for part in self.sites:
             grace = int(part["environment"]["CHATSITE_GRACE_SECONDS"]) + STOP_SECONDS
             self.assertGreater(int(part["stop_grace_period"].removesuffix("s")), grace)
@@ -153,7 +153,7 @@ class DeployTests(SimpleTestCase):
         self.assertLess(self.seconds("keepalive_timeout"), uvicorn.Config("").timeout_keep_alive)
         self.assertIn("proxy_buffering off;", self.nginx)
 
-    def test_nginx_takes_bodies_as_large_as_the_site_does_and_at_the_same_addresses(self):
+    def test_nginx_accepts_the_same_body_sizes_as_the_site_at_the_same_addresses(self):
         limits = [
             int(megabytes) * 1_000_000 for megabytes in re.findall(r"max_body_size (\d+)m;", self.nginx)
         ]

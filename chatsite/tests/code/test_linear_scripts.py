@@ -51,6 +51,6 @@ def test_no_expression_of_a_script_takes_longer_than_the_length_of_its_text(chro
                 assert spent < MAX_MILLISECONDS, f"{name}: /{source}/{flags} on {unit!r}: {spent:.0f} ms"
 
 
-def test_no_expression_of_a_script_is_put_together():
+def test_no_expression_of_a_script_is_built_at_run_time():
     for path in STATIC.glob("**/*.js"):
         assert "RegExp(" not in path.read_text(), path

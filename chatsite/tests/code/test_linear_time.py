@@ -159,7 +159,7 @@ def assert_linear_once(call, pump, sizes, budget, floor, name):
             break
 
 
-def test_what_grows_with_the_square_of_the_length_is_found():
+def test_quadratic_time_is_detected():
     for pattern, method, unit in ((r"\s+x", "sub", " "), (r"\[.*?\]", "search", "[")):
         call = exhaust(re.compile(pattern), method)
         with pytest.raises(AssertionError, match="slow"):
@@ -224,7 +224,7 @@ def digest(*decisive):
     return hashlib.sha256(repr((sys.version, measurement, decisive)).encode()).hexdigest()
 
 
-def test_every_expression_is_looked_at():
+def test_every_expression_is_tested():
     """Expressions that are built at run time belong to functions that are measured here by name."""
     known, dynamic = expressions.expressions()
     assert len(known) > 80
@@ -274,7 +274,7 @@ class ScanTests(SimpleTestCase):
                 assert_linear(call, ("", unit, ""), sizes=SIZES[2:], budget=SCAN_BUDGET, name=name)
         PASSED_FUNCTIONS.write_text("\n".join(sorted(digests.values())))
 
-    def test_no_expression_that_is_put_together_takes_longer_than_the_length_of_its_text(self):
+    def test_no_expression_built_at_run_time_takes_longer_than_the_length_of_its_text(self):
         limits = BodyLimit(None, None).large
         for query in ("ferry", "a b c d e f g h", "7 77 777", "中 中文", "U.N. a.b"):
             self.assert_scans(marks=lambda text, query=query: excerpt(text, query))
@@ -290,7 +290,7 @@ class ScanTests(SimpleTestCase):
                 path=pattern.fullmatch, long_path=lambda text, p=pattern: p.fullmatch("/chat/" + text)
             )
 
-    def test_the_beginning_of_a_question_repeated_takes_no_longer_than_its_length(self):
+    def test_a_repeated_beginning_of_a_question_takes_linear_time(self):
         for pattern in patterns_in(amounts, answer_types, applicability, entities, instructions):
             for unit in ("wie kann ich ", "was muss ich ", "wann ", "how can i ", "what do i ", "when is "):
                 pump = ("", unit, "")
@@ -328,7 +328,7 @@ class ScanTests(SimpleTestCase):
             marked=lambda text: marked(text, [(1, 5), (3, len(text))]),
         )
 
-    def test_a_source_full_of_anything_is_compared_in_proportion_to_its_length(self):
+    def test_comparing_a_source_takes_linear_time(self):
         answer = 150 * "The ferry sails [b.md] at nine, at nine. "
         self.assert_scans(
             verified=lambda text: verify_anew(answer, [source(rank=1, label="b.md", content=text)]),
@@ -338,7 +338,7 @@ class ScanTests(SimpleTestCase):
             ),
         )
 
-    def test_a_question_of_anything_is_answered_by_quotations_in_proportion_to_its_length(self):
+    def test_answering_by_quotations_takes_linear_time(self):
         rows = "\n".join(f"Port: Town {number}; Phone: {number}77; Opens: 09:30" for number in range(30))
         sources = [
             source(1, "a.md", "Days of leave are carried until 31 March. " * 20, score=0.9),

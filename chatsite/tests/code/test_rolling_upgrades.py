@@ -76,7 +76,7 @@ def problems(migration, before):
 
 
 class MigrationsSinceTheFirstRelease(SimpleTestCase):
-    def test_each_leaves_the_version_before_at_work_or_says_why_it_may_not(self):
+    def test_each_migration_keeps_the_previous_version_working_or_says_why_not(self):
         loader = MigrationLoader(None)
         found = []
         for (app, name), migration in sorted(loader.disk_migrations.items()):
@@ -95,7 +95,7 @@ class Rules(SimpleTestCase):
         )
         return problems(migration, lambda model: state)
 
-    def test_what_is_used_is_not_taken_away(self):
+    def test_columns_in_use_are_not_removed(self):
         for operation in (
             migrations.RemoveField("run", "lease"),
             migrations.RenameField("run", "lease", "until"),
@@ -104,7 +104,7 @@ class Rules(SimpleTestCase):
         ):
             self.assertEqual(len(self.judged(operation)), 1, operation)
 
-    def test_but_may_be_where_the_migration_says_who_used_it_last(self):
+    def test_columns_may_be_removed_if_the_migration_names_their_last_user(self):
         self.assertEqual(
             self.judged(migrations.RemoveField("run", "lease"), contract="0.3 was the last."), []
         )
@@ -114,13 +114,13 @@ class Rules(SimpleTestCase):
         for field in (models.IntegerField(null=True), models.IntegerField(db_default=0)):
             self.assertEqual(self.judged(migrations.AddField("run", "a", field)), [])
 
-    def test_a_column_gets_no_narrower(self):
+    def test_a_column_does_not_become_narrower(self):
         wide, narrow = models.CharField(max_length=20, null=True), models.CharField(max_length=10)
         self.assertEqual(len(self.judged(migrations.AlterField("run", "a", narrow), a=wide)), 1)
         self.assertEqual(self.judged(migrations.AlterField("run", "a", wide), a=narrow), [])
         self.assertEqual(len(self.judged(migrations.AlterField("run", "a", models.TextField()), a=narrow)), 1)
 
-    def test_new_tables_and_indexes_are_free(self):
+    def test_new_tables_and_indexes_are_allowed(self):
         table = migrations.CreateModel("Note", [("id", models.AutoField(primary_key=True))])
         index = migrations.AddIndex("run", models.Index(fields=["id"], name="i"))
         self.assertEqual(self.judged(table, index), [])

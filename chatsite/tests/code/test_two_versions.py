@@ -112,7 +112,7 @@ def versions():
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_nothing_is_lost_doubled_or_refused_while_one_version_takes_the_place_of_another(versions):
+def test_nothing_is_lost_duplicated_or_refused_while_one_version_replaces_another(versions):
     old, new = versions
     sites = [old]
     asking = [Asking(old.caller(), sites) for _ in range(CALLERS)]

@@ -38,7 +38,7 @@ def failed(message, state=None, kind=OperationalError):
 
 
 class Errors(SimpleTestCase):
-    def test_what_no_statement_can_help_counts_as_unavailable(self):
+    def test_errors_that_no_statement_caused_count_as_unavailable(self):
         for state in (None, "08006", "57P01", "57P03", "53300", "53100", "55P03"):
             self.assertEqual(why_absent(failed("away\nHINT: none", state)), "away", state)
         for state in ("40001", "57014"):
@@ -51,7 +51,7 @@ class Errors(SimpleTestCase):
         self.assertEqual(why_absent(error), "away")
         self.assertEqual(why_absent(ValueError("a fault")), "")
 
-    def test_a_full_disk_is_told_from_the_rest(self):
+    def test_a_full_disk_is_distinguished(self):
         self.assertTrue(is_disk_full(failed("full", "53100")))
         self.assertFalse(is_disk_full(failed("away", "57P01")))
 
@@ -64,7 +64,7 @@ class Knowledge(SimpleTestCase):
         self.clock = self.enterContext(mock.patch.object(availability.time, "monotonic", return_value=100.0))
         self.breaker = DatabaseBreaker()
 
-    def test_while_the_database_is_missing_one_a_second_finds_out_whether_it_is_back(self):
+    def test_while_the_database_is_unavailable_one_request_a_second_probes_it(self):
         self.assertEqual([self.breaker.allows_probe() for _ in range(2)], [True, True])
         self.breaker.record_timeout()
         self.assertEqual([self.breaker.allows_probe() for _ in range(3)], [True, False, False])
@@ -73,7 +73,7 @@ class Knowledge(SimpleTestCase):
         self.breaker.record_success()
         self.assertEqual([self.breaker.allows_probe() for _ in range(2)], [True, True])
 
-    def test_who_waits_in_vain_while_others_are_answered_takes_it_for_busy_and_not_for_missing(self):
+    def test_a_timeout_while_others_are_answered_means_busy_and_not_unavailable(self):
         for since, missing in ((0.3, False), (0.9, False), (1.1, True)):
             self.breaker.record_success()
             self.clock.return_value += since
@@ -92,7 +92,7 @@ class Knowledge(SimpleTestCase):
 @mock.patch.object(database_sessions, "RETURN_SECONDS", 0.01)
 @mock.patch.object(database_sessions, "default_reader", str)
 class ReturnTests(SimpleTestCase):
-    def test_that_the_database_is_back_is_found_out_without_a_request(self):
+    def test_the_return_of_the_database_is_noticed_without_a_request(self):
         back = threading.Event()
         tries = [psycopg.OperationalError("away")] * 3
 
@@ -126,7 +126,7 @@ class LogLines(SimpleTestCase):
         record.__dict__.update(values)
         return (record.getMessage(), bool(record.exc_info)) if self.filter.filter(record) else None
 
-    def test_an_absent_database_is_said_once_with_its_reason_and_then_seldom_with_a_number(self):
+    def test_an_unavailable_database_is_logged_once_and_then_rarely_with_a_count(self):
         away = failed("server closed the connection\n\tThis probably means …")
         self.assertEqual(self.say(away), ("It failed: server closed the connection", False))
         self.assertEqual([self.say(away) for _ in range(40)], [None] * 40)
@@ -134,16 +134,16 @@ class LogLines(SimpleTestCase):
             told = "It failed: server closed the connection (and 40 more like this before)"
             self.assertEqual(self.say(away), (told, False))
 
-    def test_another_reason_is_said_at_once(self):
+    def test_another_reason_is_logged_at_once(self):
         self.say(failed("away", "57P01"))
         self.assertEqual(self.say(failed("no space left", "53100")), ("It failed: no space left", False))
 
-    def test_refused_requests_are_said_seldom_too(self):
+    def test_refused_requests_are_logged_rarely_too(self):
         self.assertEqual(self.say(status_code=503), ("It failed", False))
         self.assertIsNone(self.say(status_code=507))
         self.assertIsNotNone(self.say(status_code=500))
 
-    def test_every_other_failure_is_said_each_time_with_its_traceback(self):
+    def test_every_other_failure_is_logged_with_its_traceback(self):
         for error in (ValueError("x"), failed("slow", "57014"), failed("wrong", "42P01", ProgrammingError)):
             self.assertEqual([self.say(error) for _ in range(2)], [("It failed", True)] * 2)
 
@@ -153,19 +153,19 @@ class Bounds(SimpleTestCase):
     def setUp(self):
         self.enterContext(mock.patch.object(threads._default, "name", ""))
 
-    def test_a_request_waits_for_a_statement_as_the_settings_say(self):
+    def test_a_request_waits_for_a_statement_as_configured(self):
         with reading_for_request():
             self.assertEqual(statement_seconds(), 3)
             with reading_as(7):
                 self.assertEqual(statement_seconds(), 3)
 
-    def test_what_a_request_waited_before_it_began_is_left_out_but_for_a_moment(self):
+    def test_waiting_before_a_request_starts_is_subtracted_down_to_a_minimum(self):
         with reading_for_request(waited=1.2):
             self.assertEqual(statement_seconds(), 1.8)
         with reading_for_request(waited=9):
             self.assertEqual(statement_seconds(), threads.MIN_BUDGET_SECONDS)
 
-    def test_answers_readers_and_the_back_office_wait_longer_than_the_server(self):
+    def test_answers_readers_and_the_admin_wait_longer_than_the_server(self):
         self.assertEqual(statement_seconds(), 22)
         with reading_as(7):
             self.assertEqual(statement_seconds(), 22)
@@ -188,7 +188,7 @@ class Bounds(SimpleTestCase):
             threads.request_may_wait()
             self.assertEqual(statement_seconds(), 22)
 
-    async def test_who_is_better_refused_waits_as_a_request_does(self):
+    async def test_work_that_may_be_refused_waits_like_a_request(self):
         self.assertAlmostEqual(await threads.in_database_within_budget(statement_seconds), 3, delta=0.5)
         with reading_as(7):
             self.assertAlmostEqual(await threads.in_database_within_budget(statement_seconds), 3, delta=0.5)
@@ -208,7 +208,7 @@ class Sessions(TestCase):
         ):
             session.execute(statement)
 
-    def test_a_statement_that_is_answered_anywhere_shows_that_the_database_is_there(self):
+    def test_an_answered_statement_of_any_thread_shows_that_the_database_is_available(self):
         for statement in ("SELECT 1", "SELECT 1 / 0"):
             with self.subTest(statement):
                 availability.breaker._met = float("-inf")
@@ -217,7 +217,7 @@ class Sessions(TestCase):
                 availability.breaker.record_timeout()
                 self.assertFalse(availability.breaker.is_missing)
 
-    def test_a_session_gives_itself_up_and_the_pool_makes_another(self):
+    def test_an_abandoned_session_is_replaced_by_the_pool(self):
         known = availability.breaker
         begun = time.monotonic()
         try:

@@ -27,10 +27,10 @@ class AfterALockTests(SimpleTestCase):
         self.assertEqual(self.enter_twice(0.5), [False, False])
         self.assertEqual(self.enter_twice(1), [True, False])
 
-    def test_a_lock_of_long_ago_refuses_nobody(self):
+    def test_an_old_lock_refuses_no_request(self):
         self.assertEqual(self.enter_twice(bulkheads.KNOWN_SECONDS + 1), [True, True])
 
-    def test_those_that_come_while_one_finds_out_are_let_in_when_it_finds_no_lock(self):
+    def test_requests_during_a_successful_probe_are_admitted(self):
         self.now += bulkheads.PROBE_SECONDS + 0.1
         self.assertTrue(self.places.enter("page", 0))
         with ThreadPoolExecutor(3) as threads:
@@ -39,7 +39,7 @@ class AfterALockTests(SimpleTestCase):
             self.places.leave("page", stuck=False)
             self.assertEqual([each.result(HANG_SECONDS) for each in waiting], [True] * 3)
 
-    def test_those_that_come_while_one_finds_out_are_refused_when_the_lock_is_still_there(self):
+    def test_requests_during_a_failed_probe_are_refused(self):
         self.now += bulkheads.PROBE_SECONDS + 0.1
         self.assertTrue(self.places.enter("page", 0))
         with ThreadPoolExecutor(3) as threads:
@@ -47,7 +47,7 @@ class AfterALockTests(SimpleTestCase):
             self.places.leave("page", stuck=True)
             self.assertEqual([each.result(HANG_SECONDS) for each in waiting], [False] * 3)
 
-    def test_one_that_gave_up_has_found_nothing_out(self):
+    def test_an_abandoned_probe_decides_nothing(self):
         self.now += bulkheads.PROBE_SECONDS + 0.1
         self.assertTrue(self.places.enter("page", 0))
         self.places.leave("page", stuck=None)

@@ -31,7 +31,7 @@ class DropDatabaseTests(TestCase):
                 other.execute("SELECT 1")
         self.assertFalse(self.exists())
 
-    def test_autovacuum_at_work_there_does_not_prevent_it(self):
+    def test_autovacuum_does_not_prevent_dropping(self):
         def execute(query):
             if "FORCE" in query.as_string():
                 raise psycopg.errors.InsufficientPrivilege("permission denied to terminate process")

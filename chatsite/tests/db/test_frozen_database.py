@@ -48,7 +48,7 @@ def timed(call):
     return time.monotonic() - begun, result
 
 
-def test_while_postgresql_stands_still_requests_are_refused_in_time_and_afterwards_all_goes_on(faulty):
+def test_while_postgresql_is_frozen_requests_are_refused_in_time_and_afterwards_all_continues(faulty):
     name = fresh("u")
     caller, session = faulty.caller(name), faulty.sign_in(name, PASSWORD)
     streams = [fresh() for _ in range(6)]
@@ -155,7 +155,7 @@ def test_a_table_that_one_page_needs_does_not_stop_the_others(faulty):
     assert (end["state"], text) == ("complete", told(order(running, 100)))
 
 
-def test_a_lock_that_is_not_to_be_had_is_said_in_one_line(faulty):
+def test_a_lock_timeout_is_logged_in_one_line(faulty):
     caller = faulty.caller()
     before, said = faulty.lines("Traceback"), faulty.lines("lock timeout")
     with blocked(faulty, "chat_usage"):
@@ -164,7 +164,7 @@ def test_a_lock_that_is_not_to_be_had_is_said_in_one_line(faulty):
     assert faulty.lines("lock timeout") - said <= 2  # one of each process
 
 
-def test_a_question_that_holds_a_connection_already_is_given_up_in_time(faulty):
+def test_a_question_that_already_holds_a_connection_is_given_up_in_time(faulty):
     """The question waits for a lock when the server is frozen, so it is in the middle of a statement."""
     caller, token = faulty.caller(), fresh()
     result = {}
@@ -186,7 +186,7 @@ def test_a_question_that_holds_a_connection_already_is_given_up_in_time(faulty):
     check(faulty, [token])
 
 
-def test_while_postgresql_stands_still_pages_that_come_are_refused_in_time_and_let_in_afterwards(faulty):
+def test_while_postgresql_is_frozen_new_pages_are_refused_in_time_and_admitted_afterwards(faulty):
     name = fresh("u")
     faulty.caller(name)
     session = faulty.sign_in(name, PASSWORD)

@@ -128,7 +128,7 @@ def taken_within(call, seconds):
     return answer
 
 
-def test_answers_that_are_being_written_while_the_disk_is_full_end_whole_when_there_is_room(faulty, small):
+def test_answers_running_on_a_full_disk_are_completed_when_there_is_space(faulty, small):
     caller, tokens = faulty.caller(), [fresh() for _ in range(6)]
     before = faulty.lines("Traceback")
     connections = [caller.ask(order(token, 250, 20)) for token in tokens]  # 5 s
@@ -145,7 +145,7 @@ def test_answers_that_are_being_written_while_the_disk_is_full_end_whole_when_th
     assert 0 < faulty.lines("No space left") <= 2 * LINES
 
 
-def test_a_question_without_room_is_refused_as_that_in_time_and_can_be_sent_again(faulty, small):
+def test_a_question_on_a_full_disk_is_refused_in_time_and_can_be_repeated(faulty, small):
     caller, name = faulty.caller(), fresh("u")
     faulty.caller(name)
     session = faulty.sign_in(name, PASSWORD)
@@ -179,7 +179,7 @@ def test_a_question_without_room_is_refused_as_that_in_time_and_can_be_sent_agai
     check(faulty, [*taken, *(t for t in late if faulty.stored(t))], ("complete", "failed", "interrupted"))
 
 
-def test_a_question_that_finds_no_room_is_refused_and_taken_when_there_is_some(faulty, contrary):
+def test_a_question_on_a_full_disk_is_refused_and_accepted_when_there_is_space(faulty, contrary):
     """The error is raised by a trigger."""
     caller, token = faulty.caller(), fresh()
     contrary("INSERT ON chat_run", times=1)
@@ -193,7 +193,7 @@ def test_a_question_that_finds_no_room_is_refused_and_taken_when_there_is_some(f
 
 
 @pytest.mark.parametrize("event", ["INSERT ON chat_journalentry", "UPDATE OF finished_at ON chat_run"])
-def test_an_answer_that_finds_no_room_for_a_while_is_kept_and_ends_whole(faulty, contrary, event):
+def test_an_answer_on_a_temporarily_full_disk_is_kept_and_completed(faulty, contrary, event):
     """The error is raised by a trigger."""
     caller, token = faulty.caller(), fresh()
     contrary(event, times=4)
@@ -202,7 +202,7 @@ def test_an_answer_that_finds_no_room_for_a_while_is_kept_and_ends_whole(faulty,
     check(faulty, [token])
 
 
-def test_an_answer_for_which_there_is_never_room_says_so_and_new_questions_are_refused(faulty, contrary):
+def test_an_answer_without_any_space_fails_with_a_reason_and_new_questions_are_refused(faulty, contrary):
     """The error is raised by a trigger on the table of sources."""
     caller, token = faulty.caller(), fresh()
     contrary("UPDATE OF thoughts ON history_message", times=10_000)
@@ -219,7 +219,7 @@ def test_an_answer_for_which_there_is_never_room_says_so_and_new_questions_are_r
     assert faulty.upstream.calls(token) == 0
 
 
-def test_an_upload_for_which_the_database_has_no_room_is_refused_and_leaves_no_file(faulty, contrary):
+def test_an_upload_on_a_full_database_disk_is_refused_and_leaves_no_file(faulty, contrary):
     """The error is raised by a trigger."""
     name = fresh("u")
     faulty.caller(name)

@@ -98,25 +98,25 @@ def test_a_pooler_without_transactions_is_refused(monkeypatch, database):
     assert "without transactions" in output
 
 
-def test_a_way_past_the_pooler_that_leads_through_one_is_refused(monkeypatch, database):
+def test_a_direct_address_that_leads_through_a_pooler_is_refused(monkeypatch, database):
     with PgBouncer(database) as pooler:
         output = refusal(monkeypatch, DATABASE_URL=pooler.url, DATABASE_DIRECT_URL=pooler.url)
     assert output.startswith("DATABASE_DIRECT_URL leads to a connection pooler")
 
 
-def test_a_way_past_the_pooler_that_leads_to_another_database_is_refused(monkeypatch, database):
+def test_a_direct_address_of_another_database_is_refused(monkeypatch, database):
     with PgBouncer(database) as pooler:
         elsewhere = make_conninfo(**database | {"dbname": "postgres"})
         output = refusal(monkeypatch, DATABASE_URL=pooler.url, DATABASE_DIRECT_URL=elsewhere)
     assert "must lead to the same database" in output
 
 
-def test_a_pooler_that_gives_no_session_in_time_is_refused(monkeypatch, database):
+def test_a_pooler_without_a_free_session_in_time_is_refused(monkeypatch, database):
     with PgBouncer(database, mode="session", size=1) as pooler:
         assert "cannot be reached" in refusal(monkeypatch, DATABASE_URL=pooler.url)
 
 
-def test_a_busy_pooler_is_found_out_too(monkeypatch, database):
+def test_a_busy_pooler_is_detected_too(monkeypatch, database):
     """Other clients use the server's sessions in between, in random order."""
     with PgBouncer(database, more=DROPPING) as pooler, busy(pooler.url):
         for _ in range(20):  # which check finds it first depends on the other clients
@@ -133,7 +133,7 @@ def test_a_command_on_sessions_without_their_settings_ends_with_the_remedy(folde
     assert done.stderr.count("\n") == 1
 
 
-def test_addresses_past_no_pooler_are_taken(monkeypatch, database):
+def test_direct_addresses_are_accepted(monkeypatch, database):
     monkeypatch.setenv("DATABASE_URL", make_conninfo(**database))
     check_sessions()
     monkeypatch.setenv("DATABASE_DIRECT_URL", make_conninfo(**database))
@@ -171,7 +171,7 @@ def addresses(folder, pooler, database):
     }
 
 
-def test_none_of_1600_looks_of_eight_threads_sees_what_another_reader_may_see(folder, database):
+def test_none_of_1600_reads_of_eight_threads_sees_documents_of_another_reader(folder, database):
     with PgBouncer(database, size=3) as pooler:
         values = addresses(folder, pooler, database)
         subprocess.run([sys.executable, "manage.py", "prepare"], cwd=BASE, env=values, check=True)
@@ -247,7 +247,7 @@ def test_200_questions_over_http_are_answered_from_the_askers_own_documents_alon
     assert tokens == [(QUESTIONS, QUESTIONS)]
 
 
-def test_processes_hear_of_each_others_answers_past_the_pooler(pooled):
+def test_processes_notify_each_other_past_the_pooler(pooled):
     """Without notifications, the answer would be read only once a second."""
     caller, token = pooled.caller(), fresh()
     listeners = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' OR query = 'SELECT 1'"

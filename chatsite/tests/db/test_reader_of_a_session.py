@@ -254,7 +254,7 @@ class WhoReads(SimpleTestCase):
             self.assertEqual(reader_name(), NOBODY)
 
     @pytest.mark.slow
-    def test_the_web_server_nobody_until_a_request_says_whom(self):
+    def test_the_web_server_reads_as_nobody_until_a_request_sets_the_reader(self):
         asked = "from chatsite.server.serving import web_process; from chatsite.db.threads import *; "
         asked += "print([reader_name()])"
         done = subprocess.run(
@@ -262,7 +262,7 @@ class WhoReads(SimpleTestCase):
         )
         self.assertEqual(done.stdout.strip(), "['']")
 
-    def test_a_thread_of_its_own_inherits_nothing(self):
+    def test_a_new_thread_inherits_no_reader(self):
         found = []
         with nobody_by_default(), reading_as(7):
             thread = threading.Thread(target=lambda: found.append(reader_name()))
@@ -270,7 +270,7 @@ class WhoReads(SimpleTestCase):
             thread.join()
         self.assertEqual(found, [NOBODY])
 
-    def test_blocks_end_with_what_was_before(self):
+    def test_blocks_restore_the_former_reader(self):
         with reading_as(7), suppress(Undone):
             with reading_everything():
                 self.assertEqual(reader_name(), EVERYTHING)
@@ -279,7 +279,7 @@ class WhoReads(SimpleTestCase):
                     raise Undone
             self.assertEqual(reader_name(), "7")
 
-    def test_a_request_learns_late_and_deep_down_who_calls(self):
+    def test_a_request_sets_its_reader_late_in_nested_code(self):
         with reading_for_request():
             self.assertEqual(reader_name(), NOBODY)
             with reading_everything():
@@ -291,7 +291,7 @@ class WhoReads(SimpleTestCase):
 
 
 class WorkInOtherThreads(TransactionTestCase):
-    def test_goes_on_for_the_reader_who_wanted_it_and_leaves_nothing_behind(self):
+    def test_work_in_other_threads_keeps_its_reader_and_leaves_nothing_behind(self):
         async def readers():
             with nobody_by_default():
                 with reading_as(7):
@@ -303,7 +303,7 @@ class WorkInOtherThreads(TransactionTestCase):
 
         self.assertEqual(asyncio.run(readers()), [("7", "7")] * 2 + [("", "")] * 10)
 
-    def test_tells_the_request_who_calls(self):
+    def test_work_in_other_threads_sets_the_reader_of_the_request(self):
         async def request():
             with reading_for_request():
                 await in_database(request_reads_as, 7)

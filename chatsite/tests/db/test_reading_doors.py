@@ -96,11 +96,11 @@ class ForgetfulViews(TransactionTestCase):
     def key(self, person):
         return ApiKey.objects.issue(person, "test")[1]
 
-    def test_a_page_shows_its_reader_their_own(self):
+    def test_a_page_shows_documents_of_its_reader(self):
         self.assertEqual(self.names("/page", self.ann), ["all.md", "ann.md", "guests.md"])
         self.assertEqual(self.names("/page", self.bob), ["all.md", "bob.md", "guests.md"])
 
-    def test_a_page_that_asks_nobody_shows_nothing(self):
+    def test_a_page_without_a_reader_shows_nothing(self):
         self.assertEqual(self.names("/open", self.ann), [])
         self.assertEqual(self.names("/open"), [])
 
@@ -112,7 +112,7 @@ class ForgetfulViews(TransactionTestCase):
                 self.assertEqual("ann.md" in names, person == self.ann)
                 self.assertEqual("bob.md" in names, person == self.bob)
 
-    def test_a_key_shows_its_owner_their_own_whoever_else_is_signed_in(self):
+    def test_a_key_shows_documents_of_its_owner_despite_another_session(self):
         self.assertEqual(self.names("/api", key=self.key(self.ann)), ["all.md", "ann.md", "guests.md"])
         self.assertEqual(
             self.names("/api", self.bob, key=self.key(self.ann)), ["all.md", "ann.md", "guests.md"]
@@ -127,39 +127,39 @@ class ForgetfulViews(TransactionTestCase):
         self.assertEqual(json.loads(mine.content)["names"], ["all.md", "ann.md", "guests.md"])
         self.assertEqual(json.loads(nobodys.content)["names"], [])
 
-    async def test_what_streams_after_the_request_is_nobodys_until_it_says_whose(self):
+    async def test_a_stream_after_the_request_has_no_reader_until_it_sets_one(self):
         client = AsyncClient()
         await client.aforce_login(self.ann)
         answer = await client.get("/stream")
         pieces = [piece async for piece in answer]
         self.assertEqual(json.loads(b"".join(pieces))["names"], [])
 
-    def test_an_account_that_was_disabled_is_nobody(self):
+    def test_a_disabled_account_has_no_reader(self):
         client = Client()
         client.force_login(self.ann)
         User.objects.filter(pk=self.ann.pk).update(is_active=False)
         self.assertEqual(client.get("/page").status_code, 302)
 
     @override_settings(LOGIN_REQUIRED=False)
-    def test_a_guest_sees_what_is_for_guests_from_the_first_page_on(self):
+    def test_a_guest_sees_documents_for_guests_from_the_first_page(self):
         client = Client()
         for _ in range(2):
             self.assertEqual(self.names("/guests", client=client), ["guests.md"])
         self.assertEqual(self.names("/open", client=client), [])
 
-    def test_the_back_office_shows_staff_everything_and_only_there(self):
+    def test_staff_see_everything_in_the_admin_and_only_there(self):
         staff = make_user("staff", is_staff=True)
         self.assertEqual(self.names("/office", staff), ["all.md", "ann.md", "bob.md", "guests.md"])
         self.assertEqual(self.names("/page", staff), ["all.md", "guests.md"])
         self.assertEqual(self.ask("/office", self.ann).status_code, 302)
 
-    def test_nothing_is_left_behind_where_the_request_ran(self):
+    def test_a_request_leaves_no_reader_in_its_thread(self):
         self.names("/page", self.ann)
         self.assertEqual(found(), [])
 
 
 class TheTestsThemselves(TransactionTestCase):
-    def test_read_everything_again_after_a_request(self):
+    def test_tests_read_everything_again_after_a_request(self):
         client = Client()
         client.force_login(make_user("ann"))
         client.get("/documents/")

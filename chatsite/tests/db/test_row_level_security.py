@@ -99,7 +99,7 @@ class NobodyReadsNothing(TestCase):
                     self.assertEqual(rows(f"SELECT * FROM {table}"), [])
                     self.assertEqual(rows(f"SELECT count(*), max(id) FROM {table}"), [(0, None)])
 
-    def test_joins_from_what_is_not_locked_find_no_text(self):
+    def test_joins_from_unprotected_tables_find_no_text(self):
         with reading_as(self.stranger.pk):
             self.assertEqual(
                 rows("SELECT content FROM ingestion_vector JOIN ingestion_passage USING (document_id)"), []
@@ -114,7 +114,7 @@ class NobodyReadsNothing(TestCase):
         ):
             self.assertEqual(list(copy), [])
 
-    def test_they_change_and_delete_nothing(self):
+    def test_readers_without_rights_change_and_delete_nothing(self):
         with reading_as(None):
             self.assertEqual(Document.objects.update(title="Mine"), 0)
             self.assertEqual(Passage.objects.update(content="Mine"), 0)
@@ -126,7 +126,7 @@ class NobodyReadsNothing(TestCase):
         self.assertEqual(Document.objects.get().title, self.document.title)
         self.assertEqual(Passage.objects.count(), 1)
 
-    def test_they_add_nothing(self):
+    def test_readers_without_rights_add_nothing(self):
         passage = (
             "INSERT INTO ingestion_passage (document_id, position, anchor, heading, content)"
             " VALUES (%s, 9, '', '', '') RETURNING id"
@@ -137,13 +137,13 @@ class NobodyReadsNothing(TestCase):
             with self.assertRaises(ProgrammingError), transaction.atomic():
                 Document.objects.create(owner=self.stranger, access_list=self.document.access_list, size=1)
 
-    def test_a_search_that_takes_somebody_else_for_the_caller_finds_nothing(self):
+    def test_a_search_with_the_wrong_caller_finds_nothing(self):
         mistaken = Principal(self.owner.pk, "command")
         self.assertEqual(len(search(mistaken, "leave").passages), 1)
         with reading_as(self.stranger.pk):
             self.assertEqual(search(mistaken, "leave").passages, ())
 
-    def test_passages_are_looked_up_by_index_and_the_readers_lists_worked_out_once(self):
+    def test_passages_are_found_by_index_and_access_lists_computed_once(self):
         with reading_as(self.owner.pk):
             rows("SELECT set_config('enable_seqscan', 'off', true)")
             lines = rows("EXPLAIN SELECT content FROM ingestion_passage WHERE id = ANY('{1,2}')")
@@ -154,7 +154,7 @@ class NobodyReadsNothing(TestCase):
         self.assertRegex(plan, r"\(InitPlan \d+\)\.col1 = 'everything'")
         self.assertNotIn("ingestion_readable_entries", plan)  # the function is inlined into the plan
 
-    def test_keys_are_checked_past_the_lock(self):
+    def test_foreign_keys_are_checked_without_row_level_security(self):
         # Otherwise rows that refer to a document could not be written without reading it, or deleted with it.
         with reading_as(self.stranger.pk):
             SourceFile.objects.create(
@@ -272,14 +272,14 @@ class OwnersKeepTheirOwn(MediaMixin, TestCase):
                 set_audience(document, audience)
                 self.assertEqual(audience_of(Document.objects.get()), audience)
 
-    def test_a_manager_who_reads_it_may_leave_themselves_out(self):
+    def test_a_manager_may_remove_their_own_access(self):
         document = self.put("One.").document
         set_audience(document, Audience(user_ids=frozenset({self.other.pk})))
         with reading_as(self.other.pk):
             set_audience(document, Audience())
             self.assertEqual(Document.objects.count(), 0)
 
-    def test_a_manager_who_has_it_read_again_gives_it_the_turn_that_it_would_have(self):
+    def test_a_manager_who_requests_a_new_reading_gives_it_the_usual_position(self):
         shared, others = (
             self.put("One.").document,
             self.add("b.md", owner=self.owner, audience=Audience(), read=False),
@@ -290,7 +290,7 @@ class OwnersKeepTheirOwn(MediaMixin, TestCase):
         shared.refresh_from_db()
         self.assertGreater(shared.queue_position, others.queue_position)
 
-    def test_a_statement_that_takes_a_document_out_of_ones_own_sight_is_refused(self):
+    def test_a_statement_that_hides_a_document_from_its_own_reader_is_refused(self):
         document = self.put("One.").document
         lonely = access_list_for(Audience(), self.other.pk)
         with reading_as(self.owner.pk), suppress(ProgrammingError), transaction.atomic():

@@ -18,7 +18,7 @@ class SessionLimits(TestCase):
             found = [seconds for (seconds,) in cursor.fetchall()]
         self.assertEqual(sorted(found), [5, 20, 30])  # a command's limit; requests wait less for a lock
 
-    def test_a_test_database_is_dropped_whoever_still_has_a_session_with_it(self):
+    def test_a_test_database_is_dropped_despite_open_sessions(self):
         creation, name = connection.creation, "test_chatsite_to_drop"
         with creation._nodb_cursor() as cursor:
             cursor.execute(f"CREATE DATABASE {name} TEMPLATE template0")
@@ -31,5 +31,5 @@ class SessionLimits(TestCase):
             cursor.execute("SELECT count(*) FROM pg_database WHERE datname = %s", [name])
             self.assertEqual(cursor.fetchone(), (0,))
 
-    def test_nobody_waits_longer_than_three_seconds_for_a_connection(self):
+    def test_no_request_waits_longer_than_three_seconds_for_a_connection(self):
         self.assertLessEqual(settings.DATABASES["default"]["OPTIONS"]["pool"]["timeout"], 3)

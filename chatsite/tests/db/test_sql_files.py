@@ -63,18 +63,18 @@ def folder(tmp_path):
         ],
     }.items(),
 )
-def test_values_arrive_as_they_are(folder, kind, values):
+def test_values_arrive_unchanged(folder, kind, values):
     statements = folder(echo=f"SELECT :'value'::{kind} AS first, :'value'::{kind} AS second")
     for value in values:
         assert rows("echo", {"value": value}, statements) == [{"first": value, "second": value}]
 
 
-def test_a_negative_number_begins_no_comment(folder):
+def test_a_negative_number_does_not_begin_a_comment(folder):
     for value in (-3, -3.0):
         assert rows("less", {"value": value}, folder(less="SELECT 1 -:value AS found")) == [{"found": 4}]
 
 
-def test_what_postgresql_cannot_store_is_an_error_of_the_value(folder):
+def test_a_value_that_postgresql_cannot_store_is_an_error(folder):
     for value in ("\0", ["\0"]):
         with pytest.raises(DataError):
             rows("echo", {"value": value}, folder(echo="SELECT :'value'::text AS value"))
@@ -85,13 +85,13 @@ def test_a_missing_value_is_an_error(folder):
         rows("echo", {}, folder(echo="SELECT :'value'::text AS value"))
 
 
-def test_a_statement_without_rows_gives_none_and_two_in_one_message_the_second_ones(folder):
+def test_a_message_of_two_statements_returns_the_rows_of_the_second(folder):
     statements = folder(first="SELECT set_config('x.y', :'a', true)", second="SELECT :b::int AS b")
     assert rows("second", {"a": "1", "b": 2}, statements, after="first") == [{"b": 2}]
     assert rows("notice", {}, folder(notice="SET LOCAL work_mem = '4MB'")) == []
 
 
-def test_a_value_is_written_once_however_often_a_statement_names_it(folder):
+def test_a_repeated_parameter_is_sent_once(folder):
     statements = folder(long=" UNION ALL ".join(["SELECT :'value'::interval AS value"] * 200))
     with (
         mock.patch.object(sql_files, "_quoted", wraps=sql_files._quoted) as written,
@@ -111,7 +111,7 @@ def planned(text):
         return cursor.fetchone()[0]
 
 
-def test_values_of_a_prepared_statement_arrive_as_they_are(folder):
+def test_values_of_a_prepared_statement_arrive_unchanged(folder):
     echo = prepared("echo", folder(echo="SELECT :'value'::text AS first, :'value' AS second, '%' AS third"))
     for value in [*HARD, None]:
         assert rows_of_each([echo], {"value": value}) == [[{"first": value, "second": value, "third": "%"}]]
@@ -141,7 +141,7 @@ def test_a_statement_that_cannot_be_prepared_is_an_error_each_time(folder):
             rows_of_each([wrong], {"value": "x"})
 
 
-def test_where_a_session_keeps_nothing_a_prepared_statement_runs_as_its_text(folder):
+def test_without_prepared_statements_the_text_is_executed(folder):
     echo = prepared("text", folder(text="SELECT :'value'::text AS found, :kept AS kept"), (("kept", 7),))
     with CaptureQueriesContext(connection):
         assert rows_of_each([echo], {"value": "a", "kept": 7}) == [[{"found": "a", "kept": 7}]]
@@ -149,7 +149,7 @@ def test_where_a_session_keeps_nothing_a_prepared_statement_runs_as_its_text(fol
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_session_whose_statements_fit_no_more_is_replaced(folder):
+def test_a_session_with_outdated_prepared_statements_is_replaced(folder):
     every = prepared("every", folder(every="SELECT * FROM changing"))
     try:
         with connection.cursor() as cursor:

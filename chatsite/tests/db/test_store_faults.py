@@ -99,7 +99,7 @@ def all_taken(*calls):
     return moment
 
 
-def test_a_restart_of_postgresql_costs_nothing(faulty):
+def test_a_restart_of_postgresql_loses_nothing(faulty):
     caller = faulty.caller()
     # Waits until the faults of the test before are over.
     all_taken(partial(caller.whole, order(fresh(), 5, 0)))
@@ -126,7 +126,7 @@ def test_a_restart_of_postgresql_costs_nothing(faulty):
         assert text == told(order(token, 120)), "a reader missed something"
 
 
-def test_while_postgresql_is_stopped_the_site_is_busy_and_afterwards_all_goes_on(faulty):
+def test_while_postgresql_is_stopped_the_site_is_busy_and_afterwards_all_continues(faulty):
     name = fresh("u")
     caller, session = faulty.caller(name), faulty.sign_in(name, PASSWORD)
     streams = [fresh() for _ in range(6)]
@@ -168,7 +168,7 @@ def taken(parameters):
             return held
 
 
-def test_without_a_connection_to_be_had_the_site_is_busy_within_time(faulty):
+def test_without_free_connections_the_site_is_busy_in_time(faulty):
     caller, token = faulty.caller(), fresh()
     held = taken(faulty.parameters)
     # The site's own connections are ended and taken before it can reopen them.
@@ -202,7 +202,7 @@ def contrary(faulty):
 
 
 @pytest.mark.parametrize("code", ["40001", "40P01"])
-def test_an_undone_question_is_stored_at_the_second_try(faulty, contrary, code):
+def test_a_rolled_back_question_is_stored_at_the_second_attempt(faulty, contrary, code):
     caller, token = faulty.caller(), fresh()
     contrary("INSERT ON chat_run", code, times=1)
     status, body = caller.whole(order(token, 5, 0))
@@ -211,7 +211,7 @@ def test_an_undone_question_is_stored_at_the_second_try(faulty, contrary, code):
     assert faulty.upstream.calls(token) == 1
 
 
-def test_a_question_that_is_undone_again_and_again_is_refused_and_can_be_sent_again(faulty, contrary):
+def test_a_question_rolled_back_repeatedly_is_refused_and_can_be_sent_again(faulty, contrary):
     caller, token = faulty.caller(), fresh()
     contrary("INSERT ON chat_run", "40001", times=2)
     connection, response = caller.ask(order(token, 5, 0), key=token)
@@ -230,7 +230,7 @@ def test_a_question_that_is_undone_again_and_again_is_refused_and_can_be_sent_ag
         "UPDATE OF thoughts ON history_message",
     ],
 )
-def test_what_is_written_on_the_way_of_an_answer_may_be_undone_several_times(faulty, contrary, event):
+def test_writes_during_an_answer_may_be_rolled_back_several_times(faulty, contrary, event):
     caller, token = faulty.caller(), fresh()
     contrary(event, "40001", times=3)
     status, body = caller.whole(order(token, 30, 10))
@@ -242,7 +242,7 @@ def files(disk):
     return sorted(path.name for path in disk.rglob("*") if path.is_file())
 
 
-def test_a_full_disk_refuses_an_upload_leaves_nothing_of_it_and_the_site_goes_on(faulty):
+def test_a_full_disk_refuses_an_upload_without_leftovers_and_the_site_continues(faulty):
     if faulty.small_disk is None:
         pytest.skip("No file system may be mounted here.")
     name = fresh("u")

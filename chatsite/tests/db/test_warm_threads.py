@@ -41,7 +41,7 @@ def occupied(threads, number):
     return held, released
 
 
-def test_the_thread_that_was_at_work_last_takes_the_next_call(threads):
+def test_the_most_recent_thread_takes_the_next_call(threads):
     (first, second), released = occupied(threads, 2)
     released.set()
     wait([first, second])
@@ -52,7 +52,7 @@ def test_the_thread_that_was_at_work_last_takes_the_next_call(threads):
         idle(threads, 2)
 
 
-def test_calls_beyond_the_threads_wait_in_order_and_one_that_waits_can_be_cancelled(threads):
+def test_excess_calls_wait_in_order_and_can_be_cancelled(threads):
     held, released = occupied(threads, 2)
     done = []
     first, cancelled, last = (threads.submit(done.append, number) for number in range(3))
@@ -72,7 +72,7 @@ def test_an_error_goes_to_the_caller_and_the_thread_stays(threads):
     assert threads.submit(divmod, 5, 2).result() == (2, 1)
 
 
-def test_what_was_accepted_ends_before_the_threads_do(threads):
+def test_accepted_calls_end_before_the_threads_do(threads):
     held, released = occupied(threads, 2)
     waiting = threads.submit(name)
     threading.Timer(0.05, released.set).start()
@@ -82,7 +82,7 @@ def test_what_was_accepted_ends_before_the_threads_do(threads):
         threads.submit(name)
 
 
-def test_a_process_that_ends_finishes_its_calls_and_does_not_wait_for_idle_threads():
+def test_an_ending_process_finishes_its_calls_and_does_not_wait_for_idle_threads():
     code = (
         "import time; from chatsite.db.warm_threads import WarmThreads; threads = WarmThreads(2, 'warm')\n"
         "threads.submit(print, 'first').result()\n"

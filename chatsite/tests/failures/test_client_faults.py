@@ -78,7 +78,7 @@ def read(count):
     return wait
 
 
-def test_who_leaves_before_the_question_is_whole_has_asked_nothing(faulty):
+def test_a_caller_that_leaves_before_the_question_is_complete_has_asked_nothing(faulty):
     caller, calls, tokens = faulty.caller(), [], []
     for part, share in (("head", 0), ("head", 0.5), ("body", 0), ("body", 0.5), ("chunks", 0.5)):
         tokens.append(fresh())
@@ -89,7 +89,7 @@ def test_who_leaves_before_the_question_is_whole_has_asked_nothing(faulty):
     assert [faulty.upstream.calls(token) for token in tokens] == [0] * 5
 
 
-def test_who_leaves_later_at_any_point_is_answered_to_the_end_and_once(faulty):
+def test_a_caller_that_leaves_later_is_answered_completely_and_once(faulty):
     caller = faulty.caller()
     points = [stored(caller), read(1), read(200), read(700), read(2500)]
     tokens = [fresh() for _ in points]
@@ -104,7 +104,7 @@ def test_who_leaves_later_at_any_point_is_answered_to_the_end_and_once(faulty):
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_who_closes_only_their_sending_half_is_answered(faulty, chunked):
+def test_a_caller_that_closes_only_its_sending_side_is_answered(faulty, chunked):
     caller, token = faulty.caller(), fresh()
     raw = Raw(caller, order(token), chunked)
     raw.send(raw.head + raw.body)
@@ -125,7 +125,7 @@ def connected(site, ports):
     return sum(bool(one.raddr) and one.raddr.port in ports for one in found)
 
 
-def test_readers_that_take_nothing_cost_little_memory_and_are_dropped(faulty):
+def test_readers_that_take_no_data_use_little_memory_and_are_dropped(faulty):
     caller, token, readers = faulty.caller("reader"), fresh(), 6
     words = 5000  # 80,000 characters, half a megabyte for each reader
     session = faulty.sign_in("reader", PASSWORD)
@@ -182,7 +182,7 @@ def test_the_same_request_fifty_times_at_once_is_asked_and_answered_once(faulty)
     assert caller.whole(order(fresh()), key=key)[0] == 422
 
 
-def test_of_two_tabs_that_ask_at_once_one_is_told_to_wait_and_keeps_its_text(faulty):
+def test_the_second_of_two_concurrent_tabs_is_told_to_wait_and_keeps_its_text(faulty):
     caller = faulty.caller()
     for _ in range(3):
         _, first = caller.whole(order(fresh(), 1, 0))
@@ -203,7 +203,7 @@ def test_of_two_tabs_that_ask_at_once_one_is_told_to_wait_and_keeps_its_text(fau
         assert [faulty.upstream.calls(token) for token in tokens] == [1, 1]
 
 
-def test_stopping_many_times_at_once_is_stopping_once(faulty):
+def test_concurrent_stops_count_as_one(faulty):
     caller, token = faulty.caller(), fresh()
     run = caller.begin(order(token, 500, 20))
     time.sleep(0.5)
@@ -227,7 +227,7 @@ def test_a_stop_ends_its_own_answer_and_not_the_next_of_the_conversation(faulty)
     assert caller.end(ended)[1]["state"] == end["state"] == "complete"
 
 
-def test_somebody_elses_answer_is_none_while_it_is_written_and_afterwards(faulty):
+def test_another_persons_answer_looks_like_a_missing_one_during_and_after_it(faulty):
     caller, stranger, token = faulty.caller(), faulty.caller(), fresh()
     run = caller.begin(order(token, 40, 20))
 
@@ -248,7 +248,7 @@ def test_somebody_elses_answer_is_none_while_it_is_written_and_afterwards(faulty
     check()
 
 
-def test_after_the_end_the_whole_message_is_told_wherever_one_was_and_also_without_the_journal(faulty):
+def test_after_the_end_a_reader_gets_the_complete_message_with_or_without_the_journal(faulty):
     caller, token = faulty.caller(), fresh()
     run = caller.begin(order(token, 10, 0))
     text, end = caller.end(run)
@@ -261,7 +261,7 @@ def test_after_the_end_the_whole_message_is_told_wherever_one_was_and_also_witho
     assert end["messages"][0]["content"] == text == told(order(token, 10))
 
 
-def test_a_stop_that_races_the_last_word_ends_in_one_state_that_stays(faulty):
+def test_a_stop_that_races_the_end_leads_to_one_final_state(faulty):
     caller = faulty.caller()
 
     def race(token, moment):

@@ -41,7 +41,7 @@ class Asking(threading.Thread):
 
 
 @pytest.mark.parametrize("filling", ["spaces", "tabs", "lines", "brackets"])
-def test_an_answer_of_190_000_spaces_keeps_nobody_else_waiting(faulty, filling):
+def test_an_answer_of_190_000_spaces_does_not_delay_other_people(faulty, filling):
     owner, name, token = fresh("u"), f"{fresh()}.txt", fresh()
     faulty.caller(owner)
     session = faulty.sign_in(owner, PASSWORD)

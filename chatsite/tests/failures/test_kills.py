@@ -131,7 +131,7 @@ def judged(site, asked):
     return found
 
 
-def test_random_kills_lose_double_and_invent_nothing(killed):
+def test_random_kills_lose_duplicate_and_invent_nothing(killed):
     total, longest = Counter(), {}
     killed.known = set()
     for number in range(ROUNDS):

@@ -53,7 +53,7 @@ def page_when(session, conversation, state, seconds=HANG_SECONDS):
     raise AssertionError(f"No answer became {state}.")
 
 
-def test_a_stream_arrives_piece_by_piece(slow_site):
+def test_a_stream_arrives_in_pieces(slow_site):
     session = slow_site.sign_in("employee")
     connection, response, _ = begin_stream(session)
     arrivals = []
@@ -67,7 +67,7 @@ def test_a_stream_arrives_piece_by_piece(slow_site):
     assert arrivals[-1] - arrivals[0] > 1, "the pieces came all at once"
 
 
-def test_a_closed_connection_costs_neither_the_question_nor_the_answer(slow_site):
+def test_a_closed_connection_loses_neither_the_question_nor_the_answer(slow_site):
     session = slow_site.sign_in("employee")
     connection, response, conversation = begin_stream(session)
     read_deltas(response, 3)
@@ -78,7 +78,7 @@ def test_a_closed_connection_costs_neither_the_question_nor_the_answer(slow_site
     assert "31 March" in page
 
 
-def test_a_connection_reset_before_the_first_byte_costs_nothing_either(slow_site):
+def test_a_connection_reset_before_the_first_byte_loses_nothing(slow_site):
     session = slow_site.sign_in("employee")
     key = f"reset-{time.time()}"
     body = json.dumps({"messages": [{"role": "user", "content": QUESTION}], "session_state": None}).encode()
@@ -189,7 +189,7 @@ def test_a_password_changed_by_another_process_ends_streams_and_sockets_within_t
             database.execute(change, found)
 
 
-def test_a_reader_that_never_reads_costs_the_answer_nothing(slow_site):
+def test_a_reader_that_never_reads_does_not_affect_the_answer(slow_site):
     session = slow_site.sign_in("employee")
     connection, _, conversation = begin_stream(session)
     page_when(session, conversation, "complete")
@@ -218,7 +218,7 @@ def test_killing_the_web_process_keeps_question_and_text_and_marks_the_answer(sl
     assert "Version 2 of 2" in page  # the other answer was interrupted
 
 
-def test_an_orderly_stop_in_mid_answer_marks_it_and_the_next_start_has_it():
+def test_an_orderly_stop_marks_a_running_answer_and_keeps_it():
     folder = temporary_folder()
     try:
         with Site(prepared(folder), CHATSITE_QUOTING_WORDS_PER_SECOND="5") as site:
@@ -239,7 +239,7 @@ def test_an_orderly_stop_in_mid_answer_marks_it_and_the_next_start_has_it():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_the_same_question_gives_each_what_they_may_read(slow_site):
+def test_one_question_gives_each_person_the_documents_that_they_may_read(slow_site):
     question = "What is Project Halyard?"
     refused = ask(slow_site.sign_in("employee"), question)
     assert "Halyard" not in json.dumps(refused).replace(question, "")

@@ -78,7 +78,7 @@ def streams(caller, number):
     return [Asked(caller) for _ in range(number)]
 
 
-def test_one_person_has_as_many_answers_at_once_as_are_allowed_in_both_processes_together(loaded):
+def test_the_limit_of_concurrent_answers_applies_across_processes(loaded):
     caller, tokens = loaded.caller(), [fresh() for _ in range(30)]
     begun = time.monotonic()
     calls = [partial(caller.ask, order(token, 150, 20)) for token in tokens]
@@ -96,7 +96,7 @@ def test_one_person_has_as_many_answers_at_once_as_are_allowed_in_both_processes
         connection.close()
 
 
-def test_one_person_asks_as_often_in_a_minute_as_is_allowed(loaded):
+def test_the_limit_of_questions_per_minute_is_exact(loaded):
     caller = loaded.caller()
     done, refusals = 0, []
     for _ in range(4):
@@ -106,7 +106,7 @@ def test_one_person_asks_as_often_in_a_minute_as_is_allowed(loaded):
     assert all(f"You have asked {A_MINUTE} questions within a minute." in body for body in refusals)
 
 
-def test_of_messages_at_once_exactly_the_days_allowance_is_taken_and_what_is_left_is_told(loaded):
+def test_concurrent_messages_use_exactly_the_daily_allowance(loaded):
     name = fresh("u")
     caller = loaded.caller(name)
     loaded.query(ALLOW, name)
@@ -118,7 +118,7 @@ def test_of_messages_at_once_exactly_the_days_allowance_is_taken_and_what_is_lef
     assert sorted(left) == ['"day";r=0'] * 3 + [f'"day";r={number}' for number in (1, 2, 3)]
 
 
-def test_processes_that_have_no_room_refuse_in_time_and_answer_properly_whom_they_took(loaded):
+def test_processes_at_capacity_refuse_in_time_and_complete_accepted_answers(loaded):
     callers = [loaded.caller() for _ in range(8)]
     done, refusals = outcomes(loaded, [one for caller in callers for one in streams(caller, AT_ONCE)])
     assert OF_A_PROCESS <= done < 8 * AT_ONCE

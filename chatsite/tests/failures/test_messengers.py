@@ -111,7 +111,7 @@ def check_hanging(site, hung):
 
 
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed.")
-def test_a_redis_that_hangs_delays_neither_the_journal_nor_a_stop_nor_the_end_of_a_process(folder):
+def test_a_hanging_redis_delays_neither_the_journal_nor_a_stop_nor_the_end_of_a_process(folder):
     redis = Redis(folder)
     redis.start()
     try:

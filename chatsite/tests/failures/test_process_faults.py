@@ -53,7 +53,7 @@ def ended_within(process, seconds):
     return time.monotonic() - begun
 
 
-def test_a_web_process_that_is_asked_to_end_finishes_its_answers_and_refuses_nobody(faulty):
+def test_a_web_process_that_is_stopped_finishes_its_answers_and_refuses_no_request(faulty):
     wait_for_processes(faulty)
     caller, tokens = faulty.caller(), [fresh() for _ in range(MANY)]
     streams = [caller.ask(order(token, 40, 20)) for token in tokens]
@@ -72,7 +72,7 @@ def test_a_web_process_that_is_asked_to_end_finishes_its_answers_and_refuses_nob
     wait_for_processes(faulty)
 
 
-def test_who_was_just_let_in_by_a_web_process_that_ends_is_answered_all_the_same(faulty):
+def test_a_connection_accepted_just_before_the_end_is_answered(faulty):
     wait_for_processes(faulty)
     process = faulty.web_processes()[0]
     callers = [faulty.session().socket() for _ in range(MANY)]
@@ -91,7 +91,7 @@ def test_who_was_just_let_in_by_a_web_process_that_ends_is_answered_all_the_same
     wait_for_processes(faulty)
 
 
-def test_an_answer_that_is_longer_than_the_grace_keeps_its_text_and_is_followed_elsewhere(faulty):
+def test_an_answer_longer_than_the_grace_period_keeps_its_text_and_is_followed_elsewhere(faulty):
     wait_for_processes(faulty)
     name = fresh("u")
     caller, tokens = faulty.caller(name), [fresh() for _ in range(MANY)]
@@ -131,7 +131,7 @@ def has(process, sock):
     return any(one.raddr and one.raddr.port == port for one in process.net_connections("tcp"))
 
 
-def test_a_killed_web_process_costs_its_own_answers_their_end_and_nothing_else(faulty):
+def test_a_killed_web_process_interrupts_only_its_own_answers(faulty):
     wait_for_processes(faulty)
     caller, tokens = faulty.caller(), [fresh() for _ in range(MANY)]
     streams = [caller.ask(order(token, 100, 20), key=token) for token in tokens]
@@ -151,7 +151,7 @@ def test_a_killed_web_process_costs_its_own_answers_their_end_and_nothing_else(f
     wait_for_processes(faulty)
 
 
-def test_a_frozen_web_process_that_comes_back_changes_nothing_of_what_was_closed_meanwhile(faulty):
+def test_a_frozen_web_process_that_resumes_does_not_change_closed_runs(faulty):
     wait_for_processes(faulty)
     caller, tokens = faulty.caller(), [fresh() for _ in range(MANY)]
     streams = [caller.ask(order(token, 250, 20)) for token in tokens]
@@ -180,7 +180,7 @@ def test_a_frozen_web_process_that_comes_back_changes_nothing_of_what_was_closed
     assert process in faulty.web_processes()
 
 
-def test_an_ingestion_worker_that_is_asked_to_end_leaves_its_documents_to_the_next(faulty):
+def test_a_stopped_worker_leaves_its_documents_to_the_next(faulty):
     name = fresh("u")
     faulty.caller(name)
     session = faulty.sign_in(name, PASSWORD)

@@ -150,7 +150,7 @@ def test_frames_of_an_answer_join_to_its_page_over_the_socket(two_workers):
         cuts += points
 
 
-def test_a_stop_reaches_the_answer_from_whichever_worker_hears_it(two_workers):
+def test_a_stop_through_any_web_process_reaches_the_answer(two_workers):
     session = two_workers.sign_in("employee")
     took = []
     for _ in range(4):
@@ -200,7 +200,7 @@ def socket_elsewhere(site, session, conversation, process):
     raise AssertionError("All sockets lead to one process.")
 
 
-def test_an_answer_of_one_worker_is_followed_and_stopped_on_the_other(two_workers):
+def test_an_answer_of_one_web_process_is_followed_and_stopped_on_the_other(two_workers):
     session = two_workers.sign_in("employee")
     question = {"role": "user", "content": QUESTION}
     conversation = session.post_json("/chat", {"messages": [question]}).json()["session_state"]
@@ -235,7 +235,7 @@ def test_an_answer_of_one_worker_is_followed_and_stopped_on_the_other(two_worker
     assert took < 1.5 + MARGIN_SECONDS  # the promised 0.3 s are tested above, over several stops
 
 
-def test_both_workers_are_ready_and_one_that_dies_is_replaced_while_the_other_answers(two_workers):
+def test_a_dead_web_process_is_replaced_while_the_other_answers(two_workers):
     session = two_workers.sign_in("employee")
     assert len(two_workers.children("chatsite.server.worker")) == 2
     first, second = sorted(

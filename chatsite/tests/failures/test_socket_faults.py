@@ -52,7 +52,7 @@ NONSENSE = {
 }
 
 
-def test_nonsense_closes_the_socket_with_its_code_and_the_answer_goes_on(faulty):
+def test_an_invalid_message_closes_the_socket_with_its_code_and_the_answer_continues(faulty):
     caller, token = faulty.caller("talker"), fresh()
     session = faulty.sign_in("talker", PASSWORD)
     run = caller.begin(order(token, 150, 20))
@@ -72,7 +72,7 @@ def test_nonsense_closes_the_socket_with_its_code_and_the_answer_goes_on(faulty)
     assert faulty.upstream.calls(token) == 1
 
 
-def test_a_page_that_goes_as_it_asks_has_asked_once_or_not_at_all(faulty):
+def test_a_page_that_closes_while_asking_has_asked_once_or_not_at_all(faulty):
     name = fresh("u")
     caller = faulty.caller(name)
     session = faulty.sign_in(name, PASSWORD)
@@ -92,7 +92,7 @@ def test_a_page_that_goes_as_it_asks_has_asked_once_or_not_at_all(faulty):
         assert faulty.upstream.calls(token) == 1
 
 
-def test_a_right_that_ends_is_felt_within_two_seconds_on_every_open_connection(faulty):
+def test_withdrawn_rights_reach_every_open_connection_within_two_seconds(faulty):
     name, token = fresh("u"), fresh()
     caller = faulty.caller(name)
     session = faulty.sign_in(name, PASSWORD)
@@ -119,7 +119,7 @@ def test_a_right_that_ends_is_felt_within_two_seconds_on_every_open_connection(f
 
 
 @pytest.mark.parametrize("origin", ["https://elsewhere.example", "http://127.0.0.1:1", "null", None])
-def test_pages_of_other_origins_get_no_socket_and_ask_nothing(faulty, origin):
+def test_pages_of_other_origins_get_no_socket(faulty, origin):
     name, token = fresh("u"), fresh()
     caller = faulty.caller(name)
     session = faulty.sign_in(name, PASSWORD)

@@ -234,7 +234,7 @@ def killed():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_uploads_that_were_acknowledged_are_documents_once_and_whole(killed):
+def test_each_acknowledged_upload_is_one_complete_document(killed):
     people = under_kills(killed)
     clean(killed)
     media = Path(killed.folder, "files")

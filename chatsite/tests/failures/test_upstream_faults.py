@@ -165,7 +165,7 @@ def by_name(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_fault_has_its_state_its_words_and_what_had_arrived(world, name):
+def test_a_fault_has_its_state_its_message_and_the_received_text(world, name):
     fault, told = by_name(name), world.outcomes[name]
     row, message = told.row, told.history[-1]
     assert (row["state"], row["error_code"], row["finish_reason"]) == (fault.state, fault.code, fault.reason)
@@ -190,7 +190,7 @@ def test_a_fault_has_its_state_its_words_and_what_had_arrived(world, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_fault_costs_the_server_so_many_questions(world, name):
+def test_a_fault_causes_the_expected_number_of_requests(world, name):
     fault = by_name(name)
     asked = world.asked(name)
     assert sum(request.streaming for request in asked) == fault.calls
@@ -199,17 +199,17 @@ def test_a_fault_costs_the_server_so_many_questions(world, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_that_the_server_said_besides_gets_anywhere(world, name):
+def test_no_other_text_of_the_server_is_shown(world, name):
     told = world.outcomes[name]
     assert [secret for secret in world.secrets if secret in told.everything] == []
 
 
-def test_nothing_that_the_server_said_besides_gets_into_the_log(world):
+def test_no_other_text_of_the_server_is_logged(world):
     assert [secret for secret in world.secrets if secret in world.log] == []
 
 
 @pytest.mark.parametrize("name", [fault.name for fault in [*FAULTS, *AWAY] if fault.door == "whole"])
-def test_a_model_that_fails_for_a_while_says_when_to_ask_again(world, name):
+def test_a_model_that_keeps_failing_says_when_to_ask_again(world, name):
     told = world.outcomes[name]
     if told.status in (429, 502, 504):
         assert int(told.retry_after) == RETRY_AFTER.get(name, 10)
@@ -232,13 +232,13 @@ def test_a_redirect_is_not_followed(world):
     assert {request.path for request in world.requests} == {"/v1/chat/completions", "/v1/embeddings"}
 
 
-def test_a_line_without_end_is_not_read_to_its_end(world):
+def test_an_endless_line_is_not_read_to_its_end(world):
     for name in ("a line of 200 MB", "a line of 200 MB after text", "500 with a body of 200 MB"):
         (request,) = world.asked(name)
         assert request.sent < WIDEST
 
 
-def test_a_title_without_end_is_not_read_to_its_end_and_the_answer_stands(world):
+def test_an_endless_title_is_not_read_to_its_end_and_the_answer_stays(world):
     assert world.outcomes[LONG_TITLE].row["state"] == "complete"
     streams = [request for request in world.asked(LONG_TITLE) if request.streaming]
     sides = [request for request in world.asked(LONG_TITLE) if not request.streaming]
@@ -250,11 +250,11 @@ def test_a_shortened_context_has_fewer_sources(world):
     assert len(second.prompt) < len(first.prompt)
 
 
-def test_a_server_that_is_back_is_asked_at_once_after_a_few_failures(world):
+def test_a_recovered_server_gets_requests_at_once_after_a_few_failures(world):
     assert world.outcomes["back"].row["state"] == "complete"
 
 
-def test_a_server_that_stays_out_of_order_is_left_alone_and_then_asked_again(world):
+def test_a_server_that_keeps_failing_is_paused_and_then_probed(world):
     assert {world.outcomes[mark].row["error_code"] for mark in DOWN} == {"upstream_unavailable"}
     assert [len(world.asked(mark)) for mark in DOWN] == [1] * len(DOWN)
     alone = world.outcomes["left alone"]
@@ -265,7 +265,7 @@ def test_a_server_that_stays_out_of_order_is_left_alone_and_then_asked_again(wor
 
 @pytest.mark.parametrize("fault", IN_FORMS)
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
-def test_each_protocol_tells_a_fault_in_its_own_form(world, form, fault):
+def test_each_protocol_reports_a_fault_in_its_own_form(world, form, fault):
     code, text = IN_FORMS[fault]
     status, last, everything = world.replies[fault_dialects.mark(form, fault)]
     assert status == fault_dialects.status(form, code, text)
@@ -276,7 +276,7 @@ def test_each_protocol_tells_a_fault_in_its_own_form(world, form, fault):
 
 
 @pytest.mark.parametrize("name", [fault.name for fault in FAILS])
-def test_a_question_without_a_vector_is_answered_by_its_words(world, name):
+def test_a_question_without_a_vector_is_searched_by_its_words(world, name):
     told = world.outcomes[name]
     assert (told.status, told.row["state"]) == (200, "complete")
     assert told.thought("has_vector") is False

@@ -72,7 +72,7 @@ def two_slots():
 
 @pytest.mark.usefixtures("two_slots")
 class TestSlots:
-    def test_two_of_an_address_begin_and_the_others_follow(self):
+    def test_two_requests_of_an_address_start_and_the_others_wait(self):
         async def scenario():
             inside = HeldApplication()
             limited = AddressLimit(inside)
@@ -98,7 +98,7 @@ class TestSlots:
 
         asyncio.run(scenario())
 
-    def test_behind_a_trusted_proxy_each_caller_has_slots_and_behind_another_none_has_more(self):
+    def test_only_a_trusted_proxy_gives_each_caller_separate_slots(self):
         async def scenario(proxy):
             inside = HeldApplication()
             limited = ProxyHeadersMiddleware(AddressLimit(inside), trusted_hosts=["10.0.0.1"])
@@ -125,7 +125,7 @@ class TestSlots:
 
         asyncio.run(scenario())
 
-    def test_a_request_that_takes_long_gives_its_slot_on(self, monkeypatch):
+    def test_a_long_request_releases_its_slot(self, monkeypatch):
         monkeypatch.setattr(address_limit, "SLOT_SECONDS", 0.05)
 
         async def scenario():
@@ -140,7 +140,7 @@ class TestSlots:
 
         asyncio.run(scenario())
 
-    def test_who_waits_too_long_is_told_to_come_back_and_who_leaves_leaves_no_gap(self, monkeypatch):
+    def test_an_overlong_wait_is_refused_and_a_leaving_caller_frees_its_place(self, monkeypatch):
         monkeypatch.setattr(address_limit, "WAIT_SECONDS", 0.1)
 
         async def scenario():
@@ -158,7 +158,7 @@ class TestSlots:
 
         asyncio.run(scenario())
 
-    def test_sockets_wait_too_until_they_are_accepted(self, monkeypatch):
+    def test_sockets_wait_for_a_slot_until_they_are_accepted(self, monkeypatch):
         monkeypatch.setattr(address_limit, "WAIT_SECONDS", 0.1)
 
         async def scenario():
@@ -180,7 +180,7 @@ class TestSlots:
 
         asyncio.run(scenario())
 
-    def test_a_request_that_waits_to_hash_a_password_gives_its_slot_on(self, monkeypatch):
+    def test_a_request_waiting_for_password_hashing_releases_its_slot(self, monkeypatch):
         monkeypatch.setattr(address_limit, "SLOT_SECONDS", HANG_SECONDS)
         hashed, go_on = [], threading.Event()
 
@@ -209,7 +209,7 @@ class TestSlots:
 
         asyncio.run(asyncio.wait_for(scenario(), HANG_SECONDS))
 
-    def test_the_wait_for_a_slot_is_told_with_the_request(self):
+    def test_the_wait_for_a_slot_is_recorded_with_the_request(self):
         async def scenario():
             inside = HeldApplication()
             limited = AddressLimit(inside)
@@ -243,7 +243,7 @@ def four_of_a_caller():
 
 @pytest.mark.usefixtures("four_of_a_caller")
 class TestCallers:
-    def test_one_caller_has_four_slots_and_only_two_while_others_are_active(self):
+    def test_a_caller_has_four_slots_and_only_two_while_others_are_active(self):
         async def scenario():
             inside = HeldApplication()
             limited = AddressLimit(inside, credential)
@@ -260,7 +260,7 @@ class TestCallers:
 
         asyncio.run(scenario())
 
-    def test_who_waits_for_others_gets_all_slots_back_when_they_are_gone(self, monkeypatch):
+    def test_a_caller_regains_all_slots_when_others_are_gone(self, monkeypatch):
         monkeypatch.setattr(address_limit, "RECENT_SECONDS", 0.05)
 
         async def scenario():
@@ -305,7 +305,7 @@ class TestCallers:
 
         asyncio.run(scenario())
 
-    def test_a_line_that_is_too_long_is_refused_at_once(self, monkeypatch):
+    def test_a_request_beyond_the_longest_queue_is_refused_at_once(self, monkeypatch):
         monkeypatch.setattr(address_limit, "MAX_WAITING_OF_CALLER", 3)
 
         async def scenario():
@@ -320,7 +320,7 @@ class TestCallers:
         asyncio.run(scenario())
 
     @pytest.mark.parametrize("key", ["flooding", ""])
-    def test_who_hangs_up_leaves_the_line_at_once(self, key):
+    def test_a_disconnected_caller_leaves_the_queue_at_once(self, key):
         async def scenario():
             inside = HeldApplication()
             limited = AddressLimit(inside, credential)
@@ -360,7 +360,7 @@ def slow_reader(site, stack, requests):
 
 @pytest.mark.server
 @pytest.mark.parametrize("path", ["/accounts/sign-in/", "/static/portal.css"])
-def test_a_thousand_slow_readers_that_ask_for_three_pages_each_hold_nobody_up(site, path):
+def test_a_thousand_slow_readers_do_not_delay_other_callers(site, path):
     session = site.session()
     page = f"GET {path} HTTP/1.1\r\nHost: {session.host}:{session.port}\r\n\r\n".encode()
     waited = []

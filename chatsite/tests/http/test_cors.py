@@ -61,7 +61,7 @@ class ListedOrigins(TransactionTestCase):
         status, headers = await exchange("POST", "/chat", origin=ORIGIN, content_length="999999999")
         self.assertEqual((status, headers["access-control-allow-origin"]), (413, ORIGIN))
 
-    async def test_other_origins_get_nothing(self):
+    async def test_other_origins_are_not_allowed(self):
         for origin in (
             "https://evil.example",
             "http://app.example.org",
@@ -75,12 +75,12 @@ class ListedOrigins(TransactionTestCase):
                 self.assertEqual(opened(headers), {}, origin)
                 self.assertIn("Origin", headers["vary"])
 
-    async def test_pages_and_the_admin_are_never_opened(self):
+    async def test_pages_and_the_admin_are_never_allowed_for_other_origins(self):
         for path in ("/", "/admin/", "/documents/", "/accounts/sign-in/", "/chatter", "/settings/keys/"):
             _, headers = await exchange("GET", path, origin=ORIGIN)
             self.assertEqual(opened(headers), {}, path)
 
-    async def test_strange_header_names_are_not_sent_back(self):
+    async def test_invalid_header_names_are_not_echoed(self):
         wanted = PREFLIGHT | {"access_control_request_headers": "a\r\nx: y"}
         _, headers = await exchange("OPTIONS", "/chat", origin=ORIGIN, **wanted)
         self.assertNotIn("access-control-allow-headers", headers)

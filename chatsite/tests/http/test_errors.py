@@ -73,7 +73,7 @@ class Errors(TestCase):
             self.assertNotIn("Traceback", answer.text)
             self.assertIn("X-Request-ID", answer)
 
-    def test_somebody_who_is_signed_in_gets_it_within_the_portal(self):
+    def test_a_signed_in_person_gets_the_error_page_within_the_portal(self):
         self.client.force_login(make_user("asker"))
         for address, status in (("/forbid", 403), ("/nothing-here", 404)):
             answer = self.get(address, BROWSER)
@@ -87,7 +87,7 @@ class Errors(TestCase):
             image = self.client.get("/nothing-here", headers={"Accept": BROWSER, "Sec-Fetch-Dest": "image"})
         self.assertNotIn('id="side"', image.text)
 
-    def test_what_cannot_be_shown_within_the_portal_is_shown_without_it(self):
+    def test_an_error_page_that_fails_within_the_portal_is_shown_without_it(self):
         self.client.force_login(make_user("asker"))
         broken = mock.patch("chatsite.context_processors.Sidebar", side_effect=OperationalError("a secret"))
         with broken, self.assertLogs("chatsite.http.error_pages", "ERROR"):
@@ -103,11 +103,11 @@ class Errors(TestCase):
             self.assertEqual(list(answer.json()), ["error"])
             self.assertNotIn("secret", answer.text)
 
-    def test_addresses_for_programs_answer_in_json_unless_html_is_asked_for(self):
+    def test_urls_for_programs_answer_in_json_unless_html_is_requested(self):
         self.assertEqual(self.get("/chat/nothing", "*/*").json(), {"error": error_pages.WORDS[404]})
         self.assertIn("<h1>", self.get("/api/nothing", BROWSER).text)
 
-    def test_without_the_database_one_is_asked_to_come_again(self):
+    def test_without_the_database_the_page_asks_to_retry(self):
         for address, accept in (
             ("/starve", BROWSER),
             ("/starve-queue", BROWSER),
@@ -120,11 +120,11 @@ class Errors(TestCase):
             self.assertIn(error_pages.WORDS[503], answer.text)
             self.assertNotIn("secret", answer.text)
 
-    def test_a_page_of_it_can_be_tried_again(self):
+    def test_the_page_without_the_database_has_a_retry_link(self):
         self.assertIn('<a href="">Try again</a>', self.get("/starve", BROWSER).text)
         self.assertNotIn("Try again</a>", self.get("/fail", BROWSER).text)
 
-    def test_the_name_of_another_site_is_refused_without_a_word_in_the_log(self):
+    def test_a_foreign_host_name_is_refused_without_a_log_entry(self):
         with self.assertNoLogs("django.security", "ERROR"):
             answer = self.client.get("/", headers={"Host": "elsewhere.example"})
         self.assertEqual(answer.status_code, 400)

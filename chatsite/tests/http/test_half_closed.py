@@ -53,13 +53,13 @@ def test_a_page_is_answered_and_the_connection_closed(session):
     assert min(seconds) < 4  # sooner than an idle connection is closed
 
 
-def test_requests_sent_one_behind_the_other_are_all_answered(session):
+def test_pipelined_requests_are_all_answered(session):
     answer = answer_to_half_closed(session, *[request(session, "GET", "/healthz")] * 5)
     assert answer.count(b"HTTP/1.1 200 ") == 5
     assert answer.count(b'{"status": "ok"}') == 5
 
 
-def test_a_whole_answer_arrives(session):
+def test_a_complete_answer_arrives(session):
     answer = answer_to_half_closed(session, question(session, "/chat"))
     head, _, body = answer.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200 ")
@@ -73,7 +73,7 @@ def test_a_streamed_answer_arrives_to_its_end(session):
     assert answer.count(b'"delta"') > 5
 
 
-def test_half_a_request_and_no_request_are_closed_at_once(session):
+def test_incomplete_and_empty_requests_are_closed_at_once(session):
     begun = time.monotonic()
     assert answer_to_half_closed(session) == b""
     assert answer_to_half_closed(session, request(session, "GET", "/healthz")[:-2]) == b""

@@ -24,7 +24,7 @@ def request_of(kind, body=PART):
 @pytest.mark.parametrize(
     "form", [b"multipart/form-data; charset=%s; boundary=B", b"multipart/form-data; boundary=B ;CHARSET=%s"]
 )
-def test_a_form_with_files_is_utf_8_whatever_codec_it_names(form, charset):
+def test_a_form_with_files_is_read_as_utf_8_despite_another_codec(form, charset):
     async def scenario():
         return request_of(form % charset).POST["question"]
 
@@ -44,7 +44,7 @@ def test_a_malformed_request_is_one_short_warning(error):
     assert len(record.getMessage()) < 300
 
 
-def test_a_fault_of_our_own_keeps_its_traceback():
+def test_an_internal_error_keeps_its_traceback():
     error = ValueError()
     record = logging.LogRecord("django.request", logging.ERROR, "", 1, "", (), (ValueError, error, None))
     assert HostileRequestFilter().filter(record)

@@ -61,7 +61,7 @@ def test_a_refusal_has_the_headers_of_every_answer(site):
     assert headers["x-content-type-options"] == "nosniff"
 
 
-def test_half_a_body_is_not_waited_for_for_ever(monkeypatch):
+def test_waiting_for_the_rest_of_a_body_has_a_limit(monkeypatch):
     monkeypatch.setattr(body_limits, "IDLE_SECONDS", 0.05)
     sent = []
 
@@ -85,7 +85,7 @@ def test_half_a_body_is_not_waited_for_for_ever(monkeypatch):
     assert json.loads(sent[1]["body"]) == {"error": "The request’s body did not arrive in time."}
 
 
-def test_a_whole_body_may_be_thought_about_for_as_long_as_it_takes(monkeypatch):
+def test_a_complete_body_has_no_time_limit(monkeypatch):
     monkeypatch.setattr(body_limits, "IDLE_SECONDS", 0.05)
     heard = []
 
@@ -103,12 +103,12 @@ def test_a_whole_body_may_be_thought_about_for_as_long_as_it_takes(monkeypatch):
     assert heard[1] == {"type": "http.disconnect"}
 
 
-def test_a_client_that_sends_a_large_body_all_the_same_gets_the_answer(site):
+def test_a_client_that_sends_a_large_body_anyway_gets_the_response(site):
     head = ["POST /chat HTTP/1.1", f"Content-Length: {30 * LIMIT}"]
     refused(converse(site, head, (bytes(LIMIT) for _ in range(30))))
 
 
-def test_a_chunked_body_is_counted_as_it_comes(site):
+def test_a_chunked_body_is_counted_as_it_arrives(site):
     head = ["POST /nothing-here HTTP/1.1", "Transfer-Encoding: chunked"]
     refused(converse(site, head, chunks(bytes(3 * LIMIT))))
 
@@ -126,7 +126,7 @@ def test_each_protocol_is_refused_in_its_own_form(site):
     }  # fmt: skip
 
 
-def test_a_question_may_be_larger_with_images_for_those_whom_the_site_knows(site):
+def test_authenticated_callers_may_send_larger_questions_with_images(site):
     form = ["Content-Type: multipart/form-data; boundary=b"]
     head = ["POST /chat//stream HTTP/1.1", f"Content-Length: {2 * LIMIT}"]
     session = site.sign_in("employee")
@@ -137,13 +137,13 @@ def test_a_question_may_be_larger_with_images_for_those_whom_the_site_knows(site
     refused(converse(site, [head[0], "Content-Length: 13000000", *form], session=session))
 
 
-def test_an_upload_address_takes_no_more_than_others_from_those_who_are_not_signed_in(site):
+def test_upload_urls_have_the_usual_limit_for_anonymous_callers(site):
     head = ["POST /documents/add/ HTTP/1.1", f"Content-Length: {5 * LIMIT}"]
     refused(converse(site, head))
     refused(converse(site, [*head, "Cookie: sessionid=invented"]))
 
 
-def test_an_upload_address_takes_more_from_those_who_are(site):
+def test_upload_urls_have_a_higher_limit_for_authenticated_callers(site):
     session = site.sign_in("employee")
     body = bytes(2 * LIMIT)
     head = ["POST /documents/add/ HTTP/1.1", "Content-Type: text/plain", f"Content-Length: {len(body)}"]
@@ -200,7 +200,7 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("body", NONSENSE.values(), ids=NONSENSE)
-def test_nonsense_is_refused_in_json_within_a_second_at_every_door(site, body):
+def test_invalid_requests_are_refused_in_json_within_a_second_at_every_url(site, body):
     session = site.sign_in("employee")
     for path in DOORS:
         head = [f"POST {path} HTTP/1.1", "Content-Type: application/json", f"Content-Length: {len(body)}"]
@@ -213,7 +213,7 @@ def test_nonsense_is_refused_in_json_within_a_second_at_every_door(site, body):
 
 
 @pytest.mark.parametrize("path", ["/nothing-here", "/chat-history/nothing/here"])
-def test_an_address_without_a_view_is_404_whatever_is_posted(site, path):
+def test_a_url_without_a_view_is_404_for_any_body(site, path):
     body = bytes(LIMIT - 1)
     status, headers, _ = converse(site, [f"POST {path} HTTP/1.1", f"Content-Length: {len(body)}"], body)
     assert status == 404
@@ -278,7 +278,7 @@ def test_one_caller_sends_only_a_few_large_bodies_at_once(monkeypatch):
     assert (refused, set(answers), later) == (429, {200}, 200)
 
 
-def test_a_change_of_a_document_is_as_small_as_any_other_request():
+def test_a_change_of_a_document_has_the_usual_body_limit():
     statuses = []
 
     async def receive():
@@ -344,7 +344,7 @@ def test_many_refused_bodies_are_not_read_at_full_speed(monkeypatch):
     assert pieces <= (time.monotonic() - begun) * body_limits.DRAIN_PIECES_PER_SECOND + 2 * 20
 
 
-def test_of_many_uploads_of_one_session_those_too_many_are_refused_by_their_heads():
+def test_uploads_of_one_session_beyond_the_limit_are_refused_by_their_heads():
     begun, finish = asyncio.Queue(), asyncio.Event()
 
     async def application(scope, receive, send):

@@ -82,7 +82,7 @@ def crowd(work, number):
 
 
 class TestWhatIsRefused:
-    def test_a_question_that_would_wait_for_long_is_refused_by_its_head(self):
+    def test_a_question_that_would_wait_too_long_is_refused_by_its_head(self):
         async def scenario():
             site = Site()
             work = backlog()
@@ -104,7 +104,7 @@ class TestWhatIsRefused:
         [("/", "GET"), ("/healthz", "GET"), (f"/c/{UUID}/", "GET"), (f"/chat/runs/{UUID}/stop", "POST"),
          (f"/v1/responses/resp_{'a' * 32}/cancel", "POST"), (f"/c/{UUID}/stop", "POST")],
     )  # fmt: skip
-    def test_pages_health_checks_and_stops_are_answered_however_late_the_loop_is(self, path, method):
+    def test_pages_health_checks_and_stops_are_answered_despite_a_late_loop(self, path, method):
         async def scenario():
             site = Site()
             site.go_on.set()
@@ -120,7 +120,7 @@ class TestWhatIsRefused:
         ("path", "method"),
         [("/documents/add/", "POST"), ("/search/", "GET"), ("/api/documents/a.txt", "PUT")],
     )
-    def test_an_upload_and_a_search_are_refused_where_the_loop_itself_is_late(self, path, method):
+    def test_uploads_and_searches_are_refused_if_the_loop_itself_is_late(self, path, method):
         async def scenario():
             site = Site()
             backlog().lag = 1.0
@@ -131,7 +131,7 @@ class TestWhatIsRefused:
 
         asyncio.run(scenario())
 
-    def test_a_process_with_time_to_spare_refuses_nothing_however_long_its_work_waits_for_others(self):
+    def test_an_idle_process_refuses_nothing_although_its_work_waits_for_others(self):
         async def scenario():
             work = backlog()
             crowd(work, 500)
@@ -144,7 +144,7 @@ class TestWhatIsRefused:
 
         asyncio.run(scenario())
 
-    def test_a_crowd_that_arrives_at_once_is_taken_while_the_first_is_on_its_way(self):
+    def test_concurrent_questions_are_accepted_while_the_first_is_in_progress(self):
         async def scenario():
             work = backlog()
             work.lag = 0.1
@@ -172,7 +172,7 @@ class TestWhatIsRefused:
 
 
 class TestWhatCounts:
-    def test_a_body_that_drips_is_no_work_until_it_is_whole(self):
+    def test_a_dripping_body_does_not_count_as_work_until_it_is_complete(self):
         async def scenario():
             site = Site()
             asked = Caller(OverloadLimit(site), parts=[b"{", b"}"])
@@ -187,7 +187,7 @@ class TestWhatCounts:
 
         asyncio.run(scenario())
 
-    def test_a_run_takes_the_ticket_of_its_request_and_gives_it_back_when_its_prompt_goes_out(self):
+    def test_a_run_holds_the_ticket_of_its_request_until_its_prompt_is_sent(self):
         async def scenario():
             taken = []
 
@@ -207,7 +207,7 @@ class TestWhatCounts:
 
         asyncio.run(scenario())
 
-    def test_a_request_that_fails_or_is_cancelled_leaves(self):
+    def test_a_failed_or_cancelled_request_releases_its_ticket(self):
         async def scenario():
             async def fails(scope, receive, send):
                 await receive()
@@ -229,7 +229,7 @@ class TestWhatCounts:
 
 
 class TestUrls:
-    def test_every_url_that_begins_an_answer_or_a_search_is_known(self):
+    def test_every_url_that_starts_an_answer_or_a_search_is_known(self):
         named = {"conversation_id": UUID, "project_id": UUID, "asked": 3, "position": 4}
         missed = []
         for name, pattern in routes():
@@ -245,7 +245,7 @@ class TestUrls:
                 missed.append((name, path))
         assert missed == []
 
-    def test_nothing_else_below_them_is_taken_for_one(self):
+    def test_other_urls_below_them_do_not_count(self):
         others = [
             "/chat-history",
             "/chats",
@@ -258,7 +258,7 @@ class TestUrls:
 
 
 class TestLanes:
-    def test_who_waits_gets_a_place_in_order(self):
+    def test_waiting_callers_are_served_in_order(self):
         async def scenario():
             lane, order = Lane(1), []
 
@@ -274,7 +274,7 @@ class TestLanes:
 
         asyncio.run(scenario())
 
-    def test_who_would_wait_for_too_long_learns_it_early_and_who_would_not_waits_on(self, monkeypatch):
+    def test_only_callers_that_would_wait_too_long_are_refused_early(self, monkeypatch):
         monkeypatch.setattr(lanes, "DECISION_SECONDS", 0.1)
 
         async def scenario():
@@ -294,7 +294,7 @@ class TestLanes:
 
         asyncio.run(scenario())
 
-    def test_where_nothing_moves_everybody_waits_to_the_end_because_the_database_may_come_back(
+    def test_without_progress_all_callers_wait_to_the_limit_because_the_database_may_return(
         self, monkeypatch
     ):
         monkeypatch.setattr(lanes, "DECISION_SECONDS", 0.05)
@@ -311,7 +311,7 @@ class TestLanes:
 
         asyncio.run(scenario())
 
-    def test_a_cancelled_caller_keeps_no_place(self):
+    def test_a_cancelled_caller_leaves_the_queue(self):
         async def scenario():
             lane = Lane(1)
             await lane.acquire(0)

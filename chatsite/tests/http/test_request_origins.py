@@ -114,20 +114,20 @@ class OneQuestionAfterAnother(QuietCase):
             with self.subTest(name):
                 self.assertEqual(self.create(**headers).status_code, 201)
 
-    def test_everyone_else_does(self):
+    def test_other_pages_need_a_token(self):
         for name, headers in FOREIGN.items():
             with self.subTest(name):
                 answer = self.create(**headers)
                 self.assertEqual((answer.status_code, answer.json()["error"]["code"]), (403, "forbidden"))
         self.assertFalse(Conversation.objects.exists())
 
-    def test_with_the_token_nothing_has_changed(self):
+    def test_requests_with_the_token_work_as_before(self):
         token = {"X-CSRFToken": self.client.cookies["csrftoken"].value}
         for headers in ({}, {"Sec-Fetch-Site": "none"}, {"Sec-Fetch-Site": "same-site"}):
             self.assertEqual(self.create(**headers, **token).status_code, 201)
 
     @override_settings(HTTPS=True)
-    def test_a_page_without_tls_is_not_the_site_where_the_site_has_tls(self):
+    def test_a_page_without_tls_is_foreign_to_a_site_with_tls(self):
         answer = self.client.post(
             "/chat-history", "{}", headers={"Origin": "http://testserver"}, secure=True, **JSON
         )
@@ -137,7 +137,7 @@ class OneQuestionAfterAnother(QuietCase):
         )
         self.assertEqual(answer.status_code, 201)
 
-    def test_every_published_address_takes_questions_so(self):
+    def test_every_published_url_accepts_questions_without_a_token_from_own_pages(self):
         for path in (
             "/chat", "/chat/", "/ask", "/api/chat", "/api/chat/batch", "/api/multi-agent-chat",
             "/api/minimal/chat", "/v1/chat/completions",
@@ -201,7 +201,7 @@ class NothingIsChangedFromElsewhere(QuietCase):
         yield look
         look()
 
-    def test_no_request_with_cookies_from_elsewhere_changes_anything(self):
+    def test_no_request_of_a_foreign_page_with_cookies_changes_anything(self):
         wrong, tried = [], 0
         with self.unchanged(wrong) as look:
             for path, role, ways in self.addresses():
@@ -220,7 +220,7 @@ class NothingIsChangedFromElsewhere(QuietCase):
         self.assertEqual(wrong, [])
         self.assertGreater(tried, 2_500)
 
-    def test_no_page_that_is_only_looked_at_from_elsewhere_changes_anything(self):
+    def test_no_page_opened_from_a_foreign_page_changes_anything(self):
         wrong = []
         with self.unchanged(wrong, leave_out=LOOKED) as look:
             for path, role, _ in self.addresses():
@@ -229,7 +229,7 @@ class NothingIsChangedFromElsewhere(QuietCase):
                 look(path)
         self.assertEqual(wrong, [])
 
-    def test_the_same_requests_do_change_things_when_they_are_the_sites_own(self):
+    def test_the_same_requests_change_things_if_they_come_from_the_site(self):
         """Otherwise the tests above could pass because none of their requests is valid."""
         changed, arguments = set(), self.world.arguments
         for name in ("history:conversations", "history:conversation", "chat-api:ask", "chat-api:chat-ui"):
@@ -292,7 +292,7 @@ class Sockets(TransactionTestCase):
         self.client = Client()
         self.client.force_login(self.world.people["owner"])
 
-    async def test_pages_from_elsewhere_open_no_socket_with_the_cookies_of_their_visitor(self):
+    async def test_foreign_pages_cannot_open_a_socket_with_the_cookies_of_their_visitor(self):
         arguments = await sync_to_async(lambda: self.world.arguments)()
         for pattern in socket_routes():
             path = socket_address(pattern, arguments)

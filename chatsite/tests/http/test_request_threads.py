@@ -42,7 +42,7 @@ def test_requests_after_each_other_run_in_one_thread():
     asyncio.run(scenario())
 
 
-def test_requests_at_once_have_a_thread_each_of_which_a_few_are_kept(monkeypatch):
+def test_concurrent_requests_have_a_thread_each_and_a_few_threads_are_kept(monkeypatch):
     monkeypatch.setattr(body_limits, "MAX_IDLE_THREADS", 2)
 
     async def scenario():
@@ -54,7 +54,7 @@ def test_requests_at_once_have_a_thread_each_of_which_a_few_are_kept(monkeypatch
     asyncio.run(scenario())
 
 
-def test_a_thread_of_a_request_that_failed_is_not_used_again():
+def test_a_thread_of_a_failed_request_is_not_reused():
     async def scenario():
         handler = Handler()
         with pytest.raises(ConnectionError):
@@ -89,7 +89,7 @@ class Answering(LengthHandler):
 
 
 @pytest.mark.parametrize("works", [False, True])
-def test_only_a_response_that_a_thread_had_a_part_in_is_closed_there(works):
+def test_only_responses_of_a_thread_are_closed_there(works):
     threads = []
     sent = []
 

@@ -94,12 +94,12 @@ def references(value):
 
 
 class Description(SimpleTestCase):
-    def test_it_is_served_to_everyone_as_openapi_3_1(self):
+    def test_the_description_is_served_to_everyone_as_openapi_3_1(self):
         answer = Client().get("/api/schema/")
         self.assertEqual(answer.status_code, 200)
         self.assertEqual(answer.json()["openapi"], "3.1.0")
 
-    def test_it_is_built_once_though_many_ask_at_once(self):
+    def test_concurrent_requests_build_the_description_once(self):
         api_description._body.cache_clear()
         built = []
 
@@ -143,7 +143,7 @@ class Description(SimpleTestCase):
                 told = operation["responses"]["200"]["content"]
                 self.assertIn("application/jsonl" if "stream" in path else "application/json", told, path)
 
-    def test_every_reference_leads_somewhere_and_every_part_is_used(self):
+    def test_every_reference_resolves_and_every_component_is_used(self):
         document = api_description.document()
         used = set(references(document))
         for reference in used:
@@ -176,7 +176,7 @@ class Description(SimpleTestCase):
                     linked += 1
         self.assertGreater(linked, 50)
 
-    def test_no_part_is_described_twice_under_one_name(self):
+    def test_no_component_is_described_twice_under_one_name(self):
         for path in api_description.FOLDER.glob("*.yaml"):
             nodes = [yaml.compose(path.read_text(encoding="utf-8"))]
             for node in nodes:
@@ -197,14 +197,14 @@ class Description(SimpleTestCase):
         for external_id, valid in (("wiki:leave@1", True), (VALUES["public_id"], False), ("a b", False)):
             self.assertEqual(validator_for(name).is_valid(external_id), valid, external_id)
 
-    def test_the_words_to_look_for_are_described_as_they_are_read(self):
+    def test_search_words_are_described_as_they_are_read(self):
         parameters = api_description.document()["paths"]["/chat-history/search"]["get"]["parameters"]
         [words] = [each["schema"] for each in parameters if each["name"] == "q"]
         described = validator_for(words)
         for query in ("leave", "è", "休暇", "!", "a b", "", " ", "\t\x1c\x85\u3000"):
             self.assertEqual(described.is_valid(query), bool(message_search.cleaned(query)), repr(query))
 
-    def test_a_question_of_spaces_alone_is_described_as_none(self):
+    def test_a_question_of_only_spaces_is_described_as_invalid(self):
         schemas = api_description.document()["components"]["schemas"]
         described = validator_for(schemas["LegacyCompletionRequest"]["properties"]["prompt"])
         for text in ("leave", "休", "\x1e!", " ", "\t\n", "\x1c", "\x1f", "\x85", "\u3000\u2028"):
@@ -226,11 +226,11 @@ class Description(SimpleTestCase):
             self.assertNotIn(f"\n  {name}:", written)
         self.assertEqual({path.split("/")[1] for path in schema["paths"]}, {"chat-history", "api"})
 
-    def test_operations_have_the_members_of_openapi_alone(self):
+    def test_operations_have_only_members_of_openapi(self):
         for method, path, operation in operations(api_description.document()):
             self.assertLessEqual(operation.keys(), MEMBERS, f"{method} {path}")
 
-    def test_the_description_of_saving_allows_what_is_saved_and_no_more(self):
+    def test_the_description_of_saving_allows_exactly_what_is_saved(self):
         document = api_description.document()
         message = {"role": "user", "content": "Hello"}
         accepted = {
@@ -264,7 +264,7 @@ class Description(SimpleTestCase):
         for name, part in api_description.document()["components"]["schemas"].items():
             self.assertTrue(meta.is_valid(part), name)
 
-    def test_every_operation_tells_refusals_and_security(self):
+    def test_every_operation_describes_refusals_and_security(self):
         document = api_description.document()
         self.assertEqual(
             document["security"], [{"key": []}, {"keyHeader": []}, {"token": []}, {"session": []}]

@@ -70,7 +70,7 @@ class Lines(TransactionTestCase):
     def lines(self, logged):
         return [json.loads(JsonFormatter().format(record)) for record in logged.records]
 
-    async def test_a_page_leaves_the_pattern_of_its_address_and_the_number_of_its_person(self):
+    async def test_a_page_is_logged_with_its_url_pattern_and_the_id_of_its_person(self):
         path = f"/c/{uuid4()}/"
         (line,) = await self.ask("GET", path, f"q={SECRET}", cookie=self.cookie, x_request_id="request-0001")
         self.assertEqual(set(line), KEYS)
@@ -89,7 +89,7 @@ class Lines(TransactionTestCase):
         self.assertEqual(line["route"], "c/<uuid:conversation_id>/")
         self.assertGreater(line["ms"], 0)
 
-    async def test_neither_words_nor_secrets_are_in_a_line(self):
+    async def test_log_lines_contain_neither_text_nor_secrets(self):
         session = self.client.cookies[settings.SESSION_COOKIE_NAME].value
         for path in ("/", f"/{SECRET}", f"/static/{SECRET}", "/search/"):
             with self.subTest(path):
@@ -105,7 +105,7 @@ class Lines(TransactionTestCase):
                 self.assertNotIn(SECRET, json.dumps(line, ensure_ascii=False))
                 self.assertNotIn(session, json.dumps(line))
 
-    async def test_a_key_is_its_person_and_a_wrong_one_nobody(self):
+    async def test_a_key_is_logged_as_its_person_and_an_invalid_one_as_nobody(self):
         _, secret = await sync_to_async(ApiKey.objects.issue)(self.person, "a program")
         for presented, status, person in ((secret, 200, self.person.pk), ("chs_wrong", 401, None)):
             with self.subTest(status):
@@ -113,12 +113,12 @@ class Lines(TransactionTestCase):
                 self.assertEqual((line["status"], line["user"]), (status, person))
                 self.assertNotIn(presented, json.dumps(line))
 
-    async def test_a_page_of_the_admin_has_its_person_too(self):
+    async def test_a_page_of_the_admin_is_logged_with_its_person(self):
         await User.objects.filter(pk=self.person.pk).aupdate(is_staff=True, is_superuser=True)
         (line,) = await self.ask("GET", "/admin/accounts/user/", cookie=self.cookie)
         self.assertEqual((line["route"], line["user"]), ("admin/accounts/user/", self.person.pk))
 
-    async def test_what_is_refused_before_django_leaves_a_line_too(self):
+    async def test_requests_refused_before_django_are_logged_too(self):
         (line,) = await self.ask(
             "POST", "/chat", content_length=str(settings.BODY_LIMIT + 1), x_request_id="request-0002"
         )
@@ -136,7 +136,7 @@ class Lines(TransactionTestCase):
             await caller.wait(HANG_SECONDS)
         return self.lines(logged)
 
-    async def test_a_socket_leaves_one_line_when_it_is_closed(self):
+    async def test_a_socket_is_logged_once_when_it_closes(self):
         own = await Conversation.objects.acreate(owner=self.person, title=SECRET)
         for path, status in ((f"/ws/c/{own.pk}/", 101), (f"/ws/c/{uuid4()}/", 403)):
             with self.subTest(status):
@@ -150,7 +150,7 @@ class Lines(TransactionTestCase):
         (line,) = await self.socket(f"/ws/{SECRET}/")
         self.assertEqual((line["status"], line["route"]), (403, ""))
 
-    async def test_a_site_that_does_not_ask_for_the_log_has_none(self):
+    async def test_the_access_log_is_off_by_default(self):
         with override_settings(ACCESS_LOG=False), self.assertNoLogs("chatsite.access", "INFO"):
             caller = ApplicationCommunicator(application, scope("GET", "/healthz"))
             await caller.send_input({"type": "http.request", "body": b""})
@@ -170,13 +170,13 @@ class Endings(SimpleTestCase):
                 pass
         return logged.records[0].fields["status"]
 
-    async def test_an_error_without_an_answer_is_a_500(self):
+    async def test_an_error_without_a_response_is_logged_as_500(self):
         async def fails(scope, receive, send):
             raise RuntimeError
 
         self.assertEqual(await self.status(fails), 500)
 
-    async def test_a_caller_who_left_before_the_answer_has_no_status(self):
+    async def test_a_disconnected_caller_is_logged_without_a_status(self):
         async def leaves(scope, receive, send):
             pass
 

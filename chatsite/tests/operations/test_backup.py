@@ -62,7 +62,7 @@ class Encryption(SimpleTestCase):
         writer.close()
         return target.getvalue()
 
-    def test_what_was_written_is_read(self):
+    def test_an_encrypted_archive_can_be_read(self):
         for size in (0, 1, age.PIECE_BYTES - 1, age.PIECE_BYTES, age.PIECE_BYTES + 1, 3 * age.PIECE_BYTES):
             with self.subTest(size):
                 data = os.urandom(size)
@@ -70,7 +70,7 @@ class Encryption(SimpleTestCase):
                 parts = [reader.read(10_000) for _ in range(size // 10_000 + 2)]
                 self.assertEqual(b"".join(parts), data)
 
-    def test_whatever_is_changed_or_missing_is_noticed(self):
+    def test_any_changed_or_missing_part_is_detected(self):
         whole = self.written(os.urandom(2 * age.PIECE_BYTES + 100))
         piece = age.PIECE_BYTES + age.TAG_BYTES
         cut = [whole[:-1], whole[: -100 - age.TAG_BYTES], whole[:-piece], whole[:150], whole + b"x"]
@@ -80,7 +80,7 @@ class Encryption(SimpleTestCase):
             with self.subTest(number), self.assertRaises((age.Damaged, age.WrongPassphrase)):
                 age.Reader(io.BytesIO(data), PASSPHRASE).read()
 
-    def test_another_passphrase_is_wrong(self):
+    def test_a_wrong_passphrase_is_refused(self):
         with self.assertRaises(age.WrongPassphrase):
             age.Reader(io.BytesIO(self.written(b"x")), PASSPHRASE + "x")
 
@@ -169,7 +169,7 @@ class Site(MediaMixin, TransactionTestCase):
 
 
 class Rehearsal(Site):
-    def test_a_site_comes_back_as_it_was(self):
+    def test_a_site_is_restored_as_it_was(self):
         said = self.backup(passphrase_file=self.passphrase)
         self.assertIn("1 files", said)
         self.assertTrue(self.file.read_bytes().startswith(age.MAGIC))
@@ -231,7 +231,7 @@ class EveryKind(Site):
                 leave()
 
     @pytest.mark.slow
-    def test_each_row_of_each_table_comes_back_and_who_was_erased_stays_erased(self):
+    def test_every_row_is_restored_and_erased_people_stay_erased(self):
         without = {table for table, rows in self.before.items() if not rows}
         self.assertEqual(without, set(), "Nobody has tried to restore a row of these.")
         self.backup(passphrase_file=self.passphrase)
@@ -275,7 +275,7 @@ class ByHand(Site):
                 self.assertNotEqual(dumped.returncode, 0)
                 self.assertIn("this dump would leave out every document", dumped.stderr)
 
-    def test_one_that_says_that_it_reads_everything_has_them(self):
+    def test_a_dump_that_reads_everything_has_the_documents(self):
         dumped = self.dump("-c chatsite.reader=everything")
         self.assertEqual(dumped.returncode, 0, dumped.stderr)
         self.assertIn(self.document.file.name, dumped.stdout)
@@ -293,7 +293,7 @@ class Refusals(Site):
         self.assertEqual([*(self.folder / "media").glob("**/*")], [])
         self.assertFalse((self.folder / "secret_key").exists())
 
-    def test_what_is_cut_off_or_changed_or_no_backup_changes_nothing(self):
+    def test_a_truncated_changed_or_foreign_file_changes_nothing(self):
         whole = self.file.read_bytes()
         with tarfile.open(self.file) as tar:
             last = tar.getmembers()[-1].offset
@@ -312,7 +312,7 @@ class Refusals(Site):
                 self.assertIn("backup", self.refusal())
                 self.assert_unchanged()
 
-    def test_a_newer_version_is_named(self):
+    def test_a_backup_of_a_newer_version_is_refused_with_its_version(self):
         def newer(data):
             head = json.loads(data)
             return json.dumps({**head, "version": "9.1", "migrations": ["chat.9999_new"]}).encode()
@@ -321,7 +321,7 @@ class Refusals(Site):
         self.assertIn("version 9.1, which is newer than this one", words)
         self.assert_unchanged()
 
-    def test_a_table_that_is_not_as_it_was_undoes_all(self):
+    def test_a_table_that_differs_rolls_back_the_restore(self):
         def other(data):
             head = json.loads(data)
             head["tables"]["accounts_user"]["rows"] += 1
@@ -331,12 +331,12 @@ class Refusals(Site):
         self.assertIn("the table accounts_user is not as it was", words)
         self.assert_unchanged()
 
-    def test_a_dump_that_breaks_off_undoes_all(self):
+    def test_a_truncated_dump_rolls_back_the_restore(self):
         changes = {f"{backup_file.DATABASE}000000": lambda data: data[: len(data) - 2_000]}
         self.refusal(file=self.rewritten(changes))
         self.assert_unchanged()
 
-    def test_a_full_disk_undoes_all(self):
+    def test_a_full_disk_rolls_back_the_restore(self):
         with mock.patch.object(shutil, "copyfileobj", side_effect=OSError(28, "No space left on device")):
             self.assertIn("No space left on device", self.refusal())
         self.assert_unchanged()
@@ -347,14 +347,14 @@ class Refusals(Site):
 
 
 class Writing(Site):
-    def test_a_wrong_passphrase_and_a_missing_one_are_said(self):
+    def test_wrong_and_missing_passphrases_are_reported(self):
         self.backup(passphrase_file=self.passphrase)
         self.assertIn("--passphrase-file", self.refusal(verify=True))
         self.passphrase.write_text("another passphrase")
         words = self.refusal(verify=True, passphrase_file=self.passphrase)
         self.assertEqual(words, "The passphrase is wrong. Nothing was changed.")
 
-    def test_a_full_disk_half_way_leaves_nothing(self):
+    def test_a_full_disk_leaves_no_partial_backup(self):
         full = OSError(28, "No space left on device")
         with (
             mock.patch.object(backup_file.Archive, "add_file", side_effect=full),
@@ -363,13 +363,13 @@ class Writing(Site):
             self.backup()
         self.assertEqual([path for path in self.folder.iterdir() if path != self.passphrase], [])
 
-    def test_nothing_is_written_over(self):
+    def test_nothing_is_overwritten(self):
         self.file.write_text("kept")
         with self.assertRaisesMessage(CommandError, "exists"):
             self.backup()
         self.assertEqual(self.file.read_text(), "kept")
 
-    def test_a_file_that_the_storage_has_lost_is_named(self):
+    def test_a_file_missing_in_the_storage_is_named(self):
         Path(self.media, self.document.file.name).unlink()
         said = io.StringIO()
         with self.assertRaises(SystemExit) as ended:
@@ -378,7 +378,7 @@ class Writing(Site):
         self.assertIn(self.document.file.name, said.getvalue())
         self.assertIn("is complete", self.restore(verify=True))
 
-    def test_it_is_of_one_moment(self):
+    def test_a_backup_shows_one_moment(self):
         """Rows that are written during the backup are not in it, in any table."""
         dumped = database.dumped
 

@@ -82,12 +82,12 @@ class Bucket:
 
 
 class Addresses(SimpleTestCase):
-    def test_one_that_names_no_object_is_refused(self):
+    def test_an_address_without_an_object_is_refused(self):
         for address in ("s3://", "s3://backups", "s3://backups/", "s3:///site", "s3://backups/nights/"):
             with self.subTest(address), self.assertRaisesMessage(CommandError, "names no object"):
                 backup_file.place(address)
 
-    def test_without_the_package_it_is_named(self):
+    def test_a_missing_package_is_named(self):
         with (
             mock.patch.object(backup_bucket, "INSTALLED", False),
             self.assertRaisesMessage(CommandError, "boto3"),
@@ -126,7 +126,7 @@ class Streaming(BucketMixin, SimpleTestCase):
         self.assertNotIn("\n", raised.exception.strerror)
         return raised.exception.strerror
 
-    def test_one_part_is_in_memory_and_all_but_the_last_are_of_the_same_size(self):
+    def test_only_one_part_is_in_memory_and_parts_have_the_same_size(self):
         size = self.write()
         self.assertGreater(len(self.bucket.sent), 3)
         self.assertEqual(set(self.bucket.sent[:-1]), {PART_BYTES})
@@ -135,7 +135,7 @@ class Streaming(BucketMixin, SimpleTestCase):
             backup_file.checked(backup_file.place(ADDRESS), PASSPHRASE), {"format": backup_file.FORMAT}
         )
 
-    def test_what_goes_wrong_half_way_leaves_nothing_there_and_is_said_in_a_line(self):
+    def test_a_failure_leaves_no_object_and_is_reported_in_one_line(self):
         for code, said, words in (
             (
                 "XMinioStorageFull",
@@ -151,20 +151,20 @@ class Streaming(BucketMixin, SimpleTestCase):
                 self.assertEqual((self.bucket.objects, self.bucket.uploads), ({}, {}))
         self.assertEqual(self.refusal(address="s3://other/site.age"), "there is no such bucket")
 
-    def test_an_interrupt_leaves_nothing_there(self):
+    def test_an_interrupt_leaves_no_object(self):
         self.bucket.fail_at = 2, KeyboardInterrupt()
         with self.assertRaises(KeyboardInterrupt):
             self.write()
         self.assertEqual((self.bucket.objects, self.bucket.uploads), ({}, {}))
 
-    def test_parts_that_cannot_be_removed_are_no_object_and_are_named(self):
+    def test_parts_that_cannot_be_removed_are_named_and_not_an_object(self):
         self.bucket.fail_at = 2, Fault("500", "Gone away")
         self.bucket.denied = {"abort"}
         with self.assertLogs(backup_bucket.log, "WARNING"):
             self.assertEqual(self.refusal(), "Gone away")
         self.assertEqual(self.bucket.objects, {})
 
-    def test_another_object_is_never_written_over_even_by_a_key_that_cannot_look(self):
+    def test_an_existing_object_is_never_overwritten_even_without_read_permission(self):
         self.bucket.put("site.age", b"kept")
         self.assertTrue(backup_file.place(ADDRESS).exists())
         self.bucket.denied = {"head"}
@@ -173,7 +173,7 @@ class Streaming(BucketMixin, SimpleTestCase):
         self.assertEqual(self.bucket.objects["site.age"][0], b"kept")
         self.assertEqual(self.bucket.uploads, {})
 
-    def test_one_larger_than_an_upload_can_be_leaves_nothing(self):
+    def test_a_backup_beyond_the_upload_limit_leaves_no_object(self):
         with mock.patch.object(backup_bucket, "MAX_PARTS", 2):
             self.assertIn("larger than", self.refusal())
         self.assertEqual((self.bucket.objects, self.bucket.uploads), ({}, {}))
@@ -201,7 +201,7 @@ class InABucket(BucketMixin, Site):
             self.assertTrue(database.is_empty(session))
         self.assertEqual([*(self.folder / "media").glob("**/*")], [])
 
-    def test_a_site_comes_back_from_there_as_it_was_and_by_nothing_else(self):
+    def test_a_site_is_restored_only_from_its_object_in_the_bucket(self):
         with self.assertRaisesMessage(CommandError, "only encrypted"):
             self.backup()
         self.assertEqual((self.bucket.objects, self.bucket.sent), ({}, []))

@@ -41,7 +41,7 @@ class ModelSettings(SimpleTestCase):
         ):
             return [problem.id for problem in check_model_settings(None)]
 
-    def test_a_whole_configuration_and_an_empty_one_are_fine(self):
+    def test_complete_and_empty_configurations_are_accepted(self):
         self.assertEqual(self.problems(), [])
         self.assertEqual(self.problems(OPENAI_API_KEY="", OPENAI_BASE_URL="http://127.0.0.1:1/v1"), [])
         self.assertEqual(self.problems(EMBEDDING_MODEL="e", dimensions="64"), [])
@@ -57,7 +57,7 @@ class ModelSettings(SimpleTestCase):
         self.assertEqual(found, ["chatsite.E021", "chatsite.E022", "chatsite.E023"])
         self.assertEqual(check_storage_settings(None), [])
 
-    def test_a_way_past_the_pooler_needs_a_pooler(self):
+    def test_a_direct_address_requires_a_pooler(self):
         with mock.patch.dict(os.environ, {"DATABASE_DIRECT_URL": "postgresql://a@b/c", "DATABASE_URL": ""}):
             self.assertEqual([problem.id for problem in check_database_settings(None)], ["chatsite.E061"])
         with mock.patch.dict(os.environ, {"DATABASE_DIRECT_URL": "", "DATABASE_URL": ""}):
@@ -76,7 +76,7 @@ class ModelSettings(SimpleTestCase):
         with override_settings(LEASE_SECONDS=1.0, JOURNAL_FLUSH_SECONDS=0.2):
             self.assertEqual(check_answer_settings(None), [])
 
-    def test_languages_of_text_recognition_are_names_of_tesseract_or_none(self):
+    def test_languages_of_text_recognition_are_tesseract_names_or_empty(self):
         for wrong in ("eng,deu", "eng deu", "--help", "../eng", "eng+"):
             with override_settings(OCR_LANGUAGES=wrong):
                 self.assertEqual(
@@ -86,14 +86,14 @@ class ModelSettings(SimpleTestCase):
             with override_settings(OCR_LANGUAGES=right):
                 self.assertEqual(check_reading_settings(None), [], right)
 
-    def test_a_dictionary_that_is_asked_for_is_there(self):
+    def test_a_configured_dictionary_must_exist(self):
         with override_settings(DICTIONARY="/nowhere/de-en"):
             self.assertEqual([problem.id for problem in check_dictionary(None)], ["chatsite.E082"])
         for right in ("", __file__):
             with override_settings(DICTIONARY=right):
                 self.assertEqual(check_dictionary(None), [], right)
 
-    def test_an_empty_list_of_languages_is_none_and_no_list_is_english(self):
+    def test_an_empty_list_of_languages_means_none_and_a_missing_one_english(self):
         for value, languages in (({}, "eng"), ({"CHATSITE_OCR_LANGUAGES": ""}, "")):
             with mock.patch.dict(os.environ, value):
                 if not value:
@@ -101,7 +101,7 @@ class ModelSettings(SimpleTestCase):
                 found = environment.optional_text("CHATSITE_OCR_LANGUAGES", "eng")
                 self.assertEqual(found, languages)
 
-    def test_a_value_that_is_no_text_is_refused_and_not_repeated(self):
+    def test_a_value_that_is_not_text_is_refused_and_not_repeated(self):
         with (
             mock.patch.dict(os.environ, {"DATABASE_URL": "postgresql://a:secret\udcff@b/c"}),
             self.assertRaisesMessage(ImproperlyConfigured, "DATABASE_URL must be text in UTF-8."),
@@ -132,11 +132,11 @@ class ModelSettings(SimpleTestCase):
         found = self.problems(OPENAI_API_KEY="", CHAT_MODEL="", EMBEDDING_MODEL="e", dimensions="64")
         self.assertEqual(found, ["chatsite.E003"])
 
-    def test_an_address_that_is_none(self):
+    def test_an_invalid_address_is_refused(self):
         self.assertEqual(self.problems(OPENAI_BASE_URL="localhost:8080"), ["chatsite.E005"])
         self.assertEqual(self.problems(OPENAI_BASE_URL="http://["), ["chatsite.E005"])
 
-    def test_a_ranker_without_its_server_or_with_an_address_that_is_none(self):
+    def test_a_ranker_needs_a_server_with_a_valid_address(self):
         self.assertEqual(self.problems(RERANK_MODEL="r", RERANK_BASE_URL=""), ["chatsite.E006"])
         self.assertEqual(self.problems(RERANK_MODEL="r", RERANK_BASE_URL="localhost"), ["chatsite.E007"])
         self.assertEqual(self.problems(RERANK_MODEL="r", RERANK_BASE_URL="http://127.0.0.1:9/v1"), [])
@@ -147,7 +147,7 @@ class AddressSettings(SimpleTestCase):
         with override_settings(**changes):
             return [problem.msg for problem in check(None)]
 
-    def test_hosts_that_can_match_a_request_are_fine(self):
+    def test_hosts_that_can_match_a_request_are_accepted(self):
         for host in (
             "ask.example.org",
             ".example.org",
@@ -159,7 +159,7 @@ class AddressSettings(SimpleTestCase):
         ):
             self.assertEqual(self.told(ALLOWED_HOSTS=[host]), [], host)
 
-    def test_hosts_that_can_match_none_are_corrected(self):
+    def test_hosts_that_can_never_match_are_reported_with_a_correction(self):
         for wrong, right in {
             "http://ask.example.org:8000/x": "ask.example.org",
             "https://[::1]/": "[::1]",
@@ -174,7 +174,7 @@ class AddressSettings(SimpleTestCase):
             [told] = self.told(ALLOWED_HOSTS=[wrong])
             self.assertEqual(told, f"CHATSITE_ALLOWED_HOSTS: write {right} instead of {wrong}.")
 
-    def test_origins_are_corrected(self):
+    def test_invalid_origins_are_reported_with_a_correction(self):
         for right in ("https://ask.example.org", "http://localhost:8000", "https://*.example.org"):
             self.assertEqual(self.told(CSRF_TRUSTED_ORIGINS=[right]), [], right)
         for wrong, right in {
@@ -190,7 +190,7 @@ class AddressSettings(SimpleTestCase):
         for wrong in ("nginx", "*", "10.0.0.1:80", "http://10.0.0.1", "10.0.0.1/8"):
             self.assertEqual(len(self.told(TRUSTED_PROXIES=[wrong])), 1, wrong)
 
-    def test_addresses_of_redis(self):
+    def test_invalid_addresses_of_redis_are_reported(self):
         for url in ("redis://localhost", "rediss://:p@cache:6380/1", "unix:///run/redis.sock?db=1"):
             self.assertEqual(self.told(REDIS_URL=url), [], url)
         for url in (
@@ -207,7 +207,7 @@ class AddressSettings(SimpleTestCase):
         for key in ("sk-1 2", "sk-ü", "sk\n1"):
             self.assertEqual(len(self.told(check_secrets, OPENAI_API_KEY=key)), 1)
 
-    def test_names_that_kubernetes_sets_are_no_misspelt_settings(self):
+    def test_variables_set_by_kubernetes_are_not_misspelt_settings(self):
         linked = {
             "CHATSITE_SERVICE_HOST": "10.0.0.1",
             "CHATSITE_WEB_SERVICE_PORT_HTTP": "8000",
@@ -243,7 +243,7 @@ def test_a_recent_database_server_is_fine():
     assert complaint(180_001, "0.10.1") is None
 
 
-def test_an_address_on_every_interface_is_reached_through_this_machine():
+def test_a_site_on_every_interface_is_reached_through_loopback():
     with address.take("0.0.0.0", 0) as listener:
         assert address.url(listener).startswith("http://127.0.0.1:")
 
@@ -255,11 +255,11 @@ def test_a_port_out_of_range_is_refused(port):
 
 
 class DatabaseRole(TestCase):
-    def test_the_role_of_the_embedded_database_is_bound_by_the_second_lock(self):
+    def test_the_role_of_the_embedded_database_is_subject_to_row_level_security(self):
         self.assertEqual(check_database_role(None, ["default"]), [])
 
     @pytest.mark.skipif(not settings.EMBEDDED_DATABASE, reason="Needs a superuser.")
-    def test_a_superuser_is_warned_of(self):
+    def test_a_superuser_role_causes_a_warning(self):
         superuser = connection.copy()
         superuser.settings_dict["USER"] = "postgres"
         superuser.settings_dict["OPTIONS"].pop("pool")
@@ -269,5 +269,5 @@ class DatabaseRole(TestCase):
         self.assertEqual(warning.id, "chatsite.W001")
         self.assertIn("postgres is a superuser", warning.msg)
 
-    def test_no_database_is_asked_where_the_check_is_of_settings_alone(self):
+    def test_checks_of_settings_do_not_query_the_database(self):
         self.assertEqual(check_database_role(None), [])

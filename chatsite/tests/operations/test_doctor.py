@@ -64,22 +64,22 @@ class Doctor(MediaMixin, TestCase):
         self.assertEqual(len(lines), 1, said)
         self.assertIn(words, lines[0])
 
-    def test_a_site_that_is_well(self):
+    def test_a_healthy_site_has_no_problems(self):
         self.read_document()
         status, said = self.diagnosed()
         self.assertEqual(status, 0, said)
         self.assertIn("Nothing is wrong.", said)
         self.assertIn("The files of the newest documents are there.", said)
 
-    def test_settings_that_contradict_each_other(self):
+    def test_contradictory_settings_are_reported(self):
         with override_settings(OPENAI_API_KEY="sk-secret"):
             self.assert_wrong("OPENAI_API_KEY is set, but CHAT_MODEL is not")
 
-    def test_a_site_for_others_without_https(self):
+    def test_a_public_site_without_https_is_reported(self):
         with override_settings(ALLOWED_HOSTS=["ask.example.org"], DEMO=False):
             self.assert_wrong("without HTTPS")
 
-    def test_a_disk_that_is_nearly_full_and_a_folder_that_is_none(self):
+    def test_a_nearly_full_disk_and_a_missing_folder_are_reported(self):
         with mock.patch.object(diagnosis.shutil, "disk_usage", return_value=Usage(9e12, 9e12, 1e9)):
             status, said = self.diagnosed()
         self.assertEqual((status, said.count("1.0 GB left: make room")), (1, 2))
@@ -88,12 +88,12 @@ class Doctor(MediaMixin, TestCase):
         with override_settings(MEDIA_ROOT=str(file)):
             self.assert_wrong("cannot be written")
 
-    def test_a_document_without_its_file(self):
+    def test_a_document_without_its_file_is_reported(self):
         document = self.read_document()
         Path(self.media, document.file.name).unlink()
         self.assert_wrong("newest documents are missing")
 
-    def test_documents_that_wait_while_nobody_reads(self):
+    def test_documents_waiting_without_a_worker_are_reported(self):
         self.add(read=False)
         self.assert_wrong("1 documents are waiting to be read, but no worker is running")
         with connection.cursor() as cursor:
@@ -105,17 +105,17 @@ class Doctor(MediaMixin, TestCase):
             cursor.execute("UPDATE procrastinate_events SET at = now() - interval '40 minutes'")
         self.assert_wrong("has been waiting for 40 minutes")
 
-    def test_documents_that_could_not_be_read_are_worth_a_note(self):
+    def test_unreadable_documents_are_noted(self):
         Document.objects.filter(pk=self.read_document().pk).update(status=Document.Status.FAILED)
         status, said = self.diagnosed()
         self.assertEqual(status, 0)
         self.assertIn("note   1 documents could not be read", said)
 
-    def test_a_database_that_is_away(self):
+    def test_an_unavailable_database_is_reported(self):
         with mock.patch.object(diagnosis, "_asked", side_effect=OperationalError("connection refused")):
             self.assert_wrong("The database cannot be queried: connection refused")
 
-    def test_the_last_backup(self):
+    def test_the_age_of_the_last_backup_is_shown(self):
         self.assertIn("No backup was made", self.diagnosed()[1])
         diagnosis.note_backup(timezone.now(), self.folder / "a")
         self.assertIn("ok     The last backup was made on", self.diagnosed()[1])
@@ -123,7 +123,7 @@ class Doctor(MediaMixin, TestCase):
         self.assert_wrong("The last backup was made on")
 
     @override_settings(**MODEL)
-    def test_a_model_server_that_is_away_refuses_or_has_another_model(self):
+    def test_an_unavailable_refusing_or_wrong_model_server_is_reported(self):
         self.assert_wrong("cannot be reached")
         for status, body, words in (
             (401, {"error": "sk-secret is wrong"}, "refuses the key (401)"),
@@ -147,7 +147,7 @@ class Config(SimpleTestCase):
             call_command("config", *options, stdout=said)
         return {line.split()[0]: line.split(maxsplit=2)[1:] for line in said.getvalue().splitlines()}
 
-    def test_every_setting_is_shown_with_its_value_and_where_that_comes_from(self):
+    def test_every_setting_is_shown_with_its_value_and_origin(self):
         lines = self.said(CHATSITE_NAME="Leave desk", HOST="")
         self.assertEqual(set(lines), set(environment.asked))
         self.assertEqual(lines["CHATSITE_NAME"], ["environment", "Leave desk"])
@@ -157,7 +157,7 @@ class Config(SimpleTestCase):
         self.assertEqual(lines["CHATSITE_OCR_LANGUAGES"], ["default", "eng"])
         self.assertNotIn("PORT", self.said("--given", PORT=""))
 
-    def test_a_secret_that_stands_in_a_file_counts_and_is_not_shown(self):
+    def test_a_secret_from_a_file_is_used_and_not_shown(self):
         with tempfile.NamedTemporaryFile("w") as file:
             file.write("sk-in-a-file\n")
             file.flush()
@@ -166,7 +166,7 @@ class Config(SimpleTestCase):
             with mock.patch.dict(os.environ, OPENAI_API_KEY_FILE=file.name):
                 self.assertEqual(environment.text("OPENAI_API_KEY"), "sk-in-a-file")
 
-    def test_a_file_of_a_secret_that_cannot_count_is_refused_with_its_name(self):
+    def test_an_unusable_secret_file_is_refused_by_name(self):
         with tempfile.NamedTemporaryFile("w") as empty:
             for path, key, words in (
                 ("/nowhere/key", "", "/nowhere/key cannot be read (No such file or directory)"),
@@ -200,7 +200,7 @@ class Config(SimpleTestCase):
         self.assertIn("db.example.org", lines["DATABASE_URL"][1])
         self.assertIn("10.0.0.5", lines["REDIS_URL"][1])
 
-    def test_what_cannot_be_read_is_not_shown_either(self):
+    def test_unreadable_values_are_not_shown(self):
         for name, value in (
             ("DATABASE_URL", "postgresql://a:s3cr3t@[b/c"),
             ("REDIS_URL", "redis://:s3cr3t@[b"),
@@ -231,9 +231,9 @@ class StatusPage(TestCase):
         self.assertEqual(self.client.post("/admin/status/").status_code, 405)
         self.assertContains(self.client.get("/admin/"), 'href="/admin/status/"')
 
-    def test_other_staff_do_not(self):
+    def test_other_staff_do_not_see_the_status_page(self):
         self.assertEqual(self.page(is_staff=True).status_code, 403)
         self.assertNotContains(self.client.get("/admin/"), "/admin/status/")
 
-    def test_nobody_else_does(self):
+    def test_only_administrators_see_the_status_page(self):
         self.assertEqual(self.page().status_code, 302)

@@ -86,7 +86,7 @@ class Processes(SimpleTestCase):
         self.assertEqual(found["chatsite_search_seconds_count", (("plan", "scan"),)], 7)
         self.assertAlmostEqual(found["chatsite_search_seconds_sum", (("plan", "scan"),)], 0.28)
 
-    def test_what_a_process_that_ended_has_counted_stays_and_what_it_had_does_not(self):
+    def test_counters_of_an_ended_process_stay_and_its_gauges_do_not(self):
         route = ("chatsite_requests_total", (("method", "GET"), ("route", "chat"), ("status", "200")))
         self.write(os.getpid(), self.counted(3, 2))
         self.write(ended_process(), self.counted(4, 5))
@@ -100,7 +100,7 @@ class Processes(SimpleTestCase):
                 metrics.merge_ended(self.folder)
         self.assertEqual(len(list(self.folder.glob("*-*.json"))), 1)
 
-    def test_a_file_that_was_added_up_and_not_removed_counts_once(self):
+    def test_a_file_that_was_added_up_but_not_removed_counts_once(self):
         self.write(ended_process(), self.counted(4, 0))
         with mock.patch.object(Path, "unlink", side_effect=OSError), self.assertRaises(OSError):
             metrics.merge_ended(self.folder)
@@ -109,14 +109,14 @@ class Processes(SimpleTestCase):
         metrics.merge_ended(self.folder)
         self.assertEqual(self.numbers()[route], 4)
 
-    def test_what_another_version_or_half_a_disk_has_left_is_passed_over(self):
+    def test_files_of_another_version_and_truncated_ones_are_ignored(self):
         self.write(os.getpid(), self.counted(3, 2))
         self.write(os.getpid(), {"chatsite_search_seconds": [[["scan"], [1.0, 2.0]]], "of_old": [[[], [1]]]})
         self.write(os.getpid(), {"chatsite_requests_total": [[["GET"], [1]]]})
         (self.folder / f"{os.getpid()}-half.json").write_text('{"written": 1')
         self.assertEqual(self.numbers()["chatsite_search_seconds_count", (("plan", "scan"),)], 3)
 
-    def test_a_process_writes_until_its_end_and_says_that_it_has_ended(self):
+    def test_a_process_writes_until_its_end_and_marks_it(self):
         recorder = metrics.Recorder(self.folder, "web")
         recorder.start()
         self.assertEqual(self.numbers()["chatsite_processes", (("kind", "web"),)], 1)
@@ -124,7 +124,7 @@ class Processes(SimpleTestCase):
         self.assertNotIn(("chatsite_processes", (("kind", "web"),)), self.numbers())
         self.assertGreater(self.numbers()["chatsite_process_cpu_seconds_total", (("kind", "web"),)], 0)
 
-    def test_a_folder_that_cannot_be_written_ends_nothing(self):
+    def test_a_folder_that_cannot_be_written_stops_nothing(self):
         (self.folder / "file").write_text("")
         recorder = metrics.Recorder(self.folder / "file" / "metrics", "web")
         recorder.start()
@@ -163,7 +163,7 @@ class Access(TransactionTestCase):
             headers["Authorization"] = f"Bearer {token}"
         return self.client.get("/metrics", REMOTE_ADDR=address, headers=headers)
 
-    def test_without_a_setting_there_is_no_such_page(self):
+    def test_without_the_setting_there_is_no_metrics_page(self):
         unknown = self.client.get("/metricz")
         for token in ("", "x", self.TOKEN):
             answer = self.ask(token)
@@ -172,7 +172,7 @@ class Access(TransactionTestCase):
             )
 
     @override_settings(METRICS_TOKEN=TOKEN)
-    def test_the_token_opens_it_and_nothing_else_does(self):
+    def test_only_the_token_opens_the_metrics_page(self):
         self.assertEqual(self.ask(self.TOKEN).status_code, 200)
         for token in ("", "x", self.TOKEN + "x", self.TOKEN[:-1], "ä"):
             with self.subTest(token):
@@ -180,7 +180,7 @@ class Access(TransactionTestCase):
         self.assertEqual(self.client.post("/metrics").status_code, 405)
 
     @override_settings(METRICS_ADDRESSES=["10.0.0.0/24", "127.0.0.1"])
-    def test_an_address_opens_it_unless_it_is_that_of_a_proxy(self):
+    def test_a_listed_address_opens_the_metrics_page_unless_it_is_a_proxy(self):
         self.assertEqual(self.ask(address="10.0.0.7").status_code, 200)
         self.assertEqual(self.ask(address="10.0.1.7").status_code, 404)
         self.assertEqual(self.ask(address="").status_code, 404)
@@ -189,7 +189,7 @@ class Access(TransactionTestCase):
                 self.assertEqual(self.ask(address="127.0.0.1", **{name: "10.0.0.7"}).status_code, 404)
 
     @override_settings(METRICS_TOKEN=TOKEN, DATABASE_SECONDS=HANG_SECONDS)
-    def test_it_has_what_the_database_knows(self):
+    def test_the_page_has_metrics_of_the_database(self):
         with connection.cursor() as cursor:  # rows of earlier tests: a flush does not know this table
             cursor.execute("DELETE FROM procrastinate_jobs")
         owner = make_user()
@@ -207,7 +207,7 @@ class Access(TransactionTestCase):
         self.assertEqual(found["chatsite_leases", (("state", "expired"),)], 0)
 
     @override_settings(METRICS_TOKEN=TOKEN)
-    def test_without_the_database_it_has_the_rest(self):
+    def test_without_the_database_the_page_has_the_other_metrics(self):
         with mock.patch.object(metrics_page, "in_database_within_budget", side_effect=OperationalError):
             answer = self.ask(self.TOKEN)
         self.assertEqual(answer.status_code, 200)
@@ -222,7 +222,7 @@ class FilesOfDeploy(SimpleTestCase):
             names |= {name + end for end in ends}
         return names
 
-    def test_the_dashboard_and_the_alerts_use_names_that_are_exported_and_all_of_them_are_shown(self):
+    def test_the_dashboard_and_alerts_use_exactly_the_exported_names(self):
         deploy = settings.BASE_DIR / "deploy"
         dashboard = json.loads((deploy / "grafana-dashboard.json").read_text())
         asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]

@@ -54,7 +54,7 @@ class Traces(SimpleTestCase):
         }
         async_to_sync(AccessLog(application))(scope, None, sent)
 
-    def test_a_request_is_a_span_of_the_callers_trace_and_has_the_pattern_of_its_address(self):
+    def test_a_request_is_a_span_of_the_callers_trace_named_by_its_url_pattern(self):
         self.requested(200)
         span = self.spans()["GET c/<conversation>/"]
         self.assertEqual(f"{span.context.trace_id:032x}", CALLER.split("-")[1])
@@ -65,7 +65,7 @@ class Traces(SimpleTestCase):
         self.assertNotIn(SECRET, span.to_json())
         self.assertTrue(span.status.is_unset)
 
-    def test_a_fault_of_the_server_marks_the_span(self):
+    def test_a_server_error_marks_the_span(self):
         self.requested(503)
         self.assertEqual(self.spans()["GET c/<conversation>/"].attributes["error.type"], "503")
         self.assertFalse(self.spans()["GET c/<conversation>/"].status.is_ok)
@@ -88,7 +88,7 @@ class Traces(SimpleTestCase):
 
 class Missing(SimpleTestCase):
     @override_settings(SENTRY_DSN="https://key@faults.example.org/1")
-    def test_an_address_without_the_packages_is_refused_in_words(self):
+    def test_an_address_without_the_packages_is_refused_with_a_message(self):
         self.assertEqual(check_telemetry(None), [])
         with mock.patch.object(traces, "INSTALLED", new=False):
             (error,) = check_telemetry(None)

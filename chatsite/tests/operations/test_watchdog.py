@@ -56,19 +56,19 @@ class WatchdogTests(SimpleTestCase):
             asyncio.run(run())
         return logs.output[1:]
 
-    def test_what_blocks_is_told_once_with_its_name(self):
+    def test_a_blocking_call_is_logged_once_with_its_name(self):
         for blocking in (sleeping, counting):
             (told,) = self.watch(blocking)
             self.assertIn("The event loop was blocked for", told)
             self.assertIn(f"in {blocking.__name__}", told)
 
-    def test_each_block_is_told(self):
+    def test_each_block_is_logged(self):
         self.assertEqual(len(self.watch(sleeping, sleeping)), 2)
 
-    def test_a_loop_that_waits_is_not_blocked(self):
+    def test_a_waiting_loop_is_not_blocked(self):
         self.assertEqual(self.watch(lambda: None, lambda: None), [])
 
-    def test_waiting_for_a_processor_is_no_block(self):
+    def test_waiting_for_a_processor_is_not_a_block(self):
         busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
         try:
             self.assertEqual(self.watch(*[lambda: sum(range(200_000))] * 5), [])
@@ -77,7 +77,7 @@ class WatchdogTests(SimpleTestCase):
                 process.kill()
                 process.wait()
 
-    def test_a_process_that_was_stopped_and_goes_on_is_not_blocked(self):
+    def test_a_process_that_was_suspended_is_not_blocked(self):
         with subprocess.Popen(
             [sys.executable, "-c", WATCHED], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         ) as process:
@@ -92,7 +92,7 @@ class WatchdogTests(SimpleTestCase):
                 process.terminate()
             self.assertEqual(process.stderr.read(), b"")
 
-    def test_nothing_is_watched_unless_wanted(self):
+    def test_the_watchdog_is_off_by_default(self):
         async def run():
             with watched(0):
                 sleeping()

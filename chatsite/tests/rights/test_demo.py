@@ -47,7 +47,7 @@ class Demo(DemoCase):
         for account in demo.demo_accounts():
             self.assertTrue(self.client.login(username=account.username, password=account.password))
 
-    def test_each_reads_the_folders_for_them_and_no_other(self):
+    def test_each_account_reads_only_its_folders(self):
         demo.create_demo()
         readable = {
             username: set(
@@ -62,7 +62,7 @@ class Demo(DemoCase):
         expected = {"employee": everyone | employee, "hr": everyone | hr, "admin": everyone}
         self.assertEqual(readable, expected)
 
-    def test_an_account_of_somebody_means_that_there_is_no_demo(self):
+    def test_an_existing_account_prevents_the_demo(self):
         User.objects.create_user("somebody")
         demo.create_demo()
         self.assertEqual(User.objects.count(), 1)
@@ -89,7 +89,7 @@ class Demo(DemoCase):
             with override_settings(**{name: False}):
                 self.assertEqual(self.shown(), [])
 
-    def test_a_failure_half_way_leaves_nothing(self):
+    def test_a_failure_leaves_no_partial_demo(self):
         with mock.patch("chatsite.demo.upsert", side_effect=OSError), self.assertRaises(OSError):
             demo.create_demo()
         self.assertFalse(User.objects.exists())
@@ -110,7 +110,7 @@ class DemoOnThisMachine(DemoCase):
         page = self.client.get("/accounts/sign-in/", **LOCAL | values).content.decode()
         return {account.username for account in demo.demo_accounts() if account.password in page}
 
-    def test_the_administrators_password_is_on_no_page(self):
+    def test_the_administrators_password_is_not_on_any_page(self):
         self.assertEqual(self.on_page(), {"employee", "hr"})
         self.assertIn("admin", self.shown())
 
@@ -128,14 +128,14 @@ class DemoOnThisMachine(DemoCase):
             with self.subTest(values), override_settings(ALLOWED_HOSTS=["127.0.0.1", "ask.example.org"]):
                 self.assertEqual(self.on_page(**values), set())
 
-    def test_no_password_is_shown_where_the_site_serves_more_than_this_machine(self):
+    def test_no_password_is_shown_if_the_site_serves_other_machines(self):
         for changed in EXPOSING:
             with self.subTest(changed), override_settings(**changed):
                 self.assertEqual(self.on_page(), set())
         with mock.patch.dict("os.environ", {"HOST": "0.0.0.0"}):
             self.assertEqual(self.on_page(), set())
 
-    def test_a_site_that_serves_more_than_this_machine_does_not_start_with_known_passwords(self):
+    def test_a_site_that_serves_other_machines_does_not_start_with_known_passwords(self):
         self.assertEqual(demo.refusal(), "")
         for changed in EXPOSING:
             with self.subTest(changed), override_settings(**changed):
@@ -152,7 +152,7 @@ class DemoOnThisMachine(DemoCase):
                 user.save()
             self.assertEqual(demo.refusal(), "")
 
-    def test_a_site_that_serves_more_than_this_machine_gets_no_demo(self):
+    def test_a_site_that_serves_other_machines_gets_no_demo(self):
         User.objects.all().delete()
         with mock.patch.dict("os.environ", {"HOST": "::"}):
             demo.create_demo()
@@ -201,7 +201,7 @@ class Guard(DemoCase):
         await DemoGuard(application)(scope, receive, send)
         return sent
 
-    async def test_a_local_request_is_served_and_a_foreign_one_is_told_why_not(self):
+    async def test_a_local_request_is_served_and_a_remote_one_is_refused_with_a_reason(self):
         self.assertEqual(await self.served(), [{"served": True}])
         for foreign in (
             {"client": "10.0.0.9"},

@@ -49,7 +49,7 @@ class GuestCase(TransactionTestCase):
 class Limits(GuestCase):
     @pytest.mark.slow
     @override_settings(QUOTING_WORDS_PER_SECOND=100_000)
-    def test_sixty_questions_of_one_address_meet_the_limit(self):
+    def test_sixty_questions_of_one_address_reach_the_limit(self):
         for client in (None, Client(headers=OWN)):  # without cookies, and as the same guest
             with self.subTest(cookies=bool(client)):
                 begun = time.monotonic()
@@ -71,7 +71,7 @@ class Limits(GuestCase):
         self.assertEqual(asked("2001:db8:0:1::1"), 200)
 
     @override_settings(GUEST_QUESTIONS_PER_ADDRESS=1, GUESTS_PER_ADDRESS=1)
-    def test_one_ipv6_site_does_not_take_the_share_of_all_guests_by_its_many_networks(self):
+    def test_one_ipv6_site_cannot_use_the_share_of_all_guests_through_its_networks(self):
         opened, asked = lambda client: client.get("/"), lambda client: client.post("/chat", BODY, **JSON)
         for ask in (opened, asked):
             with self.subTest(ask):
@@ -101,7 +101,7 @@ class Limits(GuestCase):
         self.assertFalse(GuestRate.objects.exists())
 
     @override_settings(GUEST_QUESTIONS_PER_ADDRESS=1)
-    def test_a_repetition_is_not_counted_and_a_refusal_is_not_either(self):
+    def test_repetitions_and_refusals_are_not_counted(self):
         client = Client(headers=OWN)
         headers = {"Idempotency-Key": "one"}
         answers = [client.post("/chat", BODY, headers=headers, **JSON).status_code for _ in range(3)]
@@ -124,7 +124,7 @@ class Limits(GuestCase):
         self.assertEqual(guests(), 3)
 
     @override_settings(GUESTS_PER_ADDRESS=5)
-    def test_fifty_at_once_are_no_more_than_one_after_the_other(self):
+    def test_fifty_concurrent_guests_count_like_successive_ones(self):
         def counted(_):
             try:
                 return count_guest("an address")
@@ -136,7 +136,7 @@ class Limits(GuestCase):
         self.assertEqual(waits.count(0), 5)
         self.assertTrue(all(55 < wait <= 60 for wait in waits if wait))
 
-    def test_what_was_counted_goes_when_it_counts_no_more(self):
+    def test_expired_counts_are_deleted(self):
         Client().get("/")
         purge()
         self.assertEqual(GuestRate.objects.count(), 2)
@@ -146,7 +146,7 @@ class Limits(GuestCase):
 
 
 class Addresses(SimpleTestCase):
-    def test_what_is_kept_is_no_address_and_the_same_for_one_network(self):
+    def test_addresses_are_stored_as_hashes_of_their_network(self):
         self.assertEqual(address_digest("::ffff:192.0.2.1"), address_digest("192.0.2.1"))
         self.assertEqual(address_digest("2001:db8::1"), address_digest("2001:db8::ffff"))
         self.assertNotEqual(address_digest("2001:db8::1"), address_digest("2001:db8:0:1::1"))
@@ -165,7 +165,7 @@ class PagesOfOtherSites(GuestCase):
 
     foreign = {name: headers for name, headers in FOREIGN.items() if headers and "typed" not in name}
 
-    def test_no_request_from_elsewhere_makes_a_guest_or_sets_a_cookie(self):
+    def test_no_foreign_request_creates_a_guest_or_sets_a_cookie(self):
         for name, headers in self.foreign.items():
             for method, path in (
                 ("POST", "/chat"), ("POST", "/api/chat"), ("POST", "/chat-history"), ("GET", "/chat-history"),
@@ -180,7 +180,7 @@ class PagesOfOtherSites(GuestCase):
                     self.assertEqual((answer.status_code, dict(answer.cookies)), (403, {}))
         self.assertEqual((guests(), Run.objects.count(), Conversation.objects.count()), (0, 0, 0))
 
-    def test_a_form_of_another_site_does_not_replace_the_session_of_somebody_signed_in(self):
+    def test_a_form_of_another_site_does_not_replace_the_session_of_a_signed_in_person(self):
         """The browser does not send its cookie, but would store any cookie of the response."""
         client = Client()
         client.force_login(make_user("ann"))
@@ -189,7 +189,7 @@ class PagesOfOtherSites(GuestCase):
         client.cookies.update(answer.cookies)
         self.assertEqual(client.cookies["sessionid"].value, kept)
 
-    def test_a_link_on_another_site_opens_the_portal_and_an_image_or_a_frame_makes_nobody(self):
+    def test_a_link_of_another_site_creates_a_guest_and_an_image_or_frame_does_not(self):
         link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
         self.assertEqual(Client().get("/", headers=link).status_code, 200)
         self.assertEqual(guests(), 1)
@@ -200,7 +200,7 @@ class PagesOfOtherSites(GuestCase):
         self.assertEqual(guests(), 1)
 
     @override_settings(CORS_ORIGINS=[LISTED])
-    def test_a_listed_origin_without_credentials_is_a_new_guest_with_each_request(self):
+    def test_a_listed_origin_without_credentials_is_a_new_guest_for_each_request(self):
         """A question is therefore answered, but history needs a key or a token."""
         headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Origin": LISTED}
         first = Client().post("/chat", BODY, headers=headers, **JSON)

@@ -53,7 +53,7 @@ class GuestsAreServed(WithGuests):
         client.get("/")
         return client, User.objects.filter(guest_until__isnull=False).latest("pk")
 
-    def test_the_first_page_makes_a_guest_and_the_next_ones_keep_them(self):
+    def test_the_first_page_creates_a_guest_and_later_ones_keep_it(self):
         client, guest = self.enter()
         self.assertEqual(client.get("/documents/").status_code, 200)
         self.assertEqual(User.objects.filter(guest_until__isnull=False).get(), guest)
@@ -83,7 +83,7 @@ class GuestsAreServed(WithGuests):
             set_audience(self.open, Audience(everyone=True))
         self.assertIn("Guests cannot read any documents yet.", client.get("/").content.decode())
 
-    def test_who_signs_in_sees_what_is_for_guests_too(self):
+    def test_signed_in_people_see_documents_for_guests_too(self):
         principal = Principal(make_user().pk, "command")
         self.assertEqual(set(Document.objects.visible_to(principal)), {self.open, self.internal})
         self.assertEqual(retrieval.count_readable(principal), 2)
@@ -91,7 +91,7 @@ class GuestsAreServed(WithGuests):
             why_readable(principal, self.open), ["Everyone may read it, even without signing in."]
         )
 
-    def test_membership_of_a_group_is_still_needed_for_what_is_for_the_group(self):
+    def test_documents_for_a_group_still_require_membership(self):
         document = make_document("hr.md", groups=(Group.objects.create(name="HR"),))
         client, guest = self.enter()
         principal = Principal(guest.pk, "guest", client.session.session_key)
@@ -123,7 +123,7 @@ class GuestsAreServed(WithGuests):
         self.assertIn("five days", answer.json()["message"]["content"])
         self.assertNotIn("nine days", answer.content.decode())
 
-    def test_a_guest_goes_on_from_the_sites_own_pages_without_a_token(self):
+    def test_a_guest_continues_on_the_sites_own_pages_without_a_token(self):
         client = Client(enforce_csrf_checks=True)
         own = {"Sec-Fetch-Site": "same-origin"}
         session = client.post("/chat", asked(), headers=own, **JSON).json()["session_state"]
@@ -132,7 +132,7 @@ class GuestsAreServed(WithGuests):
         self.assertEqual((second.status_code, second.json()["session_state"]), (200, session))
         self.assertEqual(len(client.get("/chat-history").json()), 1)
 
-    def test_no_answer_of_the_api_sets_a_session_over_one_that_is_there(self):
+    def test_the_api_never_replaces_an_existing_session(self):
         for path in ("/chat", "/api/chat", "/chat-history", "/v1/chat/completions"):
             with self.subTest(path):
                 client = Client()
@@ -144,7 +144,7 @@ class GuestsAreServed(WithGuests):
                 self.assertEqual(client.post(path, asked(), **JSON).status_code // 100, 2)
         self.assertEqual(User.objects.filter(guest_until__isnull=False).count(), 4)
 
-    def test_an_account_that_was_switched_off_is_not_made_a_guest_by_the_api(self):
+    def test_the_api_does_not_turn_a_disabled_account_into_a_guest(self):
         user = make_user("ann")
         client = Client()
         client.force_login(user)
@@ -178,7 +178,7 @@ class GuestsAreServed(WithGuests):
         self.assertEqual(two.get(f"/c/{conversation.pk}/").status_code, 404)
         self.assertNotContains(two.get("/chat-history"), str(conversation.pk))
 
-    def test_a_guest_goes_with_all_conversations_when_the_time_is_over(self):
+    def test_an_expired_guest_is_deleted_with_all_conversations(self):
         client, guest = self.enter()
         Conversation.objects.create(owner=guest, title="x")
         principal = Principal(guest.pk, "guest", client.session.session_key)
@@ -190,14 +190,14 @@ class GuestsAreServed(WithGuests):
         self.assertFalse(Conversation.objects.exists())
         self.assertFalse(User.objects.filter(pk=guest.pk).exists())
 
-    def test_who_signs_in_is_a_guest_no_longer(self):
+    def test_signing_in_ends_being_a_guest(self):
         client, _ = self.enter()
         user = User.objects.create_user("ann", password="correct horse")
         answer = client.post("/accounts/sign-in/", {"username": "ann", "password": "correct horse"})
         self.assertEqual(answer.status_code, 302)
         self.assertEqual(client.session["_auth_user_id"], str(user.pk))
 
-    def test_when_accounts_are_required_again_guests_are_out_at_once(self):
+    def test_requiring_accounts_again_ends_guest_sessions_at_once(self):
         client, guest = self.enter()
         principal = Principal(guest.pk, "guest", client.session.session_key)
         with override_settings(LOGIN_REQUIRED=True):
@@ -205,20 +205,20 @@ class GuestsAreServed(WithGuests):
             self.assertEqual(client.post("/chat", asked(), **JSON).status_code, 401)
             self.assertFalse(still_valid(principal))
 
-    async def test_guests_are_made_off_the_event_loop(self):
+    async def test_guests_are_created_off_the_event_loop(self):
         answer = await AsyncClient().get("/")
         self.assertEqual(answer.status_code, 200)
 
 
 class AccountsAreRequired(WithGuests):
-    def test_nobody_becomes_a_guest(self):
+    def test_without_guest_access_nobody_becomes_a_guest(self):
         self.assertEqual(Client().get("/").status_code, 302)
         self.assertEqual(Client().post("/chat", asked(), **JSON).status_code, 401)
         self.assertEqual(Client().get("/chat-history").status_code, 401)
         self.assertFalse(User.objects.filter(guest_until__isnull=False).exists())
         self.assertFalse(Run.objects.exists())
 
-    def test_a_document_is_not_marked_for_guests_where_there_are_none(self):
+    def test_documents_cannot_be_marked_for_guests_without_guest_access(self):
         client = Client()
         client.force_login(make_user("ann"))
         owned = make_document("mine.md", owner=User.objects.get(username="ann"))
@@ -228,7 +228,7 @@ class AccountsAreRequired(WithGuests):
 
 @override_settings(LOGIN_REQUIRED=False)
 class MarkingForGuests(WithGuests):
-    def test_it_asks_first_and_says_who_will_read_it(self):
+    def test_marking_for_guests_asks_first_and_says_who_will_read_the_document(self):
         user = make_user("ann")
         client = Client()
         client.force_login(user)

@@ -107,7 +107,7 @@ class RevokingTests(KeyRightsTestCase):
     def shown(self, headers):
         return [CANARY in answer.content.decode() for answer in (self.search(headers), self.tool(headers))]
 
-    def test_what_is_revoked_is_gone_from_the_next_request_on(self):
+    def test_revocation_applies_from_the_next_request(self):
         key, secret = self.key(self.member, "search")
         headers = self.headers(secret)
         self.assertEqual(self.shown(headers), [True, True])

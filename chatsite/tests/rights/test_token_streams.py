@@ -41,19 +41,19 @@ class TokenStreams(TransactionTestCase):
                     during = None
             return time.monotonic() - begun, lines
 
-    async def test_it_ends_when_the_token_expires(self):
+    async def test_a_stream_ends_when_its_token_expires(self):
         seconds, lines = await self.stream(self.provider.token(exp=int(time.time()) - LEEWAY + 2))
         self.assertLess(seconds, 4.5 + MARGIN_SECONDS)
         self.assertIn("error", lines[-1])
 
-    async def test_it_ends_when_the_account_is_disabled(self):
+    async def test_a_stream_ends_when_the_account_is_disabled(self):
         seconds, lines = await self.stream(
             self.provider.token(), during=lambda: User.objects.update(is_active=False)
         )
         self.assertLess(seconds, 4.5 + MARGIN_SECONDS)
         self.assertLess(len(lines), 250)  # it ended in the middle of the answer
 
-    async def test_it_is_whole_while_the_token_is_good(self):
+    async def test_a_stream_is_complete_while_the_token_is_valid(self):
         _, lines = await self.stream(self.provider.token(), count=20)
         text = "".join(line.get("delta", {}).get("content") or "" for line in lines)
         self.assertEqual(text.split(), ["word"] * 20)

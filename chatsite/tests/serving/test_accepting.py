@@ -61,7 +61,7 @@ def no_hook():
 
 
 @pytest.mark.usefixtures("no_hook")
-def test_sixty_callers_at_once_do_not_wait_for_sixty_rounds_of_a_busy_loop():
+def test_sixty_concurrent_callers_do_not_wait_for_sixty_rounds_of_a_busy_loop():
     assert uvloop.run(rounds_until_all_are_read()) < CALLERS / 3
 
 

@@ -21,10 +21,10 @@ class Restarts(SimpleTestCase):
             found.append(round(child.start_again_at - time.monotonic()))
         return found
 
-    def test_a_process_that_dies_again_and_again_waits_longer_each_time_up_to_a_limit(self):
+    def test_a_process_that_keeps_dying_restarts_with_growing_delays(self):
         delays = self.delays(0, 12)
         self.assertEqual(delays[:5], [0, 1, 2, 4, 8])
         self.assertEqual(delays[-1], LONGEST_DELAY)
 
-    def test_one_that_had_lived_starts_at_once(self):
+    def test_a_process_that_had_run_restarts_at_once(self):
         self.assertEqual(set(self.delays(STEADY_SECONDS + 1, 5)), {0})

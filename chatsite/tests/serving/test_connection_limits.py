@@ -98,7 +98,7 @@ class Drips:
             self.open.remove(sock)
 
 
-def test_silent_and_dripping_connections_are_closed_in_time_and_take_nothing_from_anybody(site):
+def test_silent_and_dripping_connections_are_closed_in_time_without_affecting_others(site):
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     post = b"POST /chat HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     with ExitStack() as stack:
@@ -161,14 +161,14 @@ def test_a_head_of_more_than_64_kb_is_refused(site, head):
     assert prompt(site) < PROMPT_SECONDS + MARGIN_SECONDS
 
 
-def test_a_head_of_less_and_requests_behind_each_other_are_answered(site):
+def test_smaller_heads_and_pipelined_requests_are_answered(site):
     close = b"Connection: close\r\n\r\n"
     assert asked(site, GET + b"X: " + b"a" * 60_000 + b"\r\n" + close).startswith(b"HTTP/1.1 200 ")
     many = (GET + b"X: " + b"a" * 900 + b"\r\n\r\n") * 120 + GET + close
     assert asked(site, many, 20).count(b"HTTP/1.1 200 ") == 121
 
 
-def test_callers_that_leave_with_requests_behind_each_other_are_no_error(site):
+def test_callers_that_leave_with_pipelined_requests_cause_no_error(site):
     before, reset = site.lines("Exception in ASGI application"), struct.pack("ii", 1, 0)
     for _ in range(20):
         with site.session().socket() as sock:
@@ -208,7 +208,7 @@ def test_a_chunked_body_is_read_whatever_the_case_of_its_encoding(site):
     assert answer.startswith(b"HTTP/1.1 200 "), answer
 
 
-def test_a_large_body_that_comes_with_its_head_is_no_large_head(site):
+def test_a_large_body_that_arrives_with_its_head_is_not_a_large_head(site):
     body = b'{"messages": "' + b"a" * 500_000 + b'"}'
     head = (
         b"POST /chat HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: application/json\r\n"
@@ -225,7 +225,7 @@ def test_a_chunked_body_is_not_mostly_extensions_or_trailers(site, tail):
     assert time.monotonic() - begun < 3 + MARGIN_SECONDS
 
 
-def test_bodies_in_chunks_of_a_byte_hold_nobody_up_and_are_dropped_with_their_callers(site):
+def test_bodies_in_one_byte_chunks_delay_nobody_and_are_dropped_with_their_callers(site):
     [web] = site.children("chatsite.server.serving.web_process")
     before = web.num_fds()
     head = b"POST /chat HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -248,7 +248,7 @@ def test_bodies_in_chunks_of_a_byte_hold_nobody_up_and_are_dropped_with_their_ca
         time.sleep(0.2)
 
 
-def test_a_body_in_chunks_of_a_byte_is_understood(site):
+def test_a_body_in_one_byte_chunks_is_read(site):
     head = b"POST /chat HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     chunks = b"1\r\n \r\n" * 5_000 + b"0\r\n\r\n"
     last = GET + b"Connection: close\r\n\r\n"
@@ -263,7 +263,7 @@ def test_web_processes_may_open_as_many_files_as_the_system_allows(site):
     assert soft == hard
 
 
-def test_with_few_files_those_who_never_asked_make_room_for_those_who_ask():
+def test_with_few_file_descriptors_silent_connections_are_closed_first():
     folder, before = temporary_folder(), resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         with Site(prepared(folder, demo=False), demo=False, workers=0) as site, ExitStack() as stack:

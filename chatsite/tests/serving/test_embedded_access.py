@@ -38,7 +38,7 @@ def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_lock_files_and_passwords_are_closed_to_others_also_those_of_earlier_versions(cluster):
+def test_lock_files_and_passwords_are_private_including_those_of_earlier_versions(cluster):
     locks = [cluster.data / name for name in ("postgres.lock", "postgres.users")]
     assert [mode(path) for path in [*locks, paths.password_file(cluster.data)]] == [0o600] * 3
     locks[0].chmod(0o644)
@@ -46,7 +46,7 @@ def test_lock_files_and_passwords_are_closed_to_others_also_those_of_earlier_ver
     assert mode(locks[0]) == 0o600
 
 
-def test_a_lock_file_is_no_link_to_a_file_of_somebody_else(tmp_path):
+def test_a_lock_file_that_links_to_another_users_file_is_refused(tmp_path):
     (tmp_path / "other").touch()
     (tmp_path / "up.lock").symlink_to(tmp_path / "other")
     with pytest.raises(OSError, match="symbolic links"):
@@ -63,7 +63,7 @@ def test_the_superuser_and_the_role_of_the_site_have_passwords_of_their_own(clus
             psycopg.connect(**parameters | {"user": role, "password": password})
 
 
-def test_a_data_directory_with_one_password_for_both_is_upgraded_at_the_start(cluster):
+def test_a_data_directory_with_one_shared_password_is_upgraded_at_the_start(cluster):
     password = cluster._passwords()["postgres"]
     parameters = connection_parameters(cluster.data, role="postgres", database="postgres")
     with psycopg.connect(**parameters, autocommit=True) as session:
@@ -83,7 +83,7 @@ def test_a_data_directory_with_one_password_for_both_is_upgraded_at_the_start(cl
 
 @as_root
 @pytest.mark.parametrize("account", ["daemon", "nobody"])
-def test_another_local_user_does_not_get_in_over_the_socket(cluster, account):
+def test_another_local_user_cannot_connect_through_the_socket(cluster, account):
     psql = str(cluster._binaries / "psql")  # Debian's psql is a wrapper, which may have no client to call
     command = [psql, "-w", "-h", str(cluster.sockets), "-U", "postgres", "-d", "postgres", "-c", "SELECT 1"]
     done = subprocess.run(command, user=account, cwd="/", capture_output=True, text=True, env={}, check=False)
@@ -91,7 +91,7 @@ def test_another_local_user_does_not_get_in_over_the_socket(cluster, account):
     assert any(words in done.stderr for words in ("Permission denied", "no password supplied")), done.stderr
 
 
-def test_nothing_listens_on_tcp_and_nobody_would_be_let_in_there(cluster):
+def test_the_server_does_not_listen_on_tcp_and_would_refuse_connections(cluster):
     parameters = connection_parameters(cluster.data, role="postgres", database="postgres")
     with psycopg.connect(**parameters) as session:
         assert session.execute("SHOW listen_addresses").fetchone() == ("",)
@@ -100,7 +100,7 @@ def test_nothing_listens_on_tcp_and_nobody_would_be_let_in_there(cluster):
 
 
 @as_root
-def test_a_parent_that_the_server_may_not_enter_is_refused_and_left_as_it_is():
+def test_an_inaccessible_parent_folder_is_refused_and_left_unchanged():
     with tempfile.TemporaryDirectory(dir="/tmp") as above:
         assert mode(Path(above)) == 0o700
         with pytest.raises(EmbeddedDatabaseError, match=f"may not enter {above}: start the site as another"):
@@ -115,7 +115,7 @@ def long_folder():
 
 
 @pytest.mark.parametrize("squat", ["open", "link", "foreign"])
-def test_a_folder_for_sockets_that_somebody_else_made_is_refused(squat, tmp_path):
+def test_a_socket_folder_of_another_user_is_refused(squat, tmp_path):
     above, folder = long_folder()
     sockets = paths.socket_directory(folder)
     try:
@@ -139,7 +139,7 @@ def test_a_folder_for_sockets_that_somebody_else_made_is_refused(squat, tmp_path
 
 
 @as_root
-def test_a_server_of_another_account_at_the_path_of_the_socket_is_not_spoken_to(tmp_path):
+def test_a_server_of_another_user_at_the_socket_path_is_not_used(tmp_path):
     with socket.socket(socket.AF_UNIX) as squatter:
         squatter.bind(str(tmp_path / ".s.PGSQL.5432"))
         squatter.listen()

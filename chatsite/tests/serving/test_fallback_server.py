@@ -13,7 +13,7 @@ ROUNDS = 25
 HANG_SECONDS = 20
 
 
-def test_whoever_connects_while_it_stops_is_answered():
+def test_connections_during_its_stop_are_answered():
     """Once, a connection that was accepted but not yet read was kept open and never answered."""
     with socket.create_server(("127.0.0.1", 0), backlog=2 * CALLERS) as listener:
         server = FallbackServer(listener, lambda: 3)

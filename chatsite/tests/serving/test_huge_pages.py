@@ -28,6 +28,6 @@ class HugePagesTests(SimpleTestCase):
         if sys.platform == "linux":
             self.assertGreater(int(asked), 5)
 
-    def test_another_system_is_left_alone(self):
+    def test_other_systems_are_left_alone(self):
         with mock.patch.object(huge_pages.sys, "platform", "darwin"):
             self.assertEqual(huge_pages.data_regions(), [])

@@ -60,7 +60,7 @@ def test_an_entry_keeps_what_it_exports():
         "import * as a from './a.js';",
     ],
 )
-def test_a_form_that_is_not_joined_is_named(line):
+def test_an_unsupported_form_of_import_is_named(line):
     assert line in refusal({"page.js": "import './part.js';\n", "part.js": f"{line}\n"})
 
 

@@ -170,7 +170,7 @@ def ending(request):
     wait_for_processes(site, request.param)
 
 
-def test_readers_of_an_answer_that_is_cut_short_are_told_so_in_their_protocol(ending):
+def test_readers_of_an_interrupted_answer_get_an_error_in_their_protocol(ending):
     for reader, (_, _, chunks_of, said) in zip(ending.readers.values(), PROTOCOLS.values(), strict=True):
         assert said(chunks_of(reader.rest())) == (ending.kept(reader.token), INTERRUPTED)
     status, body = ending.whole
@@ -178,7 +178,7 @@ def test_readers_of_an_answer_that_is_cut_short_are_told_so_in_their_protocol(en
     ending.kept(ending.asked)
 
 
-def test_who_resumes_an_answer_that_is_cut_short_is_told_its_end_or_asks_again(ending):
+def test_resuming_an_interrupted_answer_returns_its_end_or_an_error_to_retry(ending):
     for reader, (response, chunks_of) in zip([*ending.readers.values()] * 2, ending.resumed, strict=True):
         chunks, stored = chunks_of(response.read()), ending.kept(reader.token)
         text, end = "".join(chunk.get("text", "") for chunk in chunks), chunks[-1]
@@ -194,7 +194,7 @@ def test_who_resumes_an_answer_that_is_cut_short_is_told_its_end_or_asks_again(e
         assert end["messages"][0]["content"] == stored
 
 
-def test_a_page_is_told_the_end_before_its_socket_is_closed_and_an_idle_one_is_closed_at_once(ending):
+def test_a_page_gets_the_end_before_its_socket_closes_and_an_idle_one_closes_at_once(ending):
     assert {code for _, code, _ in ending.pages} == {1012}
     idle, *following = zip(ending.theirs, ending.pages, strict=True)
     assert idle[1][2] - ending.moment < 1 + MARGIN_SECONDS, "an idle page waits"
@@ -207,7 +207,7 @@ def test_a_page_is_told_the_end_before_its_socket_is_closed_and_an_idle_one_is_c
             assert closed - ending.moment < 1 + MARGIN_SECONDS, "another process tells the rest"
 
 
-def test_a_process_ends_in_time_though_its_database_stands_still_and_a_body_never_comes(alone):
+def test_a_process_ends_in_time_despite_a_frozen_database_and_a_missing_body(alone):
     wait_for_processes(alone, 1)
     caller, tokens = alone.caller(), [fresh() for _ in range(6)]
     for token in tokens:
@@ -229,7 +229,7 @@ def test_a_process_ends_in_time_though_its_database_stands_still_and_a_body_neve
     assert [line for line in failures if "CancelledError" in line or "RequestAborted" in line] == []
 
 
-def test_bodies_that_drip_do_not_use_up_the_grace_period_and_are_told_to_come_again():
+def test_dripping_bodies_do_not_use_up_the_grace_period_and_are_asked_to_retry():
     folder = temporary_folder()
     lines = b"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 90000\r\n\r\n"
     head = b"POST /chat HTTP/1.1\r\n" + lines

@@ -72,7 +72,7 @@ async def never(scope, receive, send):
     raise AssertionError("refused requests do not arrive here")
 
 
-def test_a_refused_socket_is_no_error_in_the_log(caplog):
+def test_a_refused_socket_is_not_logged_as_an_error(caplog):
     caplog.set_level(logging.INFO)
     received = uvloop.run(answer_to_a_handshake(Full(never)))
     assert received.startswith(b"HTTP/1.1 503 ")
@@ -93,7 +93,7 @@ def test_an_application_that_sends_nothing_is_still_an_error(caplog):
     assert "without completing handshake" in caplog.text
 
 
-def test_a_text_that_is_not_utf_8_ends_the_connection_and_is_no_error_in_the_log(caplog):
+def test_text_that_is_not_utf_8_closes_the_connection_without_an_error_in_the_log(caplog):
     caplog.set_level(logging.INFO)
     messages = []
 
@@ -116,7 +116,7 @@ def test_a_text_that_is_not_utf_8_ends_the_connection_and_is_no_error_in_the_log
 @pytest.mark.parametrize(
     "more", [b"Content-Length: 5\r\n\r\nhello", b"X: y\r\n" * 200 + b"\r\n"], ids=["body", "many"]
 )
-def test_a_handshake_that_its_parser_refuses_is_answered_and_ends(more):
+def test_a_handshake_refused_by_the_parser_is_answered_and_closed(more):
     received = uvloop.run(answer_to_a_handshake(never, handshake=HANDSHAKE.removesuffix(b"\r\n") + more))
     assert received.startswith(b"HTTP/1.1 400 ")
     assert received.count(b"HTTP/1.1") == 1

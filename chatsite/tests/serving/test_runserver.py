@@ -67,7 +67,7 @@ def test_a_streamed_answer_arrives_and_its_conversation_has_a_socket(development
         assert websocket.ping().wait(10)
 
 
-def test_the_socket_of_a_conversation_that_one_does_not_own_is_refused(development):
+def test_the_socket_of_another_persons_conversation_is_refused(development):
     session = development.sign_in("employee")
     with pytest.raises(InvalidStatus, match="403"):
         session.websocket("/ws/c/00000000-0000-4000-8000-000000000000/")
@@ -80,7 +80,7 @@ def test_a_missing_page_shows_the_debug_page_and_static_files_are_served(develop
 
 
 @pytest.mark.browser
-def test_the_browser_loads_each_style_and_script_from_the_file_that_one_edits(chromium, development):
+def test_the_browser_loads_each_style_and_script_from_its_source_file(chromium, development):
     def parts(entry):
         return join(entry, lambda name: (BASE / "static" / name).read_text(encoding="utf-8"))[1]
 

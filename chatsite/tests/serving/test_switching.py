@@ -11,7 +11,7 @@ class Reached(Exception):
     pass
 
 
-def test_web_processes_hand_the_interpreter_over_sooner_than_python_does_by_itself(monkeypatch):
+def test_web_processes_hand_over_the_interpreter_sooner_than_the_default(monkeypatch):
     before = sys.getswitchinterval()
 
     def load(*arguments, **options):

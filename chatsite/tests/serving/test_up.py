@@ -93,7 +93,7 @@ class TestLife:
             assert site.session().get("/readyz").status == 200
         assert seconds < SECOND_START_SECONDS * BESIDE_OTHERS
 
-    def test_killed_hard_it_leaves_no_child_and_the_next_start_works(self, folder):
+    def test_a_killed_site_leaves_no_child_and_the_next_start_works(self, folder):
         site = quiet(folder).start()
         children = site.children()
         site.kill()
@@ -102,7 +102,7 @@ class TestLife:
         with quiet(folder) as again:
             assert again.session().get("/readyz").status == 200
 
-    def test_while_web_servers_crash_again_and_again_callers_are_refused_at_once(self, folder):
+    def test_while_web_servers_keep_crashing_callers_are_refused_at_once(self, folder):
         with quiet(folder, workers=0) as site:
             for _ in range(4):  # then the next start is four seconds away
                 site.wait_for("chatsite.server.serving.web_process")
@@ -151,7 +151,7 @@ class TestDemo:
         assert site.sign_in("admin").get("/admin/").status == 200
         assert site.sign_in("hr").get("/admin/").status == 302
 
-    def test_the_sign_in_page_shows_them_but_not_the_administrators(self, site):
+    def test_the_sign_in_page_shows_demo_accounts_except_the_administrator(self, site):
         page = site.session().get("/accounts/sign-in/").text
         shown = {name for name, password in site.passwords.items() if password in page}
         assert shown == {"employee", "hr"}
@@ -173,7 +173,7 @@ class TestDemo:
         with quiet(folder, HOST="0.0.0.0") as site:  # CHATSITE_DEMO=0
             assert site.passwords == {}
 
-    def test_their_passwords_are_kept_for_the_owner_of_the_files_alone(self, site):
+    def test_demo_passwords_are_readable_only_by_the_owner_of_the_files(self, site):
         mode = (site.folder / "demo_accounts.json").stat().st_mode
         assert stat.S_IMODE(mode) == 0o600
 
@@ -194,7 +194,7 @@ class TestDemo:
         with psycopg.connect(external) as connection:
             assert connection.execute("SELECT count(*) FROM accounts_user").fetchone() == (0,)
 
-    def test_a_database_is_prepared_before_a_start_also_twice(self, folder, cluster, external):
+    def test_a_database_can_be_prepared_before_a_start_repeatedly(self, folder, cluster, external):
         environment = {**os.environ, "DATABASE_URL": external, "CHATSITE_DATA_DIR": str(folder)}
         for _ in range(2):
             command = [sys.executable, "manage.py", "prepare"]
@@ -205,7 +205,7 @@ class TestDemo:
         with psycopg.connect(external) as connection:
             assert connection.execute("SELECT count(*) FROM accounts_user").fetchone() == (0,)
 
-    def test_a_site_that_stops_gives_up_its_address_before_it_has_finished(self, folder):
+    def test_a_stopping_site_releases_its_address_before_it_has_finished(self, folder):
         site = quiet(folder, CHATSITE_GRACE_SECONDS="20").start()
         session = site.session()
         head = f"POST /chat HTTP/1.1\r\nHost: {session.host}:{session.port}\r\nContent-Length: 10\r\n\r\n{{"
@@ -248,11 +248,11 @@ class TestRunning:
         assert answer.json() == {"status": "ok"}
         assert plain.session().post("/healthz", {}).status == 405
 
-    def test_without_the_demo_there_is_none(self, plain):
+    def test_without_the_demo_there_are_no_demo_accounts(self, plain):
         assert plain.passwords == {}
         assert not (plain.folder / "demo_accounts.json").exists()
 
-    def test_nobody_gets_more_guesses_by_naming_other_addresses(self, plain):
+    def test_forged_addresses_give_no_more_guesses(self, plain):
         session = plain.session()
         token = TOKEN.search(session.get("/accounts/sign-in/").text).group(1)
         fields = {"csrfmiddlewaretoken": token, "username": "nobody", "password": "wrong"}
@@ -262,7 +262,7 @@ class TestRunning:
             page = session.request("POST", "/accounts/sign-in/", urlencode(fields).encode(), headers).text
         assert "There were too many wrong attempts." in page
 
-    def test_a_web_server_that_dies_is_started_again_and_said_in_one_line(self, plain):
+    def test_a_dead_web_server_is_restarted_with_one_log_line(self, plain):
         headers = {"Authorization": f"Bearer {METRICS_TOKEN}"}
         counted = re.compile(
             r'^chatsite_requests_total{method="GET",route="metrics",status="200"} (\d+)$', re.M
@@ -277,7 +277,7 @@ class TestRunning:
         assert int(counted.search(page).group(1)) >= int(before[-1].group(1))
         assert 'chatsite_processes{kind="web"} 1' in page
 
-    def test_a_database_that_dies_is_started_again_and_said_in_one_line(self, plain):
+    def test_a_dead_database_is_restarted_with_one_log_line(self, plain):
         before = plain.postgres()
         before.kill()
         before.wait(5)
@@ -288,7 +288,7 @@ class TestRunning:
         assert plain.session().get("/accounts/sign-in/").status == 200
         assert plain.lines("The database server ended; it was started again.") == 1
 
-    def test_without_its_database_it_lives_but_is_not_ready(self, plain):
+    def test_without_its_database_the_site_is_alive_but_not_ready(self, plain):
         postgres = plain.postgres()
         processes = [postgres, *postgres.children()]
         for process in processes:
@@ -317,25 +317,25 @@ class TestRefusals:
             assert word in output, output
         return output
 
-    def test_a_taken_port(self, folder):
+    def test_a_port_in_use_is_refused(self, folder):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = str(taken.getsockname()[1])
             self.refused(folder, f"Port {port} on 127.0.0.1 is taken", PORT=port)
 
-    def test_an_address_of_another_machine(self, folder):
+    def test_an_address_of_another_machine_is_refused(self, folder):
         self.refused(folder, "HOST 192.0.2.1 is not an address of this machine", HOST="192.0.2.1")
 
-    def test_a_port_that_is_no_number(self, folder):
+    def test_a_port_that_is_not_a_number_is_refused(self, folder):
         self.refused(folder, "PORT must be a number", PORT="http")
 
-    def test_a_file_in_place_of_the_data_directory(self, tmp_path):
+    def test_a_file_in_place_of_the_data_directory_is_refused(self, tmp_path):
         (tmp_path / "data").write_text("")
         self.refused(tmp_path / "data", "is not a directory")
 
-    def test_a_data_directory_that_cannot_be_written(self):
+    def test_a_read_only_data_directory_is_refused(self):
         self.refused("/proc/chatsite", "The data directory /proc/chatsite cannot be written")
 
-    def test_an_unreachable_database(self, folder):
+    def test_an_unreachable_database_is_refused(self, folder):
         url = "postgresql://someone:hidden@127.0.0.1:1/nowhere"
         output = self.refused(folder, "The database cannot be reached", DATABASE_URL=url)
         assert "hidden" not in output
@@ -372,17 +372,17 @@ class TestRefusals:
             ({"HOST": "http://0.0.0.0"}, "HOST: write an address such as"),
         ],
     )
-    def test_half_set_and_wrong_settings(self, folder, environment, words):
+    def test_incomplete_and_wrong_settings_are_refused(self, folder, environment, words):
         self.refused(folder, words, **environment)
 
     @pytest.mark.parametrize(
         ("command", "argument"), [("up", "--web-workers=0"), ("up", "--workers=-1"), ("work", "--workers=0")]
     )
-    def test_fewer_processes_than_it_takes(self, command, argument):
+    def test_too_few_processes_are_refused(self, command, argument):
         with pytest.raises(CommandError, match=r"must be a whole number from \d on"):
             call_command(command, argument)
 
-    def test_workers_of_an_unreachable_database(self, monkeypatch):
+    def test_workers_of_an_unreachable_database_are_refused(self, monkeypatch):
         monkeypatch.setattr(database_setup, "parameters", lambda: {"host": "127.0.0.1", "port": 1})
         with pytest.raises(SystemExit, match="The database cannot be reached: connection failed"):
             call_command("work")

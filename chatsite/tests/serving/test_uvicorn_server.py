@@ -83,7 +83,7 @@ def test_the_parser_skips_a_body_after_an_upgrade_and_says_where_the_head_ends()
     assert parser.should_upgrade()
 
 
-def test_a_request_says_what_became_of_its_answer():
+def test_a_request_tells_the_state_of_its_response():
     names = RequestResponseCycle.__init__.__code__.co_names
     assert {"keep_alive", "response_started", "response_complete", "disconnected", "message_event"} <= set(
         names
@@ -110,7 +110,7 @@ def test_a_websocket_says_that_its_close_was_sent():
     )
 
 
-def test_the_server_has_what_its_end_in_two_steps_uses(protocol):
+def test_the_server_has_the_attributes_that_the_two_step_shutdown_uses(protocol):
     _, config, state = protocol
     server = uvicorn.Server(config)
     for name in ("server_state", "config", "force_exit", "shutdown"):
@@ -154,7 +154,7 @@ class CountedBytes(bytes):
         return found
 
 
-def test_what_waits_behind_a_request_is_not_copied_for_each_of_them():
+def test_pipelined_data_is_not_copied_for_each_request():
     request, requests = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", 2_000
 
     async def scenario():

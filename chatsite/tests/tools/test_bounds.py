@@ -72,7 +72,7 @@ def test_a_test_that_hangs_fails_with_the_stacks_of_all_threads(run):
     assert "Timeout (>1.0s) from pytest-timeout" in output
 
 
-def test_a_fixture_that_does_not_end_after_a_failure_ends_the_process_with_its_stacks(run):
+def test_a_fixture_that_hangs_after_a_failure_ends_the_process_with_its_stacks(run):
     process = run("fixture", TEST_TEARDOWN_SECONDS="1")
     output, _ = process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == 1
@@ -80,7 +80,7 @@ def test_a_fixture_that_does_not_end_after_a_failure_ends_the_process_with_its_s
     assert "in lasting" in output
 
 
-def test_a_run_that_is_told_to_end_names_the_tests_that_were_running(run):
+def test_a_terminated_run_names_the_tests_that_were_running(run):
     process = run("lock", "-s")
     while "it begins" not in process.stdout.readline():
         assert process.poll() is None

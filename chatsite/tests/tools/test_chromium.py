@@ -57,12 +57,12 @@ def url():
         ("/foreign", "127.0.0.1:9"),
     ],
 )
-def test_a_fault_of_a_page_fails_its_test(chromium, url, path, words):
+def test_an_error_of_a_page_fails_its_test(chromium, url, path, words):
     with pytest.raises(AssertionError, match=re.escape(words)), open_page(chromium, url) as page:
         page.goto(path, wait_until="networkidle")
 
 
-def test_a_page_without_a_fault_passes(chromium, url):
+def test_a_page_without_an_error_passes(chromium, url):
     with open_page(chromium, url) as page:
         page.goto("/", wait_until="networkidle")
         assert violations(page) == []

@@ -26,7 +26,7 @@ def lives(number):
     return psutil.pid_exists(int(number)) and alive(psutil.Process(int(number)))
 
 
-def test_a_dead_run_is_cleared_away_and_a_living_one_is_left_alone(monkeypatch):
+def test_leftovers_of_a_dead_run_are_removed_and_those_of_a_running_one_stay(monkeypatch):
     run = subprocess.Popen(
         [sys.executable, "-c", RUN], cwd=BASE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -54,7 +54,7 @@ def run(folder, *arguments, **environment):
 
 
 @pytest.mark.parametrize("parallel", [(), ("-n", "2")], ids=["one process", "two processes"])
-def test_what_passes_alone_is_named_and_does_not_fail_the_run(tmp_path, parallel):
+def test_a_test_that_passes_alone_is_named_and_does_not_fail_the_run(tmp_path, parallel):
     done = run(tmp_path, "--second-look", *parallel)
     assert done.returncode == 0, done.stdout
     first, second = done.stdout.split("A second look at 2 that failed beside others, alone:")

@@ -45,7 +45,7 @@ def test_the_hand_moves_to_the_mouse_once(hand):
     assert hand.acting == pytest.approx(H + 2 * (M + P + 2 * B))
 
 
-def test_what_is_out_of_sight_costs_a_scroll(hand):
+def test_a_control_outside_the_view_costs_a_scroll(hand):
     hand.click(Control(in_sight=False))
     assert hand.steps == 2
     assert hand.acting == pytest.approx(SCROLL + H + M + P + 2 * B)

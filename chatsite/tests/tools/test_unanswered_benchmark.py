@@ -41,7 +41,7 @@ def test_shares():
     }
 
 
-def test_what_tells_a_situation_is_in_the_second_part():
+def test_described_situations_are_in_the_second_part():
     told = question(True, "unsure", "told")
     found = dict(
         line.strip("| ").split(" | ") for line in list(table([*QUESTIONS, told]))[1:] if " | " in line

@@ -50,7 +50,7 @@ def is_up(data):
         return False
 
 
-def test_it_runs_as_long_as_somebody_uses_it(data):
+def test_the_server_runs_as_long_as_a_process_uses_it(data):
     with running(data):
         assert is_up(data)
         with running(data):
@@ -59,7 +59,7 @@ def test_it_runs_as_long_as_somebody_uses_it(data):
     assert not is_up(data)
 
 
-def test_it_has_pgvector_and_a_role_that_may_make_databases_and_no_more(data):
+def test_the_server_has_pgvector_and_a_role_that_may_only_create_databases(data):
     with running(data):
         version = answer(data, "SELECT extversion FROM pg_extension WHERE extname = 'vector'")
         assert tuple(map(int, version.split(".")[:2])) >= (0, 8)
@@ -69,7 +69,7 @@ def test_it_has_pgvector_and_a_role_that_may_make_databases_and_no_more(data):
         assert answer(data, rights) == "(t,f,f)"
 
 
-def test_it_listens_on_no_network_and_asks_for_a_password(data):
+def test_the_server_listens_on_no_network_and_requires_a_password(data):
     with running(data):
         assert answer(data, "SHOW listen_addresses") == ""
         parameters = connection_parameters(data) | {"passfile": "/dev/null", "password": "wrong"}
@@ -85,7 +85,7 @@ def test_a_password_of_another_server_in_the_shell_changes_nothing(data, monkeyp
         assert django_database(connection_parameters(data))["OPTIONS"]["password"] == ""
 
 
-def test_its_secrets_are_readable_by_their_owner_alone(data):
+def test_secrets_are_readable_only_by_their_owner(data):
     with running(data):
         assert stat.S_IMODE((data / "postgres.pgpass").stat().st_mode) == 0o600
         assert stat.S_IMODE((data / "postgres").stat().st_mode) == 0o700
@@ -101,7 +101,7 @@ def test_a_killed_server_starts_again(data):
         assert is_up(data)
 
 
-def test_a_user_that_died_counts_no_more(data):
+def test_a_dead_user_no_longer_counts(data):
     if child := os.fork():
         os.waitpid(child, 0)
     else:
@@ -113,7 +113,7 @@ def test_a_user_that_died_counts_no_more(data):
     assert not is_up(data)
 
 
-def test_a_half_made_cluster_is_made_anew():
+def test_an_incomplete_cluster_is_created_again():
     folder = temporary_folder()
     (folder / "postgres" / "base").mkdir(parents=True)
     try:
@@ -123,7 +123,7 @@ def test_a_half_made_cluster_is_made_anew():
         shutil.rmtree(folder)
 
 
-def test_a_directory_that_cannot_be_made_is_named():
+def test_a_directory_that_cannot_be_created_is_named():
     with pytest.raises(EmbeddedDatabaseError, match="/proc/nowhere"), running(Path("/proc/nowhere")):
         pass
 
@@ -134,7 +134,7 @@ def test_a_long_path_gets_a_socket_elsewhere(tmp_path):
     assert socket_directory(Path("/srv/data")) == Path("/srv/data/postgres")
 
 
-def test_a_secret_is_written_whole_and_kept(tmp_path):
+def test_a_secret_is_written_completely_and_kept(tmp_path):
     assert secret_key(tmp_path) == secret_key(tmp_path)
     write_secret(tmp_path / "other", "text")
     assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o600

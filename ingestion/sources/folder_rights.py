@@ -51,6 +51,7 @@ class FolderRights:
         self._default = default
         self._category = category
         self._known: dict[str, Rights | RightsError] = {}
+        self.expected: set[str] = set()  # folders in which the listing of the tree has found a rights file
 
     def of(self, folder: str) -> Rights:
         """The rights of a folder, by its path from the root (“” is the root). Raises RightsError."""
@@ -82,7 +83,9 @@ class FolderRights:
         try:
             with open_below(self._root, path) as file:
                 text = file.read(FILE_BYTES + 1)
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            if folder in self.expected:
+                raise RightsError(f"{path} was removed while the folder was read.") from error
             return None
         except OSError as error:
             raise RightsError(f"{path} cannot be opened: {error.strerror or error}.") from error

@@ -136,6 +136,7 @@ class Synced:
 def compare(source: Source) -> Differences:
     """Compare the tree with its documents. Read-only."""
     tree = scan_tree(source.root)
+    source.rights.expected = tree.with_rights
     rows = SourceFile.objects.filter(source=source.name).select_related("document__access_list")
     known = {row.path: row for row in rows.prefetch_related("document__access_list__entries")}
     result = Differences(

@@ -13,6 +13,10 @@ PATH_CHARACTERS = 1000
 RIGHTS_FILE = ".chatsite.toml"  # contains the rights of its folder and subfolders (see folder_rights.py)
 
 
+class FolderGone(OSError):
+    """A folder of the tree was moved, or replaced by something else, after the tree was listed."""
+
+
 @dataclass(frozen=True, slots=True)
 class TreeFile:
     """A file below the root, by its relative path, with its modification time in nanoseconds."""
@@ -33,9 +37,13 @@ class TreeFile:
 
 @dataclass(slots=True)
 class Tree:
-    """Files to mirror; unreadable paths with reasons; and the number of skipped ones."""
+    """What was found: files to mirror, and folders with a rights file.
+
+    Also unreadable paths with reasons, and the numbers of skipped files.
+    """
 
     files: list[TreeFile] = field(default_factory=list)
+    with_rights: set[str] = field(default_factory=set)
     problems: list[tuple[str, str]] = field(default_factory=list)
     hidden: int = 0
     links: int = 0
@@ -65,6 +73,8 @@ def scan_tree(root: Path) -> Tree:
         for name in sorted(names):
             path = Path(folder, name)
             relative = _below(root, path)
+            if name == RIGHTS_FILE:
+                tree.with_rights.add(folder_above(relative))
             if name.startswith("."):
                 tree.hidden += name != RIGHTS_FILE
                 continue
@@ -84,18 +94,43 @@ def scan_tree(root: Path) -> Tree:
 
 
 def open_below(root: Path, path: str) -> BufferedReader:
-    """Open a regular file without following any link on its path. Raises OSError."""
+    """Open a regular file without following any link on its path. Raises OSError.
+
+    Raises FolderGone if the folder of the file is not there; FileNotFoundError then means that this folder
+    exists and has no such file.
+    """
     wanted = root / path
-    # Non-blocking, because opening a pipe in the tree would wait forever.
-    descriptor = os.open(wanted, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    folder = _open_folder(wanted.parent)
     try:
-        regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        if not regular or Path(f"/proc/self/fd/{descriptor}").readlink() != wanted:
-            raise OSError(f"{path} is not a regular file of the tree.")
-    except BaseException:
+        # Non-blocking, because opening a pipe in the tree would wait forever.
+        descriptor = os.open(
+            wanted.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder
+        )
+    finally:
+        os.close(folder)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise
+        raise OSError(f"{path} is not a regular file.")
     return os.fdopen(descriptor, "rb")
+
+
+def _open_folder(folder: Path) -> int:
+    """Open a folder step by step from the root of the file system, without following links.
+
+    A single call would follow a link that has replaced a folder above. Raises FolderGone.
+    """
+    # With O_PATH, which only Linux has, a folder above need not be readable.
+    step = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(folder.anchor, step)
+    for name in folder.relative_to(folder.anchor).parts:
+        above = descriptor
+        try:
+            descriptor = os.open(name, step, dir_fd=above)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise FolderGone(f"The folder {folder.name} was moved or replaced meanwhile") from error
+        finally:
+            os.close(above)
+    return descriptor
 
 
 def _too_long(tree: Tree, relative: str) -> bool:

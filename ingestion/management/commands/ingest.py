@@ -120,6 +120,8 @@ def _take(item: Item, wanted: document_options.DocumentOptions) -> None:
     """Create or find the file's document; for a file that cannot be added, note the reason."""
     try:
         if item.root is None:
+            if item.path.exists() and not item.path.is_file():
+                raise OSError("It is not a regular file")  # opening a pipe would wait forever
             opened: BinaryIO = item.path.open("rb")
         else:
             opened = open_below(item.root.resolve(), item.path.relative_to(item.root).as_posix())

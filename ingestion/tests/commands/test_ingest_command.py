@@ -1,6 +1,7 @@
 """`manage.py ingest`: files and folders, rights, summary and exit status."""
 
 import io
+import os
 import tempfile
 from pathlib import Path
 from unittest import mock
@@ -71,6 +72,15 @@ class IngestTests(MediaMixin, TestCase):
         named.symlink_to(secret)
         self.ingest(named, "--everyone")
         self.assertTrue(Document.objects.filter(name="named.md").exists(), "the operator named it")
+
+    def test_a_named_pipe_does_not_block_the_command(self):
+        os.mkfifo(self.folder / "pipe.md")
+        for given in (self.folder, self.folder / "pipe.md"):
+            with self.assertRaises(CommandError):
+                self.ingest(given, self.write("a.md"), "--everyone")
+            self.assertIn("pipe.md: It cannot be opened: ", self.output)
+            self.assertIn("is not a regular file.", self.output.lower())
+        self.assertEqual(Document.objects.get().name, "a.md")
 
     def test_a_bad_file_is_reported_and_the_next_proceeds(self):
         self.write("a.pdf", b"")

@@ -198,8 +198,14 @@ class GuardTests(SyncMixin, TestCase):
                 (self.root / "b").symlink_to(outside)
 
             with mock.patch("ingestion.management.commands.sync._guard", side_effect=swapped):
-                self.assertIn("not a regular file", self.refused("--everyone"))
+                self.assertIn("was moved or replaced meanwhile", self.refused("--everyone"))
         self.assertEqual(Document.objects.count(), 0)
+
+    def test_the_command_works_without_proc(self):
+        """macOS has no /proc."""
+        self.put("b/a.md")
+        with mock.patch.object(Path, "readlink", side_effect=FileNotFoundError):
+            self.assertEqual(self.sync("--everyone", now=True), "1 new.")
 
     def test_a_named_pipe_does_not_block_the_command(self):
         os.mkfifo(self.root / "pipe.md")

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from unittest import mock
 
 import pytest
 from django.contrib.auth.models import Group
@@ -13,6 +14,7 @@ from ingestion import documents
 from ingestion.access.lists import audience_of
 from ingestion.models import Document, Passage, SourceFile
 from ingestion.sources import folder_rights
+from ingestion.sources.tree import scan_tree
 from ingestion.tests.commands.test_sync_command import SyncMixin
 from ingestion.tests.media import principal
 
@@ -75,6 +77,35 @@ class RightsTests(SyncMixin, TestCase):
             self.assertIn("The folder is not changed.", said)
             self.assertEqual((self.readable(self.ann), self.readable(self.bob)), (["a.md"], []))
             self.assertEqual(self.texts(), ["Words."])
+
+    def while_scanning(self, change):
+        """Synchronise; `change` is made after the tree was listed. Returns what the command said."""
+
+        def scanned(root):
+            tree = scan_tree(root)
+            change()
+            return tree
+
+        with mock.patch("ingestion.sources.mirror.scan_tree", side_effect=scanned):
+            return self.refused()
+
+    def test_a_folder_that_is_moved_during_the_run_does_not_get_the_rights_of_the_folder_above(self):
+        self.put(".chatsite.toml", "everyone = true")
+        self.put("pay/.chatsite.toml", 'groups = ["HR"]')
+        self.put("pay/a.md")
+        self.sync()
+        said = self.while_scanning(lambda: (self.root / "pay").rename(self.root / "salaries"))
+        self.assertIn("was moved or replaced meanwhile", said)
+        self.assertEqual((self.readable(self.ann), self.readable(self.bob)), (["a.md"], []))
+
+    def test_a_rights_file_removed_during_the_run_does_not_open_the_folder(self):
+        self.put(".chatsite.toml", "everyone = true")
+        self.put("pay/.chatsite.toml", 'groups = ["HR"]')
+        self.put("pay/a.md")
+        self.sync()
+        said = self.while_scanning((self.root / "pay/.chatsite.toml").unlink)
+        self.assertIn("pay/.chatsite.toml was removed while the folder was read.", said)
+        self.assertEqual((self.readable(self.ann), self.readable(self.bob)), (["a.md"], []))
 
     def test_a_rights_file_that_is_a_link_is_ignored(self):
         self.put("rights.toml", "everyone = true")

@@ -3,12 +3,21 @@
 import codecs
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from django.utils.translation import gettext
 
 MAX_FILE_BYTES = 1_000_000
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet formula begins with one of these
+# Where a spreadsheet could see a formula, which begins with =, +, -, @ or one of their full-width forms: at
+# the beginning of a cell; and, in a spreadsheet that separates cells by semicolons, as in German, also after
+# a semicolon or a line break, because quotes that do not begin a cell have no meaning there.
+_FORMULA = re.compile(
+    r"\A(?=['\"]*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])|(?<=[;\t\r\n])(?=['\"]*[=+\-@\uff1d\uff0b\uff0d\uff20])"
+)
+_PLAIN_FORMULA = re.compile(
+    r"\A'(?=['\"]*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])|(?<=[;\t\r\n])'(?=['\"]*[=+\-@\uff1d\uff0b\uff0d\uff20])"
+)
 
 
 class BadFile(Exception):
@@ -21,18 +30,13 @@ def bad_line(line: int, words: str) -> BadFile:
 
 
 def plain(cell: str) -> str:
-    """Add an apostrophe before the text of a cell that a spreadsheet would treat as a formula."""
-    return f"'{cell}" if _is_formula(cell) else cell
+    """Add an apostrophe wherever a spreadsheet could see the beginning of a formula."""
+    return _FORMULA.sub("'", cell)
 
 
 def unplain(cell: str) -> str:
-    """Reverse `plain`."""
-    return cell[1:] if cell.startswith("'") and _is_formula(cell) else cell
-
-
-def _is_formula(cell: str) -> bool:
-    # Leading apostrophes count as well, so that `unplain` can remove exactly one.
-    return cell.lstrip("'").startswith(FORMULA_STARTS)
+    """Reverse `plain`, which also counts beginnings with apostrophes, so that exactly one is removed."""
+    return _PLAIN_FORMULA.sub("", cell)
 
 
 def text_of(content: bytes) -> str:

@@ -102,7 +102,7 @@ class McpTestCase(TransactionTestCase):
 
 
 class Lifecycle(McpTestCase):
-    def test_the_handshake_settles_on_the_clients_revision_or_the_newest_of_its_kind(self):
+    def test_the_handshake_selects_the_clients_revision_or_the_newest_supported_one(self):
         for wanted, settled in [
             ("2025-11-25", "2025-11-25"),
             ("2025-06-18", "2025-06-18"),
@@ -126,13 +126,13 @@ class Lifecycle(McpTestCase):
         self.assertEqual((result["ttlMs"], result["cacheScope"]), (mcp.TOOLS_TTL, "private"))
         self.assertEqual(result["_meta"][mcp.SERVER_KEY]["name"], "chatsite")
 
-    def test_what_another_revision_has_is_not_found(self):
+    def test_methods_of_another_revision_are_not_found(self):
         for method in ("initialize", "ping", "prompts/list", "subscriptions/listen", "nonsense"):
             self.assertEqual(self.error(new_message(method), 404)["code"], mcp.METHOD_NOT_FOUND)
         for method in ("server/discover", "prompts/list", "nonsense"):
             self.assertEqual(self.error(old_message(method), 200)["code"], mcp.METHOD_NOT_FOUND)
 
-    def test_headers_must_say_what_the_body_says(self):
+    def test_headers_must_match_the_body(self):
         body, headers = new_message("tools/call", name="search", arguments={"query": "leave"})
         for name, value in [
             ("MCP-Protocol-Version", "v999"),
@@ -146,7 +146,7 @@ class Lifecycle(McpTestCase):
         encoded = headers | {"Mcp-Name": "=?base64?c2VhcmNo?="}
         self.assertEqual(self.post(body, encoded).status_code, 200)
 
-    def test_each_request_of_the_current_revision_names_version_and_abilities(self):
+    def test_requests_of_the_current_revision_must_name_version_and_capabilities(self):
         body, headers = new_message("tools/list")
         for missing in (mcp.VERSION_KEY, mcp.CAPABILITIES_KEY):
             meta = {name: value for name, value in ENVELOPE.items() if name != missing}
@@ -161,7 +161,7 @@ class Lifecycle(McpTestCase):
         self.assertEqual(wrong["code"], mcp.UNSUPPORTED_VERSION)
         self.assertEqual(wrong["data"], {"supported": [mcp.CURRENT], "requested": "v999"})
 
-    def test_what_is_no_message_is_refused_in_words(self):
+    def test_an_invalid_message_is_refused_with_an_explanation(self):
         body, headers = old_message("ping")
         for wrong in (b"{", b"[]", b"1", [body], body | {"jsonrpc": "1.0"}, body | {"id": None},
                       body | {"id": True}, body | {"method": 7}, "[" * 100_000):  # fmt: skip
@@ -174,7 +174,7 @@ class Lifecycle(McpTestCase):
 
 
 class Tools(McpTestCase):
-    def test_each_is_listed_with_schemas_in_one_order(self):
+    def test_all_tools_are_listed_with_schemas_in_a_fixed_order(self):
         for message in BOTH_REVISIONS:
             result = self.result(message("tools/list"))
             self.assertEqual([tool["name"] for tool in result["tools"]], list(mcp_tools.TOOLS))
@@ -182,7 +182,7 @@ class Tools(McpTestCase):
                 self.assertEqual(tool["inputSchema"]["type"], "object")
                 self.assertEqual(tool["outputSchema"]["type"], "object")
 
-    def test_search_finds_passages_that_fetch_reads(self):
+    def test_search_results_can_be_fetched(self):
         for message in BOTH_REVISIONS:
             found = self.call("search", message, query="carry over leave")["results"]
             names = {hit["document_id"] for hit in found}
@@ -223,14 +223,14 @@ class Tools(McpTestCase):
             again = self.call("ask", question=QUESTION, conversation_id=asked["conversation_id"], scope=scope)
             self.assertEqual({source["title"] for source in again["sources"]}, {title})
 
-    def test_a_scope_opens_nothing(self):
+    def test_a_scope_gives_no_additional_access(self):
         closed = f"document:{self.closed.public_id}"
         self.assertEqual(self.call("search", user=self.bob, query="nine days", scope=closed)["results"], [])
         asked = self.call("ask", user=self.bob, question="What of nine days?", scope=closed)
         self.assertEqual(asked["sources"], [])
         self.assertNotIn("secret", json.dumps(asked))
 
-    def test_a_long_document_comes_in_parts_that_make_it_whole(self):
+    def test_the_parts_of_a_long_document_join_to_the_whole(self):
         passages = [("", None, f"Part {number // 40}", f"{number} " + "word " * 200) for number in range(150)]
         long = make_document("long.md", passages, everyone=True)
         wanted, texts = str(long.public_id), []
@@ -257,7 +257,7 @@ class Tools(McpTestCase):
         self.assertEqual([e["name"] for e in self.call("list_sources", query="hr guide")["documents"]],
                          ["leave.md"])  # fmt: skip
 
-    def test_an_answer_has_sources_and_is_kept_in_the_history(self):
+    def test_an_answer_has_sources_and_is_stored_in_the_history(self):
         for message in BOTH_REVISIONS:
             told = self.call("ask", message, user=self.bob, question=QUESTION)
             self.assertIn("five days", told["answer"])
@@ -271,7 +271,7 @@ class Tools(McpTestCase):
         self.assertEqual(again["conversation_id"], str(conversation.pk))
         self.assertEqual(conversation.messages.count(), 4)
 
-    def test_an_answer_of_quotations_says_how_surely_it_answers(self):
+    def test_an_answer_of_quotations_has_a_grade(self):
         self.assertEqual(mcp_tools.GRADES, GRADES)
         for question, grade in ((QUESTION, Grade.GIVEN), ("What do zebras eat?", Grade.NONE)):
             self.assertEqual(self.call("ask", user=self.bob, question=question).get("grade"), grade, question)
@@ -295,7 +295,7 @@ class Tools(McpTestCase):
         self.assertEqual(len(told["verification"][0]["citations"]), 1)
         self.assertIn(f"[{told['verification'][0]['citations'][0]}]", told["answer"])
 
-    def test_wrong_arguments_are_told_to_the_model(self):
+    def test_invalid_arguments_are_reported_to_the_model(self):
         for tool, arguments, words in [
             ("search", {}, "“query” is missing"),
             ("search", {"query": 7}, "“query” must be text"),
@@ -318,7 +318,7 @@ class Tools(McpTestCase):
         self.assertEqual(unknown["code"], mcp.INVALID_PARAMS)
 
     @override_settings(USER_QUESTIONS_PER_MINUTE=1)
-    def test_limits_of_questions_hold_here_too(self):
+    def test_limits_of_questions_apply_to_tools_too(self):
         self.assertIn("five days", self.call("ask", user=self.bob, question=QUESTION)["answer"])
         self.assertIn("Wait a moment", self.call("ask", user=self.bob, question=QUESTION))
 
@@ -390,7 +390,7 @@ class Resources(McpTestCase):
             (content,) = self.result(message("resources/read", uri=f"document://{hit['id']}"))["contents"]
             self.assertEqual(content["text"], hit["text"])
 
-    def test_nothing_of_a_document_is_to_be_kept_by_a_client(self):
+    def test_clients_are_told_not_to_cache_documents(self):
         self.assertEqual(self.result(new_message("resources/list"))["ttlMs"], 0)
 
 
@@ -398,7 +398,7 @@ class Resources(McpTestCase):
 class NothingOfOthers(McpTestCase):
     """No tool or resource shows anything of a document to a caller who may not read it."""
 
-    def test_a_stranger_finds_nothing_and_hears_the_same_as_of_what_does_not_exist(self):
+    def test_documents_of_others_look_like_missing_ones(self):
         passage = self.closed.passages.get()
         closed, nothing = str(self.closed.public_id), NOWHERE
         for message in BOTH_REVISIONS:
@@ -430,7 +430,7 @@ class NothingOfOthers(McpTestCase):
         for user in (self.ann, self.bob):
             self.assertIn("no such", self.call("fetch", user=user, id=wanted))
 
-    def test_what_is_no_id_is_not_found(self):
+    def test_invalid_ids_are_not_found(self):
         own = self.open.public_id
         for wanted in ("x", "../etc", f"{own}/", f"{own}/-1", f"{own}/{10**18}", f"{own}/from/999999999"):
             self.assertIn("no such", self.call("fetch", id=wanted), wanted)

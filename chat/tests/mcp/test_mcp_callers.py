@@ -23,7 +23,7 @@ class Callers(McpTestCase):
         self.assertTrue(answer.headers["WWW-Authenticate"].startswith("Bearer"))
         self.assertIn("message", answer.json()["error"])
 
-    def test_a_page_of_another_origin_is_refused_whatever_it_brings(self):
+    def test_a_page_of_another_origin_is_refused_with_any_credentials(self):
         body, headers = new_message("tools/list")
         for origin in ("http://evil.example", "null", "https://testserver.evil.example"):
             answer = self.post(body, headers | {"Origin": origin})
@@ -35,7 +35,7 @@ class Callers(McpTestCase):
             answer = self.post(body, headers | {"Origin": "https://inspector.example"})
         self.assertEqual(answer.status_code, 200)
 
-    def test_a_revoked_key_a_closed_account_and_a_lost_right_count_at_once(self):
+    def test_revoked_keys_disabled_accounts_and_lost_rights_apply_at_once(self):
         self.assertIn("results", self.call("search", query="leave"))
         self.ann.groups.clear()
         found = self.call("search", query="board leave secret", limit=50)["results"]
@@ -48,7 +48,7 @@ class Callers(McpTestCase):
         self.assertEqual(self.post(*new_message("tools/list"), secret=secret).status_code, 401)
 
     @override_settings(LOGIN_REQUIRED=False)
-    def test_guests_read_what_is_marked_for_guests_and_keep_their_cookie(self):
+    def test_guests_read_documents_for_guests_and_keep_their_cookie(self):
         set_audience(self.open, Audience(guests=True))
         client = Client(enforce_csrf_checks=True)
         for _ in range(2):
@@ -59,7 +59,7 @@ class Callers(McpTestCase):
             self.assertEqual([entry["name"] for entry in listed], ["leave.md"])
         self.assertEqual(User.objects.filter(guest_until__isnull=False).count(), 1)
 
-    def test_a_session_of_the_portal_needs_the_token_of_its_forms(self):
+    def test_a_portal_session_requires_the_csrf_token(self):
         client = Client(enforce_csrf_checks=True)
         client.force_login(self.ann)
         body, headers = new_message("tools/list")
@@ -69,7 +69,7 @@ class Callers(McpTestCase):
 
 class Scopes(McpTestCase):
     @pytest.mark.slow
-    def test_a_key_finds_and_uses_the_tools_of_its_scopes_alone(self):
+    def test_a_key_sees_and_uses_only_the_tools_of_its_scopes(self):
         tools = {
             Scope.SEARCH: {"search": {"query": "leave"}},
             Scope.DOCUMENTS_READ: {"fetch": {"id": str(self.open.public_id)}, "list_sources": {}},
@@ -104,7 +104,7 @@ class Scopes(McpTestCase):
         words = "This API key does not have the scope “documents:read”."
         self.assertEqual(refusals, [{"code": mcp.INVALID_REQUEST, "message": words}] * 5)
 
-    def test_a_scope_that_is_taken_away_counts_from_the_next_message_on(self):
+    def test_removing_a_scope_applies_from_the_next_message(self):
         self.assertEqual(self.post(*new_message("resources/list")).status_code, 200)
         ApiKey.objects.filter(pk=self.row.pk).update(scopes=["search"])
         self.assertEqual(self.post(*new_message("resources/list")).status_code, 403)
@@ -132,7 +132,7 @@ class Tokens(McpTestCase):
         headers["Authorization"] = f"Bearer {token}"
         return Client().post(path, text, content_type="application/json", headers=headers).status_code
 
-    def test_a_token_for_this_server_is_accepted_here_and_nowhere_else(self):
+    def test_a_token_for_this_server_is_accepted_only_here(self):
         for typ in ("at+jwt", "application/at+jwt", "JWT"):
             self.assertEqual(self.status(typ=typ, aud=RESOURCE, azp="assistant"), 200, typ)
         self.assertEqual(self.status(aud=["other", RESOURCE], azp="assistant"), 200)
@@ -152,7 +152,7 @@ class Tokens(McpTestCase):
             self.assertEqual(self.status(aud=RESOURCE), 401)
             self.assertEqual(self.status(aud=""), 401)
 
-    def test_the_token_reads_what_its_person_may_read(self):
+    def test_a_token_reads_what_its_person_may_read(self):
         self.provider.mapped_group("Finance")
         make_document("budget.md", groups=[Group.objects.get(name="Finance")])
         names = {}
@@ -162,7 +162,7 @@ class Tokens(McpTestCase):
             names[len(groups)] = {entry["name"] for entry in result["resources"]}
         self.assertEqual(names, {1: {"budget.md", "leave.md"}, 0: {"leave.md"}})
 
-    def test_a_refusal_says_where_a_client_learns_who_issues_tokens(self):
+    def test_a_refusal_names_the_metadata_of_the_authorization_server(self):
         body, headers = new_message("tools/list")
         for secret, error in ((None, ""), ("chs_wrong", 'error="invalid_token", ')):
             key = {"Authorization": f"Bearer {secret}"} if secret else {}
@@ -178,7 +178,7 @@ class Tokens(McpTestCase):
             self.assertEqual(document["authorization_servers"], [self.provider.issuer])
             self.assertEqual(document["bearer_methods_supported"], ["header"])
 
-    def test_without_such_tokens_there_is_no_such_page(self):
+    def test_without_tokens_the_metadata_page_does_not_exist(self):
         for settings in ({"MCP_AUDIENCE": ""}, {"OIDC_ISSUER": ""}):
             with override_settings(**settings):
                 self.assertEqual(Client().get(f"{METADATA}/mcp").status_code, 404)

@@ -21,7 +21,7 @@ class AskTests(PortalCase):
         self.assertEqual(run.question.content, "How many days?\nAnd when?")
         self.start.assert_called_once()
 
-    def test_the_module_is_told_where_to_go(self):
+    def test_the_script_gets_the_address_of_the_new_conversation(self):
         response = self.client.post(
             "/", {"question": "How?", "key": "k" * 32}, headers={"Accept": "application/json"}
         )
@@ -33,13 +33,13 @@ class AskTests(PortalCase):
             self.client.post("/", {"question": "How?", "key": "k" * 32})
         self.assertEqual(Run.objects.count(), 1)
 
-    def test_the_same_form_with_other_words_asks_anew(self):
+    def test_the_same_form_with_other_text_asks_again(self):
         self.client.post("/", {"question": "How?", "key": "k" * 32})
         response = self.client.post("/", {"question": "Why?", "key": "k" * 32})
         self.assertEqual(response.status_code, 303)
         self.assertEqual(Run.objects.count(), 2)
 
-    def test_a_refused_question_stays_in_the_box_with_the_reason(self):
+    def test_a_refused_question_stays_in_the_question_box_with_the_reason(self):
         for question, words in (
             ("  ", "The message is empty."),
             ("x" * 32_001, "longer than 32,000 characters"),
@@ -57,7 +57,7 @@ class AskTests(PortalCase):
         self.assertEqual(response.status_code, 400)
         self.assertEqual(response.json()["code"], "message_empty")
 
-    def test_a_key_that_no_page_sends_is_not_used(self):
+    def test_an_invalid_idempotency_key_is_ignored(self):
         for key in ("\x00", "x" * 500, "\ud800".encode("utf-8", "surrogatepass"), "é" * 20):
             self.assertEqual(self.client.post("/", {"question": "How?", "key": key}).status_code, 303)
 
@@ -79,7 +79,7 @@ class AskTests(PortalCase):
         opened.refresh_from_db()
         self.assertEqual(opened.scope, "own")
 
-    def test_a_scope_names_nothing_that_is_closed_and_what_is_no_scope_is_none(self):
+    def test_a_scope_does_not_reveal_closed_documents_and_an_invalid_one_is_ignored(self):
         closed = make_document("board.md", title="Board minutes", users=[self.other], folder="Minutes")
         for scope, words in (
             (f"document:{closed.public_id}", "Only a document that you cannot read"),
@@ -93,19 +93,19 @@ class AskTests(PortalCase):
         for scope in ("everything", "document:1", "\x00"):
             self.assertIn('<option value="all" selected>', text_of(self.client.get("/", {"scope": scope})))
 
-    def test_an_answer_says_where_it_was_searched(self):
+    def test_an_answer_says_which_part_was_searched(self):
         step = {"title": "Generated search query", "description": "leave", "props": {"scope": "own"}}
         Message.objects.filter(pk=self.answer.pk).update(thoughts=[step])
         self.assertIn("in what you added", compact_text_of(self.client.get(self.url)))
 
-    def test_a_second_question_during_an_answer_is_refused_and_kept(self):
+    def test_a_question_during_an_answer_is_refused_and_kept(self):
         self.client.post(f"{self.url}ask", {"question": "One?"})
         response = self.client.post(f"{self.url}ask", {"question": "Two?"})
         self.assertEqual(response.status_code, 409)
         self.assertIn("Two?</textarea>", text_of(response))
         self.assertEqual(self.client.get(f"{self.url}ask")["Location"], f"{self.url}#latest")
 
-    def test_stop_and_again(self):
+    def test_an_answer_can_be_stopped_and_regenerated(self):
         self.client.post(f"{self.url}ask", {"question": "One?"})
         run = Run.objects.get()
         self.assertEqual(self.client.post(f"{self.url}stop").status_code, 303)

@@ -46,7 +46,7 @@ class AttachCase(MediaMixin, TestCase):
 
 
 class AttachTests(AttachCase):
-    def test_a_file_is_added_for_its_owner_alone_in_a_folder_of_the_day(self):
+    def test_a_file_is_private_in_a_folder_of_the_day(self):
         answer = self.attach(file())
         told = answer.json()
         document = Document.objects.get(public_id=told["documents"][0]["id"])
@@ -64,7 +64,7 @@ class AttachTests(AttachCase):
             told["scope"], {"value": f"document:{document.public_id}", "words": "Only “crane.md”"}
         )
 
-    def test_the_next_file_is_added_to_what_is_attached_and_takes_the_place_of_any_other_scope(self):
+    def test_another_file_joins_the_attached_ones_and_replaces_any_other_scope(self):
         first = self.attach(file(), scope="folder:HR").json()["scope"]["value"]
         both = self.attach(file("b.md", b"B."), scope=first).json()["scope"]
         self.assertTrue(both["value"].startswith(f"{first},"))
@@ -72,7 +72,7 @@ class AttachTests(AttachCase):
         again = self.attach(file(), scope=both["value"]).json()
         self.assertEqual((again["documents"][0]["outcome"], again["scope"]), ("unchanged", both))
 
-    def test_in_a_project_the_question_stays_in_it(self):
+    def test_a_question_with_a_file_stays_in_its_project(self):
         mine = projects.create(Principal(self.user.pk, "command"), "Cranes", "", "own")
         theirs = projects.create(Principal(self.other.pk, "command"), "Secret cranes")
         answer = self.attach(file(), address=f"/projects/{mine.pk}/attach", json=False, question="How much?")
@@ -86,7 +86,7 @@ class AttachTests(AttachCase):
         mine.refresh_from_db()
         self.assertEqual(mine.scope, "own")
 
-    def test_another_file_of_the_same_name_takes_the_place_of_none(self):
+    def test_a_file_with_the_same_name_does_not_replace_another(self):
         first = self.attach(file()).json()["documents"][0]
         second = self.attach(file(content=b"The crane lifts six tonnes.")).json()["documents"][0]
         self.assertEqual((second["outcome"], second["name"]), ("added", "crane (2).md"))
@@ -96,7 +96,7 @@ class AttachTests(AttachCase):
         bare = [self.attach(file("notes", content)).json() for content in (b"One.", b"Two.")]
         self.assertEqual([each["documents"][0]["name"] for each in bare], ["notes", "notes (2)"])
 
-    def test_a_name_in_another_spelling_takes_the_place_of_none_either(self):
+    def test_a_file_with_another_spelling_of_the_name_does_not_replace_another(self):
         long = f"{'x' * 230}.md"
         for names in (("\u00fcber.md", "u\u0308ber.md", "\u00fcb\u200ber.md"), (long, long, long)):
             ids = {
@@ -109,20 +109,20 @@ class AttachTests(AttachCase):
         self.assertEqual({name[-7:] for name in names[:3]}, {"xxxx.md", " (2).md", " (3).md"})
         self.assertEqual({len(name) for name in names[:3]}, {200})
 
-    def test_a_refused_file_keeps_the_others_and_says_why(self):
+    def test_a_refused_file_has_a_reason_and_the_others_are_kept(self):
         answer = self.attach(file(), file("...", b"No name."), json=False, question="How much?")
         self.assertContains(answer, "...: The file has no name.", status_code=422)
         self.assertContains(answer, "How much?</textarea>", status_code=422)
         self.assertEqual([each.row.document.name for each in answer.context["chosen"]], ["crane.md"])
         self.assertContains(self.attach(json=False), "Choose at least one file.", status_code=422)
 
-    def test_more_than_a_scope_can_name_are_refused_before_any_is_stored(self):
+    def test_files_beyond_the_limit_of_a_scope_are_refused_before_any_is_stored(self):
         answer = self.attach(*(file(f"{number}.md") for number in range(16)))
         self.assertEqual(answer.status_code, 422)
         self.assertEqual(answer.json()["problems"], ["At most 15 documents can be attached."])
         self.assertFalse(Document.objects.exists())
 
-    def test_more_files_than_are_read_at_all_are_refused_in_words(self):
+    def test_files_beyond_the_limit_of_a_form_are_refused_with_a_message(self):
         answer = self.attach(*(file(f"{number}.md") for number in range(101)))
         self.assertEqual(answer.status_code, 400)
         self.assertEqual(
@@ -130,7 +130,7 @@ class AttachTests(AttachCase):
         )
         self.assertFalse(Document.objects.exists())
 
-    def test_a_question_sent_with_names_of_files_alone_is_kept_and_not_asked(self):
+    def test_a_question_with_only_names_of_files_is_kept_and_not_asked(self):
         answer = self.client.post("/", {"question": "How much?", "file": "crane.md", "key": "k"})
         self.assertContains(answer, "Attach the files first", status_code=400)
         self.assertContains(answer, "How much?</textarea>", status_code=400)
@@ -151,7 +151,7 @@ class AttachTests(AttachCase):
             self.assertEqual(twice["Location"], sent["Location"])
             self.assertEqual(Document.objects.count(), 1)
 
-    def test_a_question_that_is_sent_without_files_is_asked_as_ever(self):
+    def test_a_question_without_files_is_asked_as_usual(self):
         with mock.patch("chat.runs.start") as start:
             self.attach(json=False, question="How much?", send="1", scope="own")
         self.assertEqual(start.call_args.args[0].request.options.scope, "own")
@@ -163,7 +163,7 @@ class AttachTests(AttachCase):
         run = start.call_args.args[0]
         self.assertEqual(recording.Conversation.objects.get(pk=run.conversation_id).project, project)
 
-    def test_what_cannot_be_sent_keeps_the_question_and_the_files(self):
+    def test_a_failure_to_send_keeps_the_question_and_the_files(self):
         with mock.patch("chat.runs.start") as start:
             nothing = self.attach(file(), json=False, question=" ", send="1")
             self.assertEqual([each.row.document.name for each in nothing.context["chosen"]], ["crane.md"])
@@ -181,7 +181,7 @@ class AttachTests(AttachCase):
                 self.assertEqual(answer.status_code, 404)
         start.assert_not_called()
 
-    def test_nobody_attaches_to_a_conversation_of_somebody_else(self):
+    def test_files_cannot_be_attached_to_conversations_of_others(self):
         theirs = recording.open_conversation(Principal(self.other.pk, "command"))
         self.assertEqual(self.attach(file(), address=f"/c/{theirs.pk}/attach").status_code, 404)
         self.assertEqual(self.client.get("/attach").status_code, 405)
@@ -199,7 +199,7 @@ class AttachTests(AttachCase):
 class GuestTests(TransactionTestCase):
     """A guest's row is written on a separate connection, so a test's rollback does not remove it."""
 
-    def test_guests_attach_nothing_and_are_offered_nothing(self):
+    def test_guests_cannot_attach_files_and_see_no_button(self):
         guest = Client()
         self.assertNotContains(guest.get("/"), 'id="attach"')
         answer = guest.post("/attach", {"file": [file()]})
@@ -210,7 +210,7 @@ class GuestTests(TransactionTestCase):
 class ChosenTests(AttachCase):
     """How the composer and the question show the selected documents."""
 
-    def test_the_composer_has_their_states_and_what_is_left_without_each(self):
+    def test_the_composer_shows_the_states_of_files_and_the_scope_without_each(self):
         ready, waiting = make_document("a.md", owner=self.user), make_document("b.md", owner=self.user)
         Document.objects.filter(pk=waiting.pk).update(status="reading", version=0)
         page = self.client.get(f"/?scope=document:{ready.public_id},{waiting.public_id}")
@@ -238,7 +238,7 @@ class ChosenTests(AttachCase):
 
 
 class CountTests(AttachCase):
-    def test_only_ones_own_documents_that_a_scope_names_are_waited_for(self):
+    def test_a_run_waits_only_for_own_documents_of_the_scope(self):
         mine, theirs = make_document("a.md", owner=self.user), make_document("b.md", everyone=True)
         Document.objects.update(status="indexing")
         me = Principal(self.user.pk, "session")
@@ -280,18 +280,18 @@ class WaitTests(SimpleTestCase):
             asyncio.run(answering.documents_read(run, events.append, 9))
         return events
 
-    def test_what_is_awaited_is_told_whenever_it_changes(self):
+    def test_progress_of_awaited_files_is_reported_at_each_change(self):
         self.assertEqual(self.wait([2, 2, 1, 0]), [Searching(9, 2), Searching(9, 1), Searching(9, 0)])
 
-    def test_nothing_is_told_where_nothing_is_awaited(self):
+    def test_nothing_is_reported_without_awaited_files(self):
         self.assertEqual(self.wait([0]), [])
         self.assertEqual(self.wait([3], scope="folder:x"), [])
         self.assertEqual(self.wait([3], continues="a"), [])
 
-    def test_the_wait_has_an_end(self):
+    def test_the_wait_has_a_limit(self):
         self.assertEqual(self.wait([1], seconds=0.05), [Searching(9, 1)])
 
-    def test_programs_that_follow_a_run_are_told(self):
+    def test_programs_that_follow_a_run_get_the_progress(self):
         self.assertEqual(
             [run_events._kind_and_members(event) for event in (Searching(9, 2), Searching(9))],
             [("searching", {"documents": 9, "awaited": 2}), ("searching", {"documents": 9})],
@@ -331,7 +331,7 @@ class ApartTests(TransactionTestCase):
         labels = said["context"]["data_points"]["citations"]
         return {label.partition("#")[0].rpartition("/")[2] for label in labels}, said["session_state"]
 
-    async def test_another_conversation_does_not_find_it_by_itself(self):
+    async def test_another_conversation_does_not_find_an_attached_file_by_default(self):
         self.assertEqual((await self.found("all"))[0], {"timetable.md"})
         self.assertEqual((await self.found("own"))[0], {"hire.md"})
         self.assertEqual((await self.found("folder:Attachments"))[0], {"hire.md"})
@@ -355,7 +355,7 @@ class ApartTests(TransactionTestCase):
                 [each["documents"] for each in steps if each["type"] == "searching"], [number], scope
             )
 
-    async def test_where_nothing_was_found_the_page_says_that_attached_files_were_left_out(self):
+    async def test_if_nothing_was_found_the_page_says_that_attached_files_were_left_out(self):
         said = "Files that you attached to questions are searched only in their conversation"
         _, session = await self.found("all", question="Xylophones?")
         await sync_to_async(self.client.force_login)(self.user)
@@ -369,7 +369,7 @@ class ApartTests(TransactionTestCase):
         self.assertNotContains(await open_page(f"/c/{session}/"), said)
         self.assertContains(await open_page("/"), "the 2 documents you can read")
 
-    async def test_its_own_conversation_finds_it_with_everything_else(self):
+    async def test_its_own_conversation_finds_an_attached_file_with_other_documents(self):
         names, session = await self.found(self.named)
         self.assertEqual(names, {"hire.md"})
         self.assertEqual((await self.found("all", session))[0], {"hire.md", "timetable.md"})
@@ -379,7 +379,7 @@ class ApartTests(TransactionTestCase):
         await self.found("all", session)
         self.assertEqual((await answers.alast()).searched_count, 1)
 
-    async def test_one_that_was_moved_or_shared_is_a_document_like_others(self):
+    async def test_a_moved_or_shared_file_is_an_ordinary_document(self):
         for values in ({"folder": "Bicycles"}, {"folder": "Attachments/2026-11-27"}):
             await Document.objects.filter(pk=self.document.pk).aupdate(**values)
             moved = values["folder"] == "Bicycles"
@@ -387,7 +387,7 @@ class ApartTests(TransactionTestCase):
         await in_database(set_audience, self.document, Audience(everyone=True))
         self.assertIn("hire.md", (await self.found("all"))[0])
 
-    async def test_the_files_in_an_attached_archive_stay_apart_with_it(self):
+    async def test_files_in_an_attached_archive_are_treated_like_it(self):
         part = await in_database(
             make_document,
             "inside.md",
@@ -401,11 +401,11 @@ class ApartTests(TransactionTestCase):
         self.assertEqual(await in_database(kept_apart, principal, [self.named]), [])
         self.assertEqual((await self.found("all"))[0], {"timetable.md"})
 
-    def test_nobody_learns_of_the_files_of_others(self):
+    def test_attached_files_of_others_are_not_disclosed(self):
         other = make_user("other")
         self.assertEqual(kept_apart(Principal(other.pk, "session")), [])
 
-    def test_the_pages_say_where_it_is_searched(self):
+    def test_pages_say_where_an_attached_file_is_searched(self):
         self.client.force_login(self.user)
         page = self.client.get(f"/documents/{self.document.public_id}/")
         self.assertContains(page, "Attached to a question: other conversations search it only")

@@ -142,7 +142,7 @@ class ConsumerTests(ConsumerCase):
         self.assertEqual(await in_database(Run.objects.count), 1)
         await socket.disconnect()
 
-    async def test_a_question_is_searched_in_what_the_page_shows_as_chosen(self):
+    async def test_a_question_is_searched_in_the_scope_that_the_page_shows(self):
         socket = await self.opened()
         for number, (said, kept) in enumerate(
             (("own", "own"), ("nowhere", "own"), (7, "own"), ("all", "all"))
@@ -182,7 +182,7 @@ class ConsumerTests(ConsumerCase):
         runs.start(accepted)
         return accepted
 
-    async def test_closing_the_socket_does_not_end_the_answer_and_the_next_gets_all_of_it(self):
+    async def test_closing_the_socket_does_not_end_the_answer_and_the_next_one_gets_all_of_it(self):
         words = [f"word{number} " for number in range(60)]
         with use_model(ScriptedModel(words=words, pause=0.01)):
             accepted = await self.begun()
@@ -198,7 +198,7 @@ class ConsumerTests(ConsumerCase):
         self.assertIn("".join(words).strip(), "\n".join(reader.blocks))
         await second.disconnect()
 
-    async def test_a_source_that_is_gone_has_no_name_in_what_still_comes(self):
+    async def test_a_deleted_source_is_not_named_in_later_messages(self):
         model = HeldModel(words=["Five days [guide.md].\n\n", "And ", "more."])
         with use_model(model):
             accepted = await self.begun()
@@ -217,7 +217,7 @@ class ConsumerTests(ConsumerCase):
         await first.disconnect()
         await second.disconnect()
 
-    async def test_the_end_of_an_answer_that_lost_its_source_does_not_name_it(self):
+    async def test_the_end_of_an_answer_does_not_name_a_lost_source(self):
         with use_model(ScriptedModel(words=["Five days [guide.md]", *[" and so on"] * 200], pause=0.05)):
             socket = await self.opened()
             await self.ask(socket)
@@ -232,7 +232,7 @@ class ConsumerTests(ConsumerCase):
         self.assertNotIn("guide", end.lower())
         await socket.disconnect()
 
-    async def test_stop_ends_the_answer_and_keeps_what_came(self):
+    async def test_stopping_ends_the_answer_and_keeps_its_text(self):
         words = [f"word{number} " for number in range(2000)]
         with use_model(ScriptedModel(words=words, pause=0.01)):
             socket = await self.opened()
@@ -244,7 +244,7 @@ class ConsumerTests(ConsumerCase):
         self.assertIn("You stopped this answer.", done["end"])
         await socket.disconnect()
 
-    async def test_an_answer_that_ended_long_ago_is_told_from_its_row(self):
+    async def test_an_old_answer_is_sent_from_its_row(self):
         with use_model(ScriptedModel(words=["Five days [guide.md]."])):
             socket = await self.opened()
             accepted = await self.ask(socket)
@@ -257,7 +257,7 @@ class ConsumerTests(ConsumerCase):
         self.assertNotIn("body", done)  # the page already has it
         await socket.disconnect()
 
-    async def test_strangers_and_unknown_ids_are_refused_alike(self):
+    async def test_foreign_and_unknown_ids_are_refused_in_the_same_way(self):
         other = await in_database(make_user, "other")
         for socket in (
             await self.socket(user=other),
@@ -286,7 +286,7 @@ class ConsumerTests(ConsumerCase):
             await socket.disconnect()
             await run_manager().shutdown()
 
-    async def test_signing_out_ends_what_a_socket_is_told(self):
+    async def test_signing_out_ends_the_messages_of_a_socket(self):
         with use_model(ScriptedModel(words=["a "] * 2000, pause=0.01)):
             socket = await self.opened()
             await self.ask(socket)
@@ -298,7 +298,7 @@ class ConsumerTests(ConsumerCase):
             self.assertEqual(output["code"], 4404)
             await run_manager().shutdown()
 
-    async def test_a_socket_is_told_that_there_is_no_news(self):
+    async def test_a_socket_gets_empty_frames_while_nothing_happens(self):
         with (
             use_model(ScriptedModel(words=["a "] * 3, pause=3)),
             patch("chat.portal.consumers.SILENT_LOOKS", 1),
@@ -317,7 +317,7 @@ class ConsumerTests(ConsumerCase):
         self.assertEqual((await socket.receive_output(timeout=5))["code"], 4404)
         self.assertEqual(await in_database(Message.objects.count), 0)
 
-    async def test_what_no_page_sends_closes_the_socket(self):
+    async def test_an_invalid_message_closes_the_socket(self):
         for sent, code in (
             ({"bytes": b"\x00"}, 1003),
             ({"text": "x" * 250_001}, 1009),
@@ -333,7 +333,7 @@ class ConsumerTests(ConsumerCase):
             self.assertEqual((await socket.receive_output(timeout=5))["code"], code, str(sent)[:60])
             await socket.disconnect()
 
-    async def test_what_a_page_of_another_version_says_is_passed_over(self):
+    async def test_a_message_of_another_version_is_ignored(self):
         socket = await self.opened()
         await socket.send_json_to({"type": "later", "more": 1})
         with use_model(ScriptedModel()):
@@ -341,7 +341,7 @@ class ConsumerTests(ConsumerCase):
             await self.until_done(socket)
         await socket.disconnect()
 
-    async def test_two_messages_of_all_pages_of_a_person_are_acted_upon_at_a_time(self):
+    async def test_two_messages_of_a_person_are_processed_at_a_time_across_pages(self):
         at_work, most = 0, 0
 
         async def slow(consumer, message):
@@ -370,7 +370,7 @@ class ConsumerTests(ConsumerCase):
         self.assertEqual(codes[-1], 4429)
         await socket.disconnect()
 
-    async def test_a_team_is_told_message_by_message_each_under_its_name(self):
+    async def test_a_team_is_sent_message_by_message_with_names(self):
         await in_database(Agent.objects.all().delete)
         for order, name in enumerate(["Ann", "Bob"]):
             await in_database(Agent.objects.create, name=name, description="-", instructions="-", order=order)

@@ -50,12 +50,12 @@ class FormTests(FeedbackCase):
         self.client.post(self.form, {"rating": "bad", "reasons_shown": "1"})
         self.assertEqual((self.given.reasons, self.given.comment, self.given.shared), ([], "", False))
 
-    def test_a_reported_source_is_added_to_what_was_said(self):
+    def test_a_reported_source_is_added_to_the_feedback(self):
         self.client.post(self.form, {"rating": "bad", "reasons_shown": "1", "comment": "Wrong."})
         self.client.post(self.form, {"rating": "bad", "report": "1"})
         self.assertEqual((self.given.wrong_sources, self.given.comment), ([LABEL], "Wrong."))
 
-    def test_the_other_button_starts_anew_and_the_same_one_takes_it_back(self):
+    def test_the_other_button_replaces_a_rating_and_the_same_one_withdraws_it(self):
         self.client.post(self.form, {"rating": "bad", "reasons_shown": "1", "reason": "unclear"})
         self.client.post(self.form, {"rating": "good"})
         self.assertEqual((self.given.rating, self.given.reasons), ("good", []))
@@ -64,23 +64,23 @@ class FormTests(FeedbackCase):
         self.client.post(self.form, {"rating": ""})
         self.assertFalse(Feedback.objects.exists())
 
-    def test_the_module_gets_what_stands_below_the_answer(self):
+    def test_the_script_gets_the_feedback_below_the_answer(self):
         headers = {"Accept": "application/json"}
         told = self.client.post(self.form, {"rating": "bad"}, headers=headers).json()
         self.assertIn('<details class="feedback" open', told["end"])
         self.assertNotIn("<html", told["end"])
 
-    def test_what_cannot_be_stored_is_refused_and_nothing_is_lost(self):
+    def test_feedback_that_cannot_be_stored_is_refused_and_the_former_stays(self):
         self.client.post(self.form, {"rating": "good"})
         for said in ({"rating": "great"}, {"rating": "bad", "reasons_shown": "1", "comment": "x" * 2_001}):
             self.assertEqual(self.client.post(self.form, said).status_code, 400)
         self.assertEqual(self.given.rating, "good")
 
-    def test_an_answer_that_is_being_written_cannot_be_rated(self):
+    def test_an_unfinished_answer_cannot_be_rated(self):
         Message.objects.filter(pk=self.answer.pk).update(state="streaming")
         self.assertEqual(self.client.post(self.form, {"rating": "good"}).status_code, 404)
 
-    def test_a_page_with_feedback_needs_no_further_query(self):
+    def test_a_page_with_feedback_needs_no_additional_query(self):
         self.client.get(self.page)  # the first request also writes the session
         with CaptureQueriesContext(connection) as before:
             self.client.get(self.page)
@@ -104,7 +104,7 @@ class ApiTests(FeedbackCase):
         extra = {"data": body, "content_type": "application/json"} if body is not None else {}
         return send(self.url, headers=headers or self.headers, **extra)
 
-    def test_it_is_set_read_replaced_and_taken_back(self):
+    def test_feedback_is_set_read_replaced_and_withdrawn(self):
         self.assertEqual(self.call("get").status_code, 404)
         said = {
             "rating": "bad",
@@ -139,7 +139,7 @@ class ApiTests(FeedbackCase):
             self.assertEqual(refused.json()["errors"][0]["pointer"], pointer)
         self.assertFalse(Feedback.objects.exists())
 
-    def test_an_id_that_is_none_is_refused_like_an_unknown_one(self):
+    def test_an_invalid_id_is_refused_like_an_unknown_one(self):
         self.url = "/api/messages/none/feedback"
         for method, body in (("get", None), ("put", {"rating": "bad"}), ("delete", None)):
             refused = self.call(method, body)
@@ -160,7 +160,7 @@ class ApiTests(FeedbackCase):
             self.assertNotIn("guide", refused.content.decode())
         self.assertEqual(self.given.rating, "good")
 
-    def test_the_name_of_a_withdrawn_source_is_told_no_more(self):
+    def test_the_name_of_a_withdrawn_source_is_no_longer_sent(self):
         self.call("put", {"rating": "bad", "wrong_sources": [LABEL]})
         self.withdraw()
         self.assertEqual(self.call("get").json()["wrong_sources"], [])
@@ -179,7 +179,7 @@ class ContentManagerTests(FeedbackCase):
         self.list = "/admin/history/feedback/"
         self.one = f"{self.list}{self.answer.pk}/change/"
 
-    def test_they_see_the_rating_and_the_comment_and_of_the_words_only_what_was_shared(self):
+    def test_managers_see_the_rating_the_comment_and_only_the_shared_text(self):
         self.assertContains(self.client.get(self.list), "It is hard to understand")
         page = self.client.get(self.one)
         self.assertContains(page, "Hard words.")
@@ -190,7 +190,7 @@ class ContentManagerTests(FeedbackCase):
         self.assertContains(page, "May I carry leave over?")
         self.assertContains(page, LABEL)
 
-    def test_an_answer_from_sources_that_they_may_not_read_stays_closed(self):
+    def test_an_answer_from_sources_closed_to_managers_stays_hidden(self):
         Feedback.objects.update(shared=True)
         self.withdraw()
         page = self.client.get(self.one)
@@ -199,7 +199,7 @@ class ContentManagerTests(FeedbackCase):
         self.assertNotContains(page, "Leave guide")
         self.assertNotContains(page, "[guide.md")
 
-    def test_each_look_is_in_the_audit_log(self):
+    def test_each_view_is_in_the_audit_log(self):
         self.client.get(f"{self.list}?rating__exact=bad")
         self.client.get(self.one)
         looked = AuditEntry.objects.order_by("pk").values_list("action", "actor", "person", "subject")
@@ -211,17 +211,17 @@ class ContentManagerTests(FeedbackCase):
             ],
         )
 
-    def test_without_the_right_there_is_nothing_and_no_entry(self):
+    def test_without_the_permission_there_is_no_page_and_no_entry(self):
         self.staff.user_permissions.clear()
         for page in (self.list, self.one):
             self.assertEqual(self.client.get(page).status_code, 403)
         self.assertFalse(AuditEntry.objects.exists())
 
-    def test_feedback_on_a_deleted_conversation_is_gone(self):
+    def test_feedback_on_a_deleted_conversation_is_hidden(self):
         Conversation.objects.update(deleted_at="2026-01-01T00:00:00Z")
         self.assertNotContains(self.client.get(self.list), "It is hard to understand")
 
-    def test_a_conversation_is_not_read_without_a_trace(self):
+    def test_reading_a_conversation_is_always_logged(self):
         needed = ["view_conversation", "read_others"]
         self.staff.user_permissions.set(Permission.objects.filter(codename__in=needed))
         self.client.get("/admin/history/conversation/?q=leave")

@@ -29,7 +29,7 @@ LINK = re.compile(r'href="([^"]*)"[^>]*>(Earlier questions|Later questions|To th
 
 
 class PageTests(SimpleTestCase):
-    def test_pages_lead_over_every_turn_and_back(self):
+    def test_pages_lead_through_every_turn_and_back(self):
         for count in (0, 1, TURNS_SHOWN, TURNS_SHOWN + 1, 3 * TURNS_SHOWN, 173):
             asked = [3 * number for number in range(count)]
             page, seen = page_at(asked, None), set()

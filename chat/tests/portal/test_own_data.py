@@ -53,7 +53,7 @@ class OwnDataTests(TestCase):
         words = "One zip file with 1 conversation, the documents that you added (2)"
         self.assertContains(self.client.get(PAGE), words)
 
-    def test_everything_is_in_one_zip_file_and_nothing_of_others(self):
+    def test_the_zip_file_has_all_data_of_the_person_and_nothing_of_others(self):
         AuditEntry.objects.create(action="conversation_read", actor="root", person_id=self.ann.pk)
         sent = self.client.post(PAGE, {"export": "1"})
         archive = ZipFile(io.BytesIO(b"".join(sent.streaming_content)))
@@ -82,7 +82,7 @@ class OwnDataTests(TestCase):
         self.assertEqual(int(sent["Content-Length"]), sum(map(len, pieces)))
         self.assertIn("profile.json", ZipFile(io.BytesIO(b"".join(pieces))).namelist())
 
-    def test_a_storage_that_breaks_off_is_said_and_leaves_no_half_file(self):
+    def test_a_failing_storage_is_reported_and_leaves_no_partial_file(self):
         with (
             patch("chat.persons.person_export.files.open_file", side_effect=StorageFault("away")),
             self.assertLogs("chat.persons.person_export", "ERROR") as logged,
@@ -91,13 +91,13 @@ class OwnDataTests(TestCase):
         self.assertContains(refused, "storage does not respond", status_code=503)
         self.assertIsNone(logged.records[0].exc_info)
 
-    def test_one_export_of_a_person_is_made_at_a_time(self):
+    def test_one_export_of_a_person_is_created_at_a_time(self):
         cache.add(f"export:{self.ann.pk}", True)
         self.addCleanup(cache.delete, f"export:{self.ann.pk}")
         refused = self.client.post(PAGE, {"export": "1"})
         self.assertContains(refused, "Your file is already being prepared", status_code=422)
 
-    def test_conversations_are_deleted_for_good_with_all_that_hangs_on_them(self):
+    def test_conversations_are_deleted_permanently_with_all_related_rows(self):
         self.assertRedirects(self.client.post(PAGE, {"delete": "1", "confirmed": "1"}), PAGE)
         self.assertEqual(list(Conversation.objects.all()), [self.other])
         self.assertFalse(Feedback.objects.exists() or Share.objects.exists())
@@ -106,11 +106,11 @@ class OwnDataTests(TestCase):
         entry = AuditEntry.objects.get(action="conversation_deleted")
         self.assertEqual((entry.actor, entry.subject), ("ann", "1 conversations of their own"))
 
-    def test_documents_that_others_read_stay(self):
+    def test_documents_with_other_readers_stay(self):
         self.client.post(PAGE, {"delete": "1", "confirmed": "1", "documents": "1"})
         self.assertEqual(list(Document.objects.all()), [self.shared])
 
-    def test_nothing_is_deleted_without_the_tick_or_under_a_legal_hold(self):
+    def test_nothing_is_deleted_without_confirmation_or_under_a_legal_hold(self):
         refused = self.client.post(PAGE, {"delete": "1"})
         self.assertContains(refused, "Tick the box first", status_code=422)
         User.objects.filter(pk=self.ann.pk).update(legal_hold="A-1")
@@ -119,7 +119,7 @@ class OwnDataTests(TestCase):
         self.assertNotContains(refused, "A-1", status_code=422)
         self.assertEqual((Conversation.objects.count(), Document.objects.count()), (2, 2))
 
-    def test_nothing_that_a_legal_hold_keeps_is_deleted_or_replaced_piece_by_piece(self):
+    def test_data_under_a_legal_hold_cannot_be_deleted_or_replaced_piecemeal(self):
         project = Project.objects.create(owner=self.ann, name="Plan", instructions="Mine")
         answer = self.conversation.messages.get(role="assistant")
         opinion = f"/api/messages/{answer.pk}/feedback"
@@ -158,7 +158,7 @@ class OwnDataTests(TestCase):
         self.assertEqual(Feedback.objects.get().comment, "Mine")
         self.assertTrue(Message.objects.filter(content="Saved").exists())
 
-    def test_an_answer_that_is_being_written_is_stopped_first(self):
+    def test_a_running_answer_is_stopped_first(self):
         run = runs.begin(Principal(self.ann.pk, "session"), RunRequest("Still running?"))
         with patch("chat.persons.erasure.STOP_SECONDS", 0):
             refused = self.client.post(PAGE, {"delete": "1", "confirmed": "1"})
@@ -167,7 +167,7 @@ class OwnDataTests(TestCase):
 
 
 class HintTests(TestCase):
-    def test_hints_are_shown_until_they_were_read_and_never_again(self):
+    def test_hints_are_shown_until_dismissed(self):
         self.client.force_login(make_user("new"))
         page = self.client.get("/")
         self.assertContains(page, "Three things to know")
@@ -187,7 +187,7 @@ class WishTests(GoldenTestCase):
         self.assertEqual(response.status_code, 200)
         return messages(model.prompts[0])
 
-    async def test_ones_own_instructions_go_with_what_is_asked_in_the_browser_alone(self):
+    async def test_personal_instructions_apply_only_to_questions_of_the_browser(self):
         await User.objects.filter(pk=self.user.pk).aupdate(wish="As a list.")
         browser = AsyncClient()
         await browser.aforce_login(self.user)

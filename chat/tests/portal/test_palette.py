@@ -30,7 +30,7 @@ class Palette(TestCase):
     def found(self, query):
         return self.client.get("/search/palette", {"q": query}).content.decode()
 
-    def test_a_word_of_a_message_leads_to_it_and_marks_it(self):
+    def test_a_word_of_a_message_leads_to_it_with_a_mark(self):
         page = self.found("spectacles")
         self.assertIn(f'href="/c/{self.conversation.pk}/#q-0"', page)
         self.assertIn(f"/documents/{self.document.public_id}/", page)
@@ -50,7 +50,7 @@ class Palette(TestCase):
         shown = [each.conversation.pk for page in (first, second) for each in page.context["results"]]
         self.assertEqual((len(shown), len(set(shown))), (41, 41))
 
-    def test_a_word_of_an_answer_is_found_beside_its_neighbours(self):
+    def test_a_word_of_an_answer_is_found_with_its_context(self):
         """The sidebar, which comes first in the page, also has titles with the word."""
         for text, fragment in (
             ("We pay for new spectacles every year.", "for%20new-,spectacles"),
@@ -65,7 +65,7 @@ class Palette(TestCase):
                 self.found("spectacles"),
             )
 
-    def test_the_text_around_a_hit_has_no_signs_of_markdown(self):
+    def test_the_text_around_a_hit_has_no_markdown_markup(self):
         self.said(
             self.user,
             "Allowance",
@@ -74,7 +74,7 @@ class Palette(TestCase):
         page = self.found("ferry")
         self.assertIn("Ferry crews get 5 % more. Who How much Crews 5", page)
 
-    def test_what_others_asked_and_what_one_may_not_read_is_not_found(self):
+    def test_questions_of_others_and_closed_documents_are_not_found(self):
         for query in ("spectacles", "secret", "closed", ""):
             page = self.found(query)
             self.assertNotIn(str(self.foreign.pk), page)
@@ -87,7 +87,7 @@ class Palette(TestCase):
         self.assertIn(f'href="/projects/{mine.pk}/"', page)
         self.assertNotIn(str(foreign.pk), page)
 
-    def test_pages_are_found_by_their_names_and_nothing_is_said_so(self):
+    def test_pages_are_found_by_their_names_and_an_empty_result_says_so(self):
         self.assertIn('href="/settings/"', self.found("sett"))
         self.assertIn('href="/projects/new"', self.found("new project"))
         self.assertIn('href="/search/?show=archived"', self.found("archived"))
@@ -97,15 +97,15 @@ class Palette(TestCase):
             '<div id="palette-list" role="listbox" aria-label="Places to go to" hidden></div>', nothing
         )
 
-    def test_it_is_for_people_who_are_signed_in(self):
+    def test_the_palette_requires_a_signed_in_person(self):
         self.client.logout()
         self.assertEqual(self.client.get("/search/palette").status_code, 302)
 
-    def test_hits_in_the_list_of_conversations_lead_to_the_message_too(self):
+    def test_hits_in_the_list_of_conversations_lead_to_the_message(self):
         page = self.client.get("/search/?q=spectacles").content.decode()
         self.assertIn(f'href="/c/{self.conversation.pk}/#q-0"', page)
 
-    def test_a_theme_is_found_by_its_name_and_kept_alone(self):
+    def test_a_theme_is_found_by_its_name_and_changes_no_other_setting(self):
         page = self.found("dark")
         self.assertIn('data-appearance="dark"', page)
         self.assertNotIn('data-appearance="light"', page)
@@ -118,7 +118,7 @@ class Palette(TestCase):
         )
 
     @pytest.mark.slow
-    def test_pages_of_the_admin_are_offered_to_staff_who_may_open_them(self):
+    def test_pages_of_the_admin_are_offered_to_staff_with_the_permission(self):
         self.assertNotIn("/admin/", self.found(""))
         staff = make_user("boss", is_staff=True)
         self.client.force_login(staff)

@@ -49,14 +49,14 @@ class PinnedAndArchived(TestCase):
             headers={"Sec-Fetch-Site": "same-origin"},
         )
 
-    def test_pinned_ones_stand_above_the_others_the_latest_first(self):
+    def test_pinned_conversations_are_above_the_others_with_the_latest_first(self):
         self.post(self.rows[3], "pin")
         self.post(self.rows[2], "pin")
         self.assertEqual(self.names()[:5], ["Pinned", "Row 2", "Row 3", "Today", "Row 0"])
         self.post(self.rows[2], "pin", on=False)
         self.assertEqual(self.names()[:2], ["Pinned", "Row 3"])
 
-    def test_an_archived_one_leaves_the_lists_and_is_found_by_its_words(self):
+    def test_an_archived_conversation_leaves_the_lists_and_is_found_by_search(self):
         self.post(self.rows[0], "archive")
         self.assertNotIn("Row 0", self.names())
         self.assertNotIn("Row 0", self.client.get("/search/").content.decode().split('class="results"')[1])
@@ -67,7 +67,7 @@ class PinnedAndArchived(TestCase):
         self.post(self.rows[0], "archive", on=False)
         self.assertIn("Row 0", self.names())
 
-    def test_archiving_unpins_and_pinning_brings_back(self):
+    def test_archiving_unpins_and_pinning_restores(self):
         row = self.rows[0]
         self.post(row, "pin")
         self.post(row, "archive")
@@ -77,7 +77,7 @@ class PinnedAndArchived(TestCase):
         row.refresh_from_db()
         self.assertIsNone(row.archived_at)
 
-    def test_a_new_question_brings_an_archived_one_back(self):
+    def test_a_new_question_restores_an_archived_conversation(self):
         conversation, _ = answered(self.user, make_document(everyone=True))
         self.post(conversation, "archive")
         self.client.post(f"/c/{conversation.pk}/ask", {"question": "And then?"})
@@ -94,7 +94,7 @@ class PinnedAndArchived(TestCase):
         self.assertNotIn("archived", changed)
         self.assertEqual(self.names()[:2], ["Pinned", "Pinned one"])
 
-    def test_what_is_no_change_is_refused_with_its_member(self):
+    def test_an_invalid_change_is_refused_with_its_member(self):
         for change, words in (
             ({}, "must have one of “title”, “pinned”, “archived” and “project_id”."),
             ({"titel": "Leave"}, "must have one of “title”, “pinned”, “archived” and “project_id”."),
@@ -107,7 +107,7 @@ class PinnedAndArchived(TestCase):
             self.assertContains(response, words, status_code=400)
         self.assertEqual(self.client.get("/chat-history?archived=1").status_code, 400)
 
-    def test_several_are_archived_brought_back_and_deleted_after_a_question(self):
+    def test_several_conversations_are_archived_restored_and_deleted_after_confirmation(self):
         ticked = {"conversation": [str(row.pk) for row in self.rows[:2]]}
         said = self.client.post("/search/several", {**ticked, "act": "archive"}, follow=True)
         self.assertContains(said, "2 conversations archived.")
@@ -119,7 +119,7 @@ class PinnedAndArchived(TestCase):
         self.client.post("/search/several", {**ticked, "act": "delete", "confirmed": "1"})
         self.assertEqual(self.listed(), ["Row 2", "Row 3"])
 
-    def test_several_are_moved_into_a_project_and_out_of_it(self):
+    def test_several_conversations_are_moved_into_a_project_and_out_of_it(self):
         trip = projects.create(Principal(self.user.pk, "session"), "Trip to Oslo")
         ticked = {"conversation": [str(row.pk) for row in self.rows[:2]], "act": "move"}
         places = self.client.post("/search/several", ticked)
@@ -139,7 +139,7 @@ class PinnedAndArchived(TestCase):
         self.assertContains(said, "2 conversations are in no project now.")
         self.assertFalse(Conversation.objects.exclude(project=None).exists())
 
-    def test_nothing_is_moved_into_a_project_of_others_nor_are_conversations_of_others(self):
+    def test_moves_with_a_foreign_project_or_conversation_are_refused(self):
         theirs = projects.create(Principal(self.other.pk, "session"), "Theirs")
         mine = projects.create(Principal(self.user.pk, "session"), "Mine")
         ticked = {"conversation": [str(self.rows[0].pk)], "act": "move"}
@@ -151,7 +151,7 @@ class PinnedAndArchived(TestCase):
         self.assertContains(said, "Tick the conversations first.")
         self.assertFalse(Conversation.objects.exclude(project=None).exists())
 
-    def test_conversations_of_others_are_left_alone_and_not_told(self):
+    def test_conversations_of_others_stay_unchanged_and_undisclosed(self):
         for act in ("archive", "delete"):
             ticked = {"conversation": [str(self.foreign.pk), "x", ""], "act": act, "confirmed": "1"}
             said = self.client.post("/search/several", ticked, follow=True)

@@ -23,13 +23,13 @@ from ingestion.tests.factories import make_document, make_user
 
 
 class PageTests(PortalCase):
-    def test_the_new_page_counts_what_one_may_read_and_offers_a_question(self):
+    def test_the_start_page_counts_readable_documents_and_offers_a_question(self):
         page = compact_text_of(self.client.get("/"))
         self.assertIn("the 1 document you can read", page)
         self.assertIn("No language model is connected, so answers quote the documents word for word.", page)
         self.assertIn(START, page)
 
-    def test_documents_with_the_same_question_suggest_it_once(self):
+    def test_a_question_of_several_documents_is_suggested_once(self):
         make_document("again.md", title="Leave guide", everyone=True, questions=[START])
         page = text_of(self.client.get("/"))
         self.assertEqual(page.count(f"{START}</"), 1)
@@ -40,20 +40,20 @@ class PageTests(PortalCase):
             make_document(name, texts, everyone=True, questions=[question])
             self.assertNotIn(question, text_of(self.client.get("/")))
 
-    def test_what_only_others_may_read_suggests_no_question(self):
+    def test_documents_of_others_suggest_no_question(self):
         hidden = "How often are boots cleaned?"
         make_document("boots.md", ["Boots are cleaned weekly."], owner=self.other, questions=[hidden])
         self.assertNotIn(hidden, text_of(self.client.get("/")))
         make_document("all-boots.md", ["Boots are cleaned weekly."], everyone=True, questions=[hidden])
         self.assertIn(hidden, text_of(self.client.get("/")))
 
-    def test_somebody_who_may_read_nothing_is_told_so(self):
+    def test_a_person_without_readable_documents_is_told_so(self):
         set_audience(self.document, Audience(user_ids=frozenset({self.other.pk})))
         page = text_of(self.client.get("/"))
         self.assertIn("There is nothing to search yet.", page)
         self.assertNotIn("Leave guide", page)
 
-    def test_who_may_read_nothing_yet_is_told_how_many_documents_are_being_read(self):
+    def test_a_person_without_readable_documents_sees_how_many_are_being_read(self):
         set_audience(self.document, Audience(user_ids=frozenset({self.other.pk})))
         for number in range(2):
             row = make_document(f"first{number}.md", everyone=True)
@@ -74,7 +74,7 @@ class PageTests(PortalCase):
         self.assertIn("Searched 1 document, read 1 passage from 1", text_of(self.with_thoughts()))
         self.assertNotIn('http-equiv="refresh"', page)
 
-    def test_closest_passages_are_not_ticked_as_confirmed(self):
+    def test_closest_passages_are_not_marked_as_confirmed(self):
         text = f"{WORDS} [{LABEL}]."
         stored = Message.objects.filter(pk=self.answer.pk)
         for notice, ticked in (("", True), (f"{UNSURE}\n\n", False)):
@@ -98,7 +98,7 @@ class PageTests(PortalCase):
         self.assertIn('aria-busy="true"', page)
         self.assertNotIn('http-equiv="refresh"', text_of(self.client.get(f"{self.url}?rating=1")))
 
-    def test_each_end_has_its_words_and_its_button(self):
+    def test_each_kind_of_end_has_its_message_and_its_button(self):
         for state, words, button in (
             ("stopped", "You stopped this answer.", "Answer again"),
             ("interrupted", "The answer was interrupted. The partial answer is kept.", "Answer again"),
@@ -110,7 +110,7 @@ class PageTests(PortalCase):
             self.assertIn(words, page)
             self.assertIn(button, page)
 
-    def test_an_answer_cut_at_the_limit_says_so(self):
+    def test_a_truncated_answer_says_so(self):
         Message.objects.filter(pk=self.answer.pk).update(finish_reason="length")
         self.assertIn("The answer reached its length limit.", text_of(self.client.get(self.url)))
 
@@ -120,12 +120,12 @@ class PageTests(PortalCase):
             Message.objects.filter(role="assistant").update(content=text)
             self.assertContains(self.client.get(self.url), f'data-aloud="{tag}"')
 
-    def test_a_reader_of_another_language_is_told_the_language_of_the_documents(self):
+    def test_a_reader_of_another_language_sees_the_language_of_the_documents(self):
         german = text_of(self.client.get(self.url, headers={"Accept-Language": "de"}))
         self.assertIn("Die zitierten Dokumente sind auf Englisch.", german)
         self.assertNotIn("The cited documents are in", text_of(self.client.get(self.url)))
 
-    def test_hostile_words_are_shown_and_not_run(self):
+    def test_hostile_text_is_shown_and_not_executed(self):
         hostile = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
         Conversation.objects.filter(pk=self.conversation.pk).update(title=hostile)
         Message.objects.filter(conversation=self.conversation).update(content=hostile, followups=[hostile])
@@ -145,7 +145,7 @@ class PageTests(PortalCase):
     def test_conversations_are_never_cached(self):
         self.assertIn("no-store", self.client.get(self.url).headers["Cache-Control"])
 
-    def test_the_sidebar_has_the_callers_conversations_only(self):
+    def test_the_sidebar_has_only_the_callers_conversations(self):
         self.client.force_login(self.other)
         self.assertNotIn("Carrying over leave", text_of(self.client.get("/")))
 
@@ -158,7 +158,7 @@ class PageTests(PortalCase):
 
 
 class ChangeTests(PortalCase):
-    def test_rename(self):
+    def test_a_conversation_is_renamed(self):
         self.client.post(f"{self.url}rename", {"title": "  New \n name "})
         self.conversation.refresh_from_db()
         self.assertEqual(self.conversation.title, "New name")
@@ -175,7 +175,7 @@ class ChangeTests(PortalCase):
         self.assertEqual(self.client.post(f"{self.url}undo").status_code, 303)
         self.assertEqual(self.client.get(self.url).status_code, 200)
 
-    def test_the_address_without_its_last_slash_leads_to_the_page(self):
+    def test_the_url_without_its_trailing_slash_redirects_to_the_page(self):
         address = self.url.rstrip("/")
         found = self.client.get(f"{address}?source=2.1&view=page")
         self.assertEqual((found.status_code, found["Location"]), (301, f"{self.url}?source=2.1&view=page"))
@@ -184,7 +184,7 @@ class ChangeTests(PortalCase):
         self.client.force_login(self.other)
         self.assertEqual(self.client.get(address).status_code, 404)
 
-    def test_export(self):
+    def test_a_conversation_is_exported(self):
         response = self.client.get(f"{self.url}export.md")
         self.assertEqual(response.headers["Content-Type"], "text/markdown; charset=utf-8")
         self.assertIn('filename="carrying-over-leave.md"', response.headers["Content-Disposition"])
@@ -192,7 +192,7 @@ class ChangeTests(PortalCase):
             "## May I carry leave over?\n\nFive days [1].\n\n### Sources\n\n1. Leave guide", text_of(response)
         )
 
-    def test_the_exported_page_has_the_same_and_neither_script_nor_anything_to_load(self):
+    def test_the_exported_page_has_the_same_content_without_scripts_or_external_files(self):
         hostile = (
             f"{WORDS} [{LABEL}].\n\n<script>alert(1)</script> ![x](https://a.example/i.png)"
             " [a](javascript:alert(1)) [b](https://b.example/)\n\n| A |\n|---|\n| 1 |"
@@ -217,7 +217,7 @@ class ChangeTests(PortalCase):
         self.client.logout()
         self.assertEqual(self.client.get(f"{self.url}export.html").status_code, 302)
 
-    def test_an_open_code_block_ends_with_its_message_in_the_exported_page(self):
+    def test_an_unclosed_code_block_ends_with_its_message_in_the_exported_page(self):
         said = [("user", "First?"), ("assistant", "```\ncode"), ("user", "Second?"), ("assistant", "*So.*")]
         saved = [{"id": str(n), "role": role, "content": text} for n, (role, text) in enumerate(said)]
         new = self.client.post("/chat-history", {"title": "Code"}, content_type="application/json").json()[
@@ -229,7 +229,7 @@ class ChangeTests(PortalCase):
         self.assertIn("<h2>Second?</h2>", page)
         self.assertIn("<em>So.</em>", page)
 
-    def test_the_exported_page_links_to_where_a_document_was_taken_from(self):
+    def test_the_exported_page_links_to_the_origin_of_a_document(self):
         Document.objects.update(source_url="https://wiki.example/leave?a=1&b=2")
         page = text_of(self.client.get(f"{self.url}export.html"))
         self.assertIn('<li>Leave guide: <a href="https://wiki.example/leave?a=1&amp;b=2"', page)
@@ -247,7 +247,7 @@ class CitingTests(PortalCase):
     def shown(self):
         return text_of(self.client.get(f"/documents/{self.mine.public_id}/"))
 
-    def test_they_are_counted_once_each_if_they_are_not_few(self):
+    def test_citing_conversations_are_counted_once_each_unless_they_are_few(self):
         self.mine = make_document("mine.md", owner=self.user, everyone=True)
         askers = [self.user, self.other, make_user("third"), make_user("fourth")]
         self.assertIn("Fewer than 3 conversations cite it.", self.shown())
@@ -261,13 +261,13 @@ class CitingTests(PortalCase):
         with patch.object(citing, "MAX_COUNTED", 2), patch.object(citing, "MIN_COUNTED", 1):
             self.assertIn("2 conversations cite it.", self.shown())
 
-    def test_readers_who_may_not_change_it_learn_no_number(self):
+    def test_readers_without_the_right_to_change_a_document_see_no_count(self):
         self.mine = make_document("mine.md", owner=self.other, everyone=True)
         self.assertNotIn("cite it", self.shown())
 
 
 class BroughtAlongTests(PortalCase):
-    def test_an_answer_that_a_program_wrote_cannot_be_answered_again(self):
+    def test_an_imported_answer_cannot_be_regenerated(self):
         self.assertIn("Answer again", text_of(self.client.get(self.url)))
         Message.objects.filter(pk=self.answer.pk).update(client_id="a", imported=True)
         self.assertNotIn("Answer again", text_of(self.client.get(self.url)))
@@ -281,15 +281,15 @@ class SearchTests(PortalCase):
     def test_an_excerpt_names_no_source(self):
         self.assertNotIn("guide.md", text_of(self.client.get("/search/?q=five+days")))
 
-    def test_signs_of_patterns_are_only_signs(self):
+    def test_wildcards_are_literal(self):
         self.assertIn("No conversation has these words", text_of(self.client.get("/search/?q=%25")))
         self.assertIn("No conversation has these words", text_of(self.client.get("/search/?q=C_rrying")))
 
-    def test_other_peoples_are_not_found(self):
+    def test_conversations_of_others_are_not_found(self):
         self.client.force_login(self.other)
         self.assertNotIn(str(self.conversation.pk), text_of(self.client.get("/search/?q=carrying")))
 
-    def test_odd_queries_do_no_harm(self):
+    def test_unusual_queries_are_harmless(self):
         for query in ("%00", "a" * 500, "%F0%9F%98%80", "page=x&page=-1", "&page=99999999999999999999"):
             self.assertEqual(self.client.get(f"/search/?q={query}").status_code, 200)
 
@@ -305,7 +305,7 @@ class StrangerTests(PortalCase):
         for path in self.POST:
             yield path, self.client.post(f"/c/{conversation_id}/{path}", {"question": "?", "title": "x"})
 
-    def test_another_persons_conversation_is_as_one_that_does_not_exist(self):
+    def test_another_persons_conversation_looks_like_a_missing_one(self):
         self.client.force_login(self.other)
         unknown = dict(self.requests(uuid4()))
         for path, response in self.requests(self.conversation.pk):
@@ -316,7 +316,7 @@ class StrangerTests(PortalCase):
             (self.conversation.title, self.conversation.deleted_at), ("Carrying over leave", None)
         )
 
-    def test_whoever_is_not_signed_in_is_sent_to_the_door_and_back(self):
+    def test_anonymous_visitors_are_sent_to_sign_in_and_back(self):
         self.client.logout()
         for path, response in self.requests(self.conversation.pk):
             self.assertEqual(response.status_code, 302, path)

@@ -58,7 +58,7 @@ class MembersCase(TestCase):
 
 
 class Choosing(MembersCase):
-    def test_its_owner_names_people_and_groups_and_takes_them_away(self):
+    def test_the_owner_adds_and_removes_people_and_groups(self):
         self.client.force_login(self.owner)
         form = {"who": "some", "people": "Stranger (stranger)", "groups": [self.group.pk]}
         page = self.client.post(f"{self.page}members", form, follow=True)
@@ -71,7 +71,7 @@ class Choosing(MembersCase):
         self.assertContains(page, "Only you")
         self.assertIsNone(Project.objects.get(pk=self.project.pk).access_list)
 
-    def test_nobody_is_named_who_cannot_be_one(self):
+    def test_impossible_members_are_refused(self):
         self.client.force_login(self.owner)
         other = Group.objects.create(name="Not mine")
         for form, words in (
@@ -84,7 +84,7 @@ class Choosing(MembersCase):
             projects.members_of(Project.objects.get(pk=self.project.pk)).user_ids, {self.member.pk}
         )
 
-    def test_each_change_is_in_the_audit_log_once_and_without_the_name_of_the_project(self):
+    def test_each_change_is_logged_once_without_the_name_of_the_project(self):
         self.rename(name="A secret plan")
         self.withdraw()
         self.withdraw()
@@ -113,14 +113,14 @@ class Seeing(MembersCase):
         self.assertContains(self.client.get("/projects/"), "Winter")
         self.assertContains(self.client.get("/settings/"), "<bdi>Winter</bdi>")
 
-    def test_whoever_is_no_member_sees_nothing(self):
+    def test_people_who_are_not_members_see_nothing(self):
         self.client.force_login(self.stranger)
         for action in ("", "ask", "search-in", "leave", "members"):
             self.assertEqual(self.client.get(f"{self.page}{action}").status_code, 404, action)
         self.assertEqual(self.client.post(f"{self.page}ask", {"question": "When?"}).status_code, 404)
         self.assertNotContains(self.client.get("/projects/"), "Winter")
 
-    def test_members_are_those_of_the_group_now(self):
+    def test_membership_follows_the_group(self):
         projects.set_members(self.own, self.project.pk, Audience(group_ids=frozenset({self.group.pk})))
         self.assertEqual(self.client.get(self.page).status_code, 404)
         self.member.groups.add(self.group)
@@ -129,7 +129,7 @@ class Seeing(MembersCase):
         self.member.groups.clear()
         self.assertEqual(self.client.get(self.page).status_code, 404)
 
-    def test_conversations_stay_private_to_each(self):
+    def test_conversations_stay_private_to_each_member(self):
         theirs = self.ask(self.theirs).conversation_id
         own = self.ask(self.own).conversation_id
         used = Project.objects.get(pk=self.project.pk).updated_at
@@ -146,14 +146,14 @@ class Seeing(MembersCase):
 
 
 class Asking(MembersCase):
-    def test_a_members_question_has_the_instructions_and_the_scope(self):
+    def test_a_members_question_uses_the_instructions_and_the_scope(self):
         run = self.ask(self.theirs)
         self.assertEqual(run.owner_instructions, "As a table.")
         conversation = Conversation.objects.get(pk=run.conversation_id)
         self.assertEqual((conversation.owner, conversation.scope), (self.member, "folder:Routes"))
 
     @pytest.mark.slow
-    def test_a_scope_that_is_closed_to_a_member_finds_nothing_and_tells_no_name(self):
+    def test_a_scope_closed_to_a_member_finds_nothing_and_reveals_no_name(self):
         for scope in ("folder:Secret board", "category:Secret board"):
             self.rename(scope=scope)
             for address in (self.page, f"{self.page}search-in"):
@@ -172,14 +172,14 @@ class Asking(MembersCase):
             self.assertEqual(Conversation.objects.get(pk=empty["id"]).scope, CLOSED)
             self.assertEqual(Project.objects.get(pk=self.project.pk).scope, scope)
 
-    def test_only_what_the_member_added_is_own_to_the_member(self):
+    def test_only_documents_that_the_member_added_count_as_own(self):
         self.rename(scope="own")
         self.assertContains(self.client.get(self.page), "Only what you added")
 
 
 @pytest.mark.slow
 class ReplacedDocuments(MediaMixin, MembersCase):
-    def test_a_document_of_the_scope_that_is_replaced_for_others_is_not_named(self):
+    def test_a_document_replaced_for_others_is_not_named(self):
         everyone = Audience(everyone=True)
         document = upsert(ContentFile(b"Old."), "plan-z.md", owner=self.owner, audience=everyone).document
         scope = f"document:{document.public_id}"
@@ -194,7 +194,7 @@ class ReplacedDocuments(MediaMixin, MembersCase):
 
 
 class Leaving(MembersCase):
-    def test_the_end_of_membership_counts_from_the_next_question(self):
+    def test_the_end_of_membership_applies_from_the_next_question(self):
         conversation = self.ask(self.theirs).conversation_id
         page = self.client.get(f"/c/{conversation}/")
         self.assertContains(page, self.page)
@@ -211,7 +211,7 @@ class Leaving(MembersCase):
             self.assertNotIn(str(self.project.pk), self.client.get(address).content.decode())
         self.assertNotContains(self.client.get(f"/c/{conversation}/project"), "Winter")
 
-    def test_a_question_that_was_begun_on_an_open_page_is_refused(self):
+    def test_a_question_from_an_open_page_is_refused_after_membership_ends(self):
         self.withdraw()
         with self.assertRaises(Refused):
             self.ask(self.theirs)
@@ -221,20 +221,20 @@ class Leaving(MembersCase):
         with self.assertRaises(Project.DoesNotExist):
             recording.move(self.theirs, mine.pk, self.project.pk)
 
-    def test_who_becomes_a_member_again_finds_their_conversations_where_they_were(self):
+    def test_a_returning_member_finds_their_conversations_in_place(self):
         conversation = self.ask(self.theirs).conversation_id
         self.withdraw()
         projects.set_members(self.own, self.project.pk, Audience(user_ids=frozenset({self.member.pk})))
         self.assertContains(self.client.get(self.page), f"/c/{conversation}/")
 
-    def test_a_member_leaves(self):
+    def test_a_member_can_leave(self):
         self.assertContains(self.client.get(f"{self.page}leave"), "Leave this project?")
         self.client.post(f"{self.page}leave")
         self.assertEqual(self.client.get(self.page).status_code, 404)
         entry = AuditEntry.objects.filter(action="members_changed").first()
         self.assertEqual((entry.actor, entry.person), ("member", "owner"))
 
-    def test_its_owner_cannot_leave(self):
+    def test_the_owner_cannot_leave(self):
         self.client.force_login(self.owner)
         self.assertEqual(self.client.get(f"{self.page}leave").status_code, 404)
 
@@ -245,7 +245,7 @@ class Leaving(MembersCase):
         self.assertEqual(self.client.get(self.page).status_code, 404)
         self.assertEqual(self.ask(self.theirs, conversation).owner_instructions, "")
 
-    def test_members_keep_their_conversations_when_it_is_deleted(self):
+    def test_members_keep_their_conversations_when_the_project_is_deleted(self):
         conversation = self.ask(self.theirs).conversation_id
         self.client.force_login(self.owner)
         self.assertContains(self.client.get(f"{self.page}delete"), "Its members lose it too")
@@ -260,7 +260,7 @@ class Persons(MembersCase):
             export(person, path, actor=person)
             return ZipFile(io.BytesIO(path.read_bytes()))
 
-    def test_an_export_names_members_and_has_no_conversation_of_theirs(self):
+    def test_an_export_names_members_without_their_conversations(self):
         theirs, own = self.ask(self.theirs).conversation_id, self.ask(self.own).conversation_id
         (row,) = json.loads(self.exported(self.owner).read("projects.json"))
         self.assertEqual((row["members"], row["conversations"]), (["member"], [str(own)]))
@@ -282,7 +282,7 @@ class Persons(MembersCase):
         delete_own(self.owner, documents=False)
         self.assertIsNone(Conversation.objects.get(pk=conversation).project)
 
-    def test_erasing_a_member_takes_the_name_away_and_leaves_the_project(self):
+    def test_erasing_a_member_removes_the_name_and_keeps_the_project(self):
         self.ask(self.theirs)
         self.member.first_name = "Zebulon"
         self.member.save()
@@ -333,7 +333,7 @@ class MembersByRest(MembersCase):
         answer = getattr(self.client, method)(self.path, *arguments, headers=headers)
         return answer.status_code, answer.json() if answer.content else None
 
-    def test_its_owner_reads_and_replaces_the_members(self):
+    def test_the_owner_reads_and_replaces_the_members(self):
         self.assertEqual(self.call(self.owner, "get"), (200, {"groups": [], "people": ["member"]}))
         wanted = {"groups": ["Deck & engine"], "people": ["member", "stranger"]}
         self.assertEqual(self.call(self.owner, "put", wanted), (200, wanted))
@@ -342,7 +342,7 @@ class MembersByRest(MembersCase):
         with self.assertRaises(Project.DoesNotExist):
             projects.opened(self.theirs, self.project.pk)
 
-    def test_a_group_that_the_owner_has_left_stays_until_it_is_taken_away(self):
+    def test_a_group_that_the_owner_has_left_stays_until_removed(self):
         wanted = {"groups": ["Deck & engine"], "people": []}
         self.call(self.owner, "put", wanted)
         self.owner.groups.clear()
@@ -350,7 +350,7 @@ class MembersByRest(MembersCase):
         self.call(self.owner, "put", {})
         self.assertEqual(self.call(self.owner, "put", wanted)[0], 400)
 
-    def test_names_that_cannot_be_used_are_refused_and_nothing_changes(self):
+    def test_invalid_names_are_refused_and_nothing_changes(self):
         Group.objects.create(name="Board")
         make_user("gone", is_active=False)
         for body in (
@@ -373,7 +373,7 @@ class MembersByRest(MembersCase):
         self.path = unknown
         self.assertEqual(self.call(self.stranger, "get"), refusal)
 
-    def test_a_member_leaves_once_and_neither_owner_nor_stranger_nor_a_group_can(self):
+    def test_only_a_personal_member_can_leave_and_only_once(self):
         for person in (self.owner, self.stranger):
             self.assertEqual(self.call(person, "delete")[0], 404)
         self.assertEqual(self.call(self.member, "delete"), (204, None))
@@ -382,7 +382,7 @@ class MembersByRest(MembersCase):
         projects.set_members(self.own, self.project.pk, Audience(group_ids=frozenset({self.group.pk})))
         self.assertEqual(self.call(self.member, "delete")[0], 404)
 
-    def test_each_change_is_an_entry_of_the_audit_log(self):
+    def test_each_change_is_logged(self):
         before = AuditEntry.objects.count()
         self.call(self.owner, "put", {"people": ["stranger"]})
         self.call(self.owner, "put", {"people": ["stranger"]})

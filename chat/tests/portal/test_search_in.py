@@ -30,25 +30,25 @@ class SearchIn(TestCase):
         self.assertEqual(offered, {"folder:HR": 2, "folder:HR/Leave": 1})
         self.assertEqual([each.scope for each in page.context["categories"]], ["category:Rules"])
 
-    def test_what_one_may_not_read_is_neither_offered_nor_found_nor_kept_ticked(self):
+    def test_unreadable_documents_are_neither_offered_nor_found_nor_kept(self):
         for words in ("", "closed", "board", "secret"):
             page = self.page(q=words, tick="1", document=str(self.closed.public_id))
             self.assertNotIn(str(self.closed.public_id), page)
             self.assertNotIn("Board", page)
             self.assertNotIn("category:Secret", page)
 
-    def test_words_of_a_name_find_folders_categories_and_documents(self):
+    def test_words_of_names_find_folders_categories_and_documents(self):
         found = self.client.post("/search-in", {"q": "leav", "tick": "1"}).context
         self.assertEqual([each.name for each in found["folders"]], ["HR/Leave"])
         self.assertEqual(found["categories"], [])
         self.assertEqual(found["documents"], [self.leave])
 
-    def test_a_choice_returns_to_the_question_as_it_was_typed(self):
+    def test_a_choice_returns_to_the_typed_question(self):
         page = self.page(use="folder:HR", question="How many days?\r\nAnd carried?", scope="all")
         self.assertIn("How many days?\nAnd carried?</textarea>", page)
         self.assertInHTML('<option value="folder:HR" selected>Only the folder “HR”</option>', page)
 
-    def test_ticked_documents_stay_ticked_while_one_looks_for_others_and_become_the_scope(self):
+    def test_ticked_documents_stay_ticked_during_a_search_and_become_the_scope(self):
         ticked = [str(self.leave.public_id), str(self.travel.public_id)]
         found = self.client.post("/search-in", {"q": "xylophone", "tick": "1", "document": ticked}).context
         self.assertEqual(found["ticked"], [self.leave, self.travel])
@@ -57,7 +57,7 @@ class SearchIn(TestCase):
             f'<option value="document:{",".join(ticked)}" selected>Only 2 chosen documents</option>', page
         )
 
-    def test_deleted_and_closed_documents_of_a_choice_are_not_counted(self):
+    def test_deleted_and_closed_documents_of_a_scope_are_not_counted(self):
         chosen = [make_document(f"{name}.md", owner=self.user) for name in ("one", "two", "three")]
         scope = f"document:{','.join(str(each.public_id) for each in (*chosen, self.closed))}"
         for left, words in (
@@ -74,7 +74,7 @@ class SearchIn(TestCase):
         scope = f"document:{self.leave.public_id}"
         self.assertEqual(self.client.get("/search-in", {"scope": scope}).context["ticked"], [self.leave])
 
-    def test_no_document_and_too_many_are_refused_in_words_beside_the_button(self):
+    def test_no_document_and_too_many_are_refused_with_a_message_beside_the_button(self):
         answer = self.client.post("/search-in", {"use": "document", "tick": "1", "question": "Why?"})
         self.assertContains(answer, "Tick at least one document, or choose something else on this page.")
         self.assertRegex(answer.content.decode(), r'value="document"\s+aria-describedby="problem"')
@@ -83,7 +83,7 @@ class SearchIn(TestCase):
         answer = self.client.post("/search-in", {"use": "document", "tick": "1", "document": many})
         self.assertContains(answer, "At most 15 documents can be chosen.")
 
-    def test_everything_is_in_the_order_of_its_names(self):
+    def test_folders_categories_and_documents_are_sorted_by_name(self):
         for name, folder, category in (("Zebra.md", "HR/Admin", "b"), ("apple.md", "Crew", "A")):
             make_document(name, everyone=True, owner=self.other, folder=folder, category=category)
         page = self.client.get("/search-in")
@@ -94,7 +94,7 @@ class SearchIn(TestCase):
         names = [each.name for each in page.context["documents"]]
         self.assertEqual(names, ["apple.md", "leave.md", "travel.md", "Zebra.md"])
 
-    def test_where_nothing_can_be_found_no_search_is_offered(self):
+    def test_without_anything_to_find_no_search_is_offered(self):
         self.client.force_login(make_user("newcomer"))
         Document.objects.update(owner=None, access_list=self.closed.access_list)
         page = self.client.get("/search-in")
@@ -102,7 +102,7 @@ class SearchIn(TestCase):
         self.assertNotContains(page, 'name="q" type="search" value=""', html=False)
         self.assertNotContains(page, 'placeholder="Folder, category or document"')
 
-    def test_what_is_no_scope_stays_on_the_page(self):
+    def test_an_invalid_scope_stays_on_the_page(self):
         for wrong in ("document:1", "folder:", "x" * 700, "document:" + "\x00"):
             answer = self.client.post(
                 "/search-in", {"use": wrong, "document": ["\x00", "1"], "q": "\x00", "tick": "1"}
@@ -117,14 +117,14 @@ class SearchIn(TestCase):
         foreign = recording.open_conversation(Principal(self.other.pk, "command"))
         self.assertEqual(self.client.get(f"/c/{foreign.pk}/search-in").status_code, 404)
 
-    def test_more_folders_than_fit_are_said_to_be_there(self):
+    def test_the_page_says_if_there_are_more_folders(self):
         for number in range(13):
             make_document(f"{number}.md", everyone=True, owner=self.other, folder=f"Team {number:02}")
         page = self.client.get("/search-in")
         self.assertEqual(len(page.context["folders"]), 12)
         self.assertContains(page, "These are not all: type a part of the name")
 
-    def test_folders_cost_the_same_queries_whatever_their_number(self):
+    def test_the_number_of_folders_does_not_affect_the_queries(self):
         self.client.get("/search-in")
         with CaptureQueriesContext(connection) as few:
             self.client.get("/search-in")

@@ -26,7 +26,7 @@ class SidebarTests(TestCase):
         self.user = make_user("asker")
         self.client.force_login(self.user)
 
-    def test_periods(self):
+    def test_conversations_are_grouped_by_age(self):
         ages = {
             0: "Today",
             1: "Yesterday",
@@ -39,7 +39,7 @@ class SidebarTests(TestCase):
             self.assertEqual(period(TODAY - timedelta(days=age), TODAY), name)
         self.assertEqual(period(TODAY + timedelta(days=1), TODAY), "Today")
 
-    def test_those_who_may_find_the_administration(self):
+    def test_the_link_to_the_admin_is_shown_to_staff_with_permission(self):
         self.assertNotContains(self.client.get("/"), 'href="/admin/"')
         self.user.is_staff = True
         self.user.save()
@@ -86,13 +86,13 @@ class SidebarTests(TestCase):
         self.client.get(page, headers={"Referer": "http://testserver/"})
         self.assertEqual(self.dots()[1], [])
 
-    def test_what_has_come_on_an_open_page_is_told_as_seen(self):
+    def test_an_answer_on_an_open_page_is_marked_as_seen(self):
         conversation = self.conversation(seen_at=datetime(2026, 1, 1, tzinfo=UTC))
         self.assertEqual(self.dots()[1], [str(conversation.pk)])
         self.assertEqual(self.client.post(f"/c/{conversation.pk}/seen").status_code, 204)
         self.assertEqual(self.dots(), ([], []))
 
-    def test_an_answer_shown_whole_is_seen_though_its_run_ends_when_its_page_is_closed(self):
+    def test_a_complete_answer_is_seen_although_its_run_ends_after_the_page_closes(self):
         conversation = self.conversation()
         for body, fresh in (({}, [str(conversation.pk)]), ({"whole": "1"}, [])):
             answer = recording.append(conversation, Message.Role.ASSISTANT, state="streaming")
@@ -103,7 +103,7 @@ class SidebarTests(TestCase):
         Conversation.objects.filter(pk=conversation.pk).update(updated_at=later + timedelta(seconds=1))
         self.assertEqual(self.dots()[1], [str(conversation.pk)])
 
-    def test_an_answer_that_ends_while_its_page_is_made_is_seen_as_it_is_shown(self):
+    def test_an_answer_that_ends_during_rendering_is_seen_as_shown(self):
         conversation = self.conversation(seen_at=datetime(2026, 1, 1, tzinfo=UTC))
         recording.append(conversation, Message.Role.USER, "How many days?")
         answer = recording.append(conversation, Message.Role.ASSISTANT, state="streaming")
@@ -116,7 +116,7 @@ class SidebarTests(TestCase):
             self.client.get(f"/c/{conversation.pk}/", headers={"Sec-Fetch-Site": "same-origin"})
         self.assertEqual(self.dots(), ([], []))
 
-    def test_nobody_sees_or_marks_the_conversations_of_others(self):
+    def test_conversations_of_others_are_neither_visible_nor_marked(self):
         theirs = self.conversation(owner=make_user("other"), seen_at=datetime(2026, 1, 1, tzinfo=UTC))
         recording.append(theirs, Message.Role.ASSISTANT, state="streaming")
         self.assertEqual(self.dots(), ([], []))
@@ -127,7 +127,7 @@ class SidebarTests(TestCase):
         self.assertEqual(theirs.seen_at.year, 2026)
         self.assertLess(theirs.seen_at, theirs.updated_at)
 
-    def test_the_menu_of_a_row_leads_back_to_a_page_of_this_site_alone(self):
+    def test_the_menu_of_a_row_returns_only_to_pages_of_this_site(self):
         conversation = self.conversation()
         menu = self.client.get(f"/c/{conversation.pk}/manage?from=/documents/")
         self.assertContains(menu, '<input type="hidden" name="from" value="/documents/">', html=True)
@@ -165,7 +165,7 @@ class SidebarTests(TestCase):
             page, r'<span class="dot live"></span>\s*<span class="hidden">, being answered</span>'
         )
 
-    def test_a_page_that_does_not_show_it_pays_nothing(self):
+    def test_a_page_without_the_sidebar_runs_no_query_for_it(self):
         request = RequestFactory().get("/")
         request.user, request.session = self.user, self.client.session
         with self.assertNumQueries(0):

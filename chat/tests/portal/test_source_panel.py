@@ -20,18 +20,18 @@ from ingestion.tests.factories import command_principal, make_document, make_use
 
 
 class PanelTests(PortalCase):
-    def test_the_passage_has_the_cited_words_marked_and_says_why_one_sees_it(self):
+    def test_the_passage_has_the_cited_words_marked_and_a_reason_for_access(self):
         page = text_of(self.client.get(f"{self.url}source/1.1/"))
         self.assertIn("Employees</mark> may carry over", page)
         self.assertIn("Everyone who signs in may read it.", page)
         self.assertNotIn("<html", page)
 
-    def test_the_deep_link_is_the_whole_page(self):
+    def test_the_deep_link_opens_the_whole_page(self):
         page = text_of(self.client.get(f"{self.url}?source=1.1&view=support"))
         self.assertIn('<html lang="en"', page)
         self.assertIn("match 90 of 100", page)
 
-    def test_each_view_is_there(self):
+    def test_each_view_of_a_source_exists(self):
         for view in ("passage", "page", "thoughts", "support", "nonsense", ""):
             self.assertEqual(self.client.get(f"{self.url}source/1.1/?view={view}").status_code, 200)
         self.assertEqual(self.client.get(f"{self.url}source/1.r1/").status_code, 200)
@@ -72,7 +72,7 @@ class PanelTests(PortalCase):
         for rank in (2, 3):
             self.assertIn(f'data-source="1.r{rank}"', page)
 
-    def test_where_nothing_answers_the_owners_of_the_nearest_documents_are_named(self):
+    def test_without_an_answer_the_owners_of_the_closest_documents_are_named(self):
         owner = make_user("keeper", first_name="Kim", last_name="Keeper")
         closed = make_document("closed.md", title="Closed plan", owner=make_user("withheld"))
         Document.objects.filter(pk=self.document.pk).update(owner=owner)
@@ -90,7 +90,7 @@ class PanelTests(PortalCase):
             self.assertNotIn(word, page)
         self.assertIn("owner: <bdi>Kim Keeper</bdi>", compact_text_of(self.client.get("/documents/")))
 
-    def test_a_table_joined_of_several_passages_is_shown_once(self):
+    def test_a_table_joined_from_several_passages_is_shown_once(self):
         rows = [f"Years: {number}; Weeks: {10 * number}" for number in range(1, 5)]
         document = make_document("pay.md", [("pay", None, "", row) for row in rows], everyone=True)
         conversation, answer = answered(self.user, document)
@@ -108,7 +108,7 @@ class PanelTests(PortalCase):
             panel = panel_of(command_principal(self.user), conversation, "1.1", "passage")
             self.assertEqual([part.rows[0][0][0].text for part in (*panel.before, *panel.after)], ["1", "4"])
 
-    def test_what_may_no_longer_be_read_shows_neither_title_nor_text(self):
+    def test_a_withdrawn_source_shows_neither_title_nor_text(self):
         set_audience(self.document, Audience(user_ids=frozenset({self.other.pk})))
         for path in (self.url, f"{self.url}?source=1.1", f"{self.url}?source=1.1&view=support",
                      f"{self.url}?source=1.1&view=page", f"{self.url}export.md"):  # fmt: skip
@@ -118,7 +118,7 @@ class PanelTests(PortalCase):
             self.assertNotIn(LABEL, page)
         self.assertEqual(self.client.get(f"{self.url}source/1.r1/").status_code, 404)
 
-    def test_nor_does_a_deleted_document(self):
+    def test_a_deleted_document_shows_neither_title_nor_text(self):
         thoughts = [{"title": "Prompt", "description": [f"Five days [{LABEL}]."], "props": None}]
         Message.objects.filter(pk=self.answer.pk).update(thoughts=thoughts)
         self.assertIn(LABEL, text_of(self.client.get(f"{self.url}?source=1.1&view=thoughts")))
@@ -129,13 +129,13 @@ class PanelTests(PortalCase):
         self.assertIn("The text above was written when you could still open it.", page)
         self.assertNotIn("Leave guide", page)
 
-    def test_an_older_version_is_told(self):
+    def test_an_older_version_is_indicated(self):
         type(self.document).objects.filter(pk=self.document.pk).update(version=2)
         page = text_of(self.client.get(f"{self.url}source/1.1/"))
         self.assertIn("There is a newer one.", page)
         self.assertNotIn("/changes/", page)
 
-    def test_an_older_version_whose_text_is_kept_leads_to_what_changed(self):
+    def test_an_older_version_with_its_text_links_to_the_changes(self):
         FormerVersion.objects.create(
             document=self.document,
             access_list=self.document.access_list,
@@ -153,7 +153,7 @@ class PanelTests(PortalCase):
         self.assertNotIn("/changes/", page)
 
     @pytest.mark.slow
-    def test_places_that_do_not_exist_are_not_found(self):
+    def test_unknown_sections_are_not_found(self):
         for place in ("1.2", "0.1", "9.1", "1.0", "x", "1.r9", "1", "99999999999.1", "1.99999999999"):
             self.assertEqual(self.client.get(f"{self.url}source/{place}/").status_code, 404, place)
             self.assertEqual(self.client.get(f"{self.url}?source={place}").status_code, 404, place)

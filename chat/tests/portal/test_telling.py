@@ -7,7 +7,7 @@ from chat.portal.frames import _joined
 
 
 class JoinedTests(SimpleTestCase):
-    def test_texts_that_follow_each_other_are_one_with_the_number_of_the_last(self):
+    def test_consecutive_texts_are_merged_with_the_number_of_the_last(self):
         batch = [
             (1, Searching(2)),
             (2, TextDelta("a")),
@@ -20,7 +20,7 @@ class JoinedTests(SimpleTestCase):
             [(1, Searching(2)), (3, TextDelta("ab")), (4, Searching(3)), (5, TextDelta("c"))],
         )
 
-    def test_what_the_page_has_and_what_it_has_not_stay_apart(self):
+    def test_received_and_new_text_are_not_merged(self):
         batch = [(number, TextDelta(str(number))) for number in range(1, 6)]
         self.assertEqual(_joined(batch, 3), [(3, TextDelta("123")), (5, TextDelta("45"))])
         self.assertEqual(_joined(batch, 0), [(5, TextDelta("12345"))])

@@ -114,7 +114,7 @@ class AnswerRendererTests(TestCase):
             self.assertEqual("\n".join(reader.blocks), page())
             self.assertEqual(reader.open, "")
 
-    def test_whoever_comes_in_the_middle_is_told_all_so_far_and_ends_with_the_same(self):
+    def test_a_late_reader_gets_everything_so_far_and_ends_with_the_same_page(self):
         chance = random.Random(3)
         every = events(4)
         for _ in range(20):
@@ -127,7 +127,7 @@ class AnswerRendererTests(TestCase):
                 reader.take(rendered.add(seq, event))
             self.assertEqual("\n".join(reader.blocks), page())
 
-    def test_the_steps_are_told_in_words(self):
+    def test_steps_are_described_in_words(self):
         rendered, reader = AnswerRenderer(1), Reader()
         reader.take(rendered.add(1, Searching(1204)))
         self.assertEqual(reader.status, "Searching 1,204 documents you can read")
@@ -144,13 +144,13 @@ class AnswerRendererTests(TestCase):
         told = ("Reading 2 passages from 1 document", "<p>Five days</p>")
         self.assertEqual((reader.status, reader.open), told)
 
-    def test_a_text_that_breaks_off_keeps_its_last_words(self):
+    def test_an_interrupted_text_keeps_its_last_words(self):
         rendered = AnswerRenderer(1)
         rendered.add(1, ContextReady(SOURCES, ()))
         rendered.add(2, TextDelta("Half a"))
         self.assertEqual(rendered.finish(), [{"type": "block", "html": "<p>Half a</p>"}])
 
-    def test_plain_words_are_told_by_themselves_and_the_page_shows_the_same(self):
+    def test_plain_text_is_sent_incrementally_and_the_page_shows_the_same(self):
         chance = random.Random(5)
         self.enterContext(mock.patch.object(frames, "PAUSE", 0))  # after slow rendering
         for _ in range(30):
@@ -166,7 +166,7 @@ class AnswerRendererTests(TestCase):
                 self.assertEqual(words(reader.open), words(rendered._renderer.open), (piece, text[:20]))
             self.assertGreater(grown, 5)
 
-    def test_what_was_searched_for_and_found_is_told_before_the_first_word(self):
+    def test_searches_and_results_are_sent_before_the_first_word(self):
         rendered, reader = AnswerRenderer(1), Reader()
         thoughts = (Thought("Generated search query", "carried <leave>"),)
         reader.take(rendered.add(1, ContextReady(SOURCES, thoughts)))

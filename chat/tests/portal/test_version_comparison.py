@@ -26,7 +26,7 @@ class MarkTests(SimpleTestCase):
         found = compared([before], [after])
         return bare(found.before[0]), bare(found.after[0])
 
-    def test_runs_of_words_that_one_version_has_alone_are_marked_within_the_text(self):
+    def test_words_of_only_one_version_are_marked(self):
         found = self.marked(
             "<p>Five days <strong>until 31 March</strong> of each year.</p>",
             "<p>Ten days <strong>until 30 April</strong> of each year.</p>",
@@ -39,7 +39,7 @@ class MarkTests(SimpleTestCase):
             ),
         )
 
-    def test_marks_are_told_to_screen_readers(self):
+    def test_marks_are_announced_to_screen_readers(self):
         found = compared(["<p>Five days of leave.</p>"], ["<p>Ten days of leave.</p>"])
         self.assertIn('<del><span class="hidden">removed: </span>Five<span', found.before[0])
         self.assertIn('<ins><span class="hidden">added: </span>Ten<span', found.after[0])
@@ -62,7 +62,7 @@ class MarkTests(SimpleTestCase):
         self.assertFalse(found.alike)
         self.assertNotIn("<del>", found.before[0])
 
-    def test_long_answers_are_compared_at_once(self):
+    def test_long_answers_are_compared_quickly(self):
         words = [f"w{number % 700}" for number in range(20_000)]
         begun = time.perf_counter()
         compared([f"<p>{' '.join(words)}</p>"], [f"<p>{' '.join(reversed(words))}</p>"])
@@ -86,7 +86,7 @@ class PageTests(BranchCase):
         self.assertEqual(bare(page.content.decode()).count("<ins>Ten</ins>"), 1)
         self.assertContains(page, f'action="{self.page}m/1/choose"')
 
-    def test_of_three_versions_each_can_be_chosen(self):
+    def test_each_of_three_versions_can_be_chosen(self):
         self.again(self.first.answer_id, "Ten good days.")
         self.assertContains(self.client.get(self.page), f'href="{self.address(4, 5)}"')
         page = self.client.get(self.address(4, 5))
@@ -119,18 +119,18 @@ class PageTests(BranchCase):
         for missing in ("?source=4.7", "?source=x"):
             self.assertEqual(self.client.get(self.address() + missing).status_code, 404)
 
-    def test_what_are_no_versions_of_one_answer_and_what_is_anothers_is_not_found(self):
+    def test_other_answers_and_those_of_other_people_are_not_found(self):
         for position, other in ((1, 1), (4, 1), (1, 3), (0, 2), (1, 77)):
             self.assertEqual(self.client.get(self.address(position, other)).status_code, 404)
         self.client.force_login(make_user("stranger"))
         self.assertEqual(self.client.get(self.address()).status_code, 404)
         self.assertEqual(self.client.get(f"{self.address()}source/4.1/").status_code, 404)
 
-    def test_an_answer_that_is_being_written_is_shown_as_far_as_it_is(self):
+    def test_a_running_answer_is_shown_up_to_its_present_end(self):
         runs.again(self.principal, self.first.answer_id)
         self.assertContains(self.client.get(self.address(4, 5)), "This answer is still being written.")
 
-    def test_an_edited_question_lies_beside_the_original_with_both_answers(self):
+    def test_an_edited_question_is_shown_beside_the_original_with_both_answers(self):
         self.ask("Sick leave?", "Six days.", instead_of=0)
         self.assertContains(self.client.get(self.page), f'href="{self.address(0, 5)}"')
         page = bare(self.client.get(self.address(0, 5)).content.decode())
@@ -141,7 +141,7 @@ class PageTests(BranchCase):
         self.assertIn(f'action="{self.page}m/5/choose"', page)
         self.assertIn(f'action="{self.page}m/0/choose"', page)
 
-    def test_what_differs_in_the_questions_is_marked_and_stays_text(self):
+    def test_differences_of_questions_are_marked_and_stay_text(self):
         self.ask("Leave <b>of five?", "Six days.", instead_of=2)
         self.ask("Leave <b>of ten?", "Six days.", instead_of=2)
         page = bare(self.client.get(self.address(5, 7)).content.decode())

@@ -88,7 +88,7 @@ class WaitingTests(TransactionTestCase):
             if done := [each for each in told["messages"] if each["type"] == "done"]:
                 return done[0]
 
-    async def test_a_question_of_another_page_is_told_and_its_answer_follows(self):
+    async def test_a_question_of_another_page_is_announced_and_its_answer_follows(self):
         model = ScriptedModel(words=["Five ", "days ", "[guide.md]."], pause=0.05)
         with use_model(model):
             async with self.listening():
@@ -104,7 +104,7 @@ class WaitingTests(TransactionTestCase):
                     await socket.send_json_to({"type": "wait", "first": first + 2})
                 await socket.disconnect()
 
-    async def test_what_was_asked_and_answered_before_it_waits_is_told_at_once(self):
+    async def test_questions_answered_before_the_wait_are_announced_at_once(self):
         with use_model(ScriptedModel(words=["Five days."])):
             accepted = await self.ask_elsewhere()
             await runs.wait_for_result(self.principal, accepted.run_id)
@@ -115,14 +115,14 @@ class WaitingTests(TransactionTestCase):
         self.assertIn("Five days.", asked["html"])
         await socket.disconnect()
 
-    async def test_a_stranger_finds_nothing_to_wait_for(self):
+    async def test_another_person_cannot_wait_for_a_conversation(self):
         with use_model(ScriptedModel()):
             accepted = await self.ask_elsewhere()
             await runs.wait_for_result(self.principal, accepted.run_id)
         stranger = command_principal(await in_database(make_user, "stranger"))
         self.assertIsNone(await in_database(asked_after, stranger, self.conversation.pk, 0))
 
-    async def test_signed_out_it_is_closed_though_it_asks_nothing_with_one_look_for_all(self):
+    async def test_signing_out_closes_idle_pages_with_one_query_for_all(self):
         looks = []
 
         def counted(principals):
@@ -137,7 +137,7 @@ class WaitingTests(TransactionTestCase):
                 await socket.disconnect()
         self.assertLess(len(looks), 3)
 
-    async def test_a_page_that_goes_in_mid_answer_is_no_failure_in_the_log(self):
+    async def test_a_page_that_closes_during_an_answer_causes_no_error_in_the_log(self):
         for error in (ConnectionError, RuntimeError):
             leaving = Leaving(error)
             self.conversation = await in_database(recording.open_conversation, self.principal)

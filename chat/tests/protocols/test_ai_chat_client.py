@@ -31,7 +31,7 @@ class Keys(GoldenTestCase):
             path, json.dumps(body), content_type="application/json", headers=headers
         )
 
-    async def test_a_key_is_taken_from_each_of_the_headers_that_clients_send(self):
+    async def test_a_key_is_read_from_each_header_that_clients_send(self):
         for header, value in (
             ("Authorization", f"Bearer {self.secret}"),
             ("api-key", self.secret),
@@ -61,13 +61,13 @@ class Keys(GoldenTestCase):
                     self.assertEqual(answer.status_code, 401)
         self.assertEqual(await User.objects.filter(guest_until__isnull=False).acount(), 0)
 
-    async def test_authorization_decides_where_both_are_sent(self):
+    async def test_the_authorization_header_takes_precedence(self):
         good, wrong = f"Bearer {self.secret}", "chs_wrong"
         self.assertEqual((await self.ask(**{"Authorization": good, "api-key": wrong})).status_code, 200)
         both = {"Authorization": f"Bearer {wrong}", "api-key": self.secret}
         self.assertEqual((await self.ask(**both)).status_code, 401)
 
-    async def test_a_revoked_key_counts_no_more(self):
+    async def test_a_revoked_key_is_refused(self):
         await sync_to_async(lambda: type(self.key).objects.filter(pk=self.key.pk).revoke())()
         self.assertEqual((await self.ask(**{"api-key": self.secret})).status_code, 401)
 
@@ -81,7 +81,7 @@ class TheAddressInItsReadme(GoldenTestCase):
                     self.assertEqual(lines[0]["delta"]["role"], "assistant")
                     self.assertTrue(lines[0]["sessionState"])
 
-    async def test_the_second_turn_goes_on_whole_and_streamed(self):
+    async def test_the_second_turn_continues_whole_and_streamed(self):
         first = await self.lines("/api/chat/stream", ASKED, "application/jsonl", Accept="application/json")
         second = ASKED | {"sessionState": first[0]["sessionState"]}
         streamed = await self.lines(
@@ -139,20 +139,20 @@ class Retries(GoldenTestCase):
         self.assertEqual(follow_up.status_code, 200)
         self.assertEqual(await self.counted(), (1, 2, 7))
 
-    async def test_so_is_the_second_question_of_a_conversation(self):
+    async def test_a_repeated_second_question_is_one_question(self):
         session = (await self.ask()).json()["session_state"]
         body = {"messages": [{"role": "user", "content": "And what costs less?"}], "session_state": session}
         for model in (failing(), failing(), None):
             await self.ask(model, body)
         self.assertEqual(await self.counted(), (1, 2, 6))
 
-    async def test_what_was_answered_is_asked_anew(self):
+    async def test_an_answered_question_is_asked_again(self):
         for model in (None, None, ScriptedModel(words=("Half",), error=ModelError("interrupted"))):
             await self.ask(model)
         await self.ask()
         self.assertEqual(await self.counted(), (4, 4, 8))
 
-    async def test_another_question_another_key_and_another_caller_are_others(self):
+    async def test_other_questions_keys_and_callers_are_separate(self):
         await self.ask(failing())
         await self.ask(failing(), {"messages": [{"role": "user", "content": "What else?"}]})
         await self.ask(failing(), ASKED | {"context": {"overrides": {"top": 2}}})

@@ -47,7 +47,7 @@ def folded(events):
 
 
 class TeamTests(SimpleTestCase):
-    def test_whole_is_an_array_with_a_message_of_each_agent(self):
+    def test_a_whole_answer_is_an_array_with_a_message_of_each_agent(self):
         status, messages = TeamChatUi().full_response(folded(TEAM))
         self.assertEqual(status, 200)
         first, second = messages
@@ -85,7 +85,7 @@ class TeamTests(SimpleTestCase):
         self.assertTrue(TeamChatUi().parse(body).team)
         self.assertFalse(ChatUi().parse(body).team)
 
-    def test_protocols_with_one_message_tell_all_that_was_said(self):
+    def test_protocols_with_one_message_send_all_messages_in_it(self):
         self.assertEqual(
             RagChat().full_response(folded(TEAM))[1]["message"]["content"], "Facts [a.md#x].\n\nSo."
         )

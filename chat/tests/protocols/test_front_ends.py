@@ -28,7 +28,7 @@ class BootTests(SimpleTestCase):
             with override_settings(**values):
                 self.assertIs(self.client.get("/config").json()[feature], True, feature)
 
-    def test_what_this_site_has_not_is_off(self):
+    def test_unsupported_features_are_off(self):
         told = self.client.get("/config").json()
         for feature in (
             "showUserUpload", "showSpeechInput", "showSpeechOutputAzure", "showChatHistoryCosmos",
@@ -37,14 +37,14 @@ class BootTests(SimpleTestCase):
         ):  # fmt: skip
             self.assertIs(told[feature], False, feature)
 
-    def test_only_reading_is_answered(self):
+    def test_only_get_requests_are_answered(self):
         for path in ("/auth_setup", "/config"):
             self.assertEqual(self.client.post(path).status_code, 405)
 
 
 @override_settings(LOGIN_REQUIRED=False)
 class GuestTests(TestCase):
-    def test_asking_makes_no_guest(self):
+    def test_these_requests_create_no_guest(self):
         for path in ("/auth_setup", "/config"):
             self.assertFalse(self.client.get(path).cookies)
         self.assertFalse(User.objects.exists())

@@ -20,7 +20,7 @@ def failing(name, words=()):
 
 
 class ComparisonTests(SimpleTestCase):
-    def test_missing_and_foreign_members_and_other_types_are_seen(self):
+    def test_missing_and_foreign_members_and_other_types_are_detected(self):
         example = {"a": 1, "b": [{"c": None}], "d": {"e": ""}}
         self.assertEqual(differences(example, {"a": 2, "b": [{"c": None}] * 2, "d": {"e": "x"}}), [])
         for unlike in (
@@ -56,19 +56,19 @@ class SimpleForm:
         super().setUp()
         self.golden = golden(self.name)
 
-    async def test_the_documents_request_is_answered_whole_as_shown(self):
+    async def test_the_documented_request_is_answered_whole_as_documented(self):
         response = await self.post("/chat", self.golden["request"])
         self.assertEqual((response.status_code, response.headers["Content-Type"]), (200, "application/json"))
         self.like(self.golden["answer"], response.json())
         self.assertEqual(set(response.json()), set(self.golden["answer"]) | self.more)
 
-    async def test_what_is_cited_stands_before_the_first_colon_of_a_data_point(self):
+    async def test_the_citation_precedes_the_first_colon_of_a_data_point(self):
         answer = (await self.post("/chat", self.golden["request"])).json()
         labels = [text.partition(": ")[0] for text in answer["context"]["data_points"]["text"]]
         self.assertIn(f"{FILE}#page=91", labels)
         self.assertIn(f"[{FILE}#page=91]", answer["message"]["content"])
 
-    async def test_the_documents_request_is_streamed_as_shown(self):
+    async def test_the_documented_request_is_streamed_as_documented(self):
         first, second, third, *rest, last = await self.lines(
             "/chat/stream", self.golden["request"], self.media_type
         )
@@ -80,7 +80,7 @@ class SimpleForm:
         self.assertEqual([chunk["delta"]["content"] for chunk in rest], list(WORDS[1:]))
         self.assertEqual(last["context"], {"verification": [VERIFIED]})
 
-    async def test_the_documents_overrides_are_taken(self):
+    async def test_the_documented_overrides_are_accepted(self):
         body = self.golden["request"] | {"context": {"overrides": self.golden["overrides"]}}
         answer = (await self.post("/chat", body)).json()
         self.like(self.golden["answer"], answer)
@@ -96,7 +96,7 @@ class SimpleForm:
         self.assertEqual(chunks[-1]["context"], {"followup_questions": list(QUESTIONS)})
         self.assertIn(self.session, chunks[-1])
 
-    async def test_errors_before_the_first_byte_are_those_of_the_document(self):
+    async def test_errors_before_the_first_byte_are_as_documented(self):
         for name, body in self.golden["errors"].items():
             with self.subTest(name), self.assertLogs(level="WARNING"):
                 response = await self.post("/chat", self.golden["request"], model=failing(name))
@@ -110,7 +110,7 @@ class SimpleForm:
                 )
                 self.assertEqual((chunks[-2]["delta"]["content"], chunks[-1]), ("Half", body))
 
-    async def test_the_session_goes_on(self):
+    async def test_the_session_continues(self):
         session = (await self.post("/chat", self.golden["request"])).json()[self.session]
         body = self.golden["request"] | {self.session: session}
         answer = (await self.post("/chat", body)).json()
@@ -119,7 +119,7 @@ class SimpleForm:
         self.assertEqual(chunks[0][self.session], session)
         self.assertEqual(await Message.objects.acount(), 6)
 
-    async def test_a_session_that_is_an_object_goes_back_as_it_came_and_goes_on(self):
+    async def test_a_session_object_is_returned_unchanged_and_continues(self):
         memory = {"tab": [1, {"scroll": 0.5}], "user": "ü"}
         answer = (await self.post("/chat", self.golden["request"] | {self.session: memory})).json()
         session = answer[self.session]
@@ -131,7 +131,7 @@ class SimpleForm:
         self.assertEqual(chunks[0][self.session], session)
         self.assertEqual(await Conversation.objects.acount(), 1)
 
-    async def test_the_conversation_named_in_an_object_must_be_the_callers(self):
+    async def test_the_conversation_named_in_a_session_object_must_belong_to_the_caller(self):
         session = {"chatsite_conversation": "11111111-1111-4111-8111-111111111111"}
         response = await self.post("/chat", self.golden["request"] | {self.session: session})
         self.assertEqual(response.status_code, 404)
@@ -149,7 +149,7 @@ class RagChatTests(SimpleForm, GoldenTestCase):
 class AiChatProtocolTests(SimpleForm, GoldenTestCase):
     name, session, media_type = "ai_chat_protocol", "sessionState", "application/jsonl"
 
-    async def test_the_accept_header_alone_decides_too(self):
+    async def test_the_accept_header_alone_selects_the_protocol(self):
         body = {"messages": self.golden["request"]["messages"]}
         response = await self.post("/chat/stream", body, Accept="application/jsonl")
         self.assertEqual(response.headers["Content-Type"], "application/jsonl")
@@ -157,7 +157,7 @@ class AiChatProtocolTests(SimpleForm, GoldenTestCase):
             set(json.loads(response.body[0].splitlines()[0])), {"delta", "context", "sessionState"}
         )
 
-    async def test_an_undecided_request_is_told_its_session_both_ways(self):
+    async def test_an_ambiguous_request_gets_its_session_under_both_names(self):
         body = {"messages": self.golden["request"]["messages"]}
         answer = (await self.post("/chat", body)).json()
         self.assertEqual(answer["session_state"], answer["sessionState"])
@@ -183,7 +183,7 @@ class ChatCompletionsTests(GoldenTestCase):
         self.golden = golden("chat_completions")
         self.streaming = self.golden["request"] | {"stream": True}
 
-    async def test_the_documents_request_is_answered_whole_as_shown(self):
+    async def test_the_documented_request_is_answered_whole_as_documented(self):
         answer = (await self.post("/chat", self.golden["request"])).json()
         choice = answer["choices"][0]
         told = {name: choice["message"].pop(name) for name in ("context", "session_state")}
@@ -192,7 +192,7 @@ class ChatCompletionsTests(GoldenTestCase):
         self.assertEqual(told["context"]["verification"], [VERIFIED])
         self.assertEqual((answer["object"], choice["finish_reason"]), ("chat.completion", "stop"))
 
-    async def test_the_documents_request_is_streamed_as_shown(self):
+    async def test_the_documented_request_is_streamed_as_documented(self):
         chunks = await self.lines("/chat", self.streaming, "application/json-lines")
         delta = chunks[0]["choices"][0]["delta"]
         told = {name: delta.pop(name) for name in ("context", "session_state")}
@@ -208,7 +208,7 @@ class ChatCompletionsTests(GoldenTestCase):
         self.assertEqual(chunks[-1]["choices"][0]["context"], {"verification": [VERIFIED]})
         self.like(self.golden["answer"]["usage"], chunks[-1]["usage"])
 
-    async def test_overrides_are_taken_nested_and_flat(self):
+    async def test_nested_and_flat_overrides_are_accepted(self):
         for told in (
             {"overrides": self.golden["overrides"]},
             self.golden["overrides"] | {"approach": "rrr"},
@@ -220,7 +220,7 @@ class ChatCompletionsTests(GoldenTestCase):
         self.assertEqual(response.status_code, 400)
         self.assertIn("“context.top”", response.json()["error"])
 
-    async def test_errors_are_those_of_the_document(self):
+    async def test_errors_are_as_documented(self):
         for name, body in self.golden["errors"].items():
             with self.subTest(name), self.assertLogs(level="WARNING"):
                 response = await self.post("/chat", self.golden["request"], model=failing(name))

@@ -21,7 +21,7 @@ class ChatUiTests(GoldenTestCase):
         super().setUp()
         self.golden = golden("chat_ui")
 
-    async def test_the_documents_request_is_answered_whole_as_shown(self):
+    async def test_the_documented_request_is_answered_whole_as_documented(self):
         response = await self.post("/api/chat", self.golden["request"])
         self.assertEqual((response.status_code, response.headers["Content-Type"]), (200, "application/json"))
         self.like(self.golden["answer"], response.json())
@@ -55,7 +55,7 @@ class ChatUiTests(GoldenTestCase):
             self.assertTrue(later["content"].startswith(earlier["content"]))
         self.assertLessEqual(len(events), 10 * took + 1)
 
-    async def test_the_documents_events_are_framed_like_ours(self):
+    async def test_events_are_framed_as_documented(self):
         documents = [part.removeprefix("data: ") for part in self.golden["events"].split("\n\n") if part]
         ours = await self.events("/api/chat/stream", QUESTION)
         for document, text in ((documents[0], ours[0]), (documents[-1], ours[-1])):
@@ -63,7 +63,7 @@ class ChatUiTests(GoldenTestCase):
                 json.loads(document), {k: v for k, v in json.loads(text).items() if k != "conversationId"}
             )
 
-    async def test_the_suffix_decides_before_the_accept_header(self):
+    async def test_the_suffix_takes_precedence_over_the_accept_header(self):
         response = await self.post("/api/chat/batch", QUESTION, Accept="text/event-stream")
         self.assertEqual(response.headers["Content-Type"], "application/json")
 
@@ -83,7 +83,7 @@ class ChatUiTests(GoldenTestCase):
             self.like(self.golden["error"], message["error"])
             self.like(self.golden["answer"], message)
 
-    async def test_only_a_named_conversation_is_kept_in_the_list(self):
+    async def test_only_a_named_conversation_is_listed(self):
         await self.post("/api/chat", QUESTION)
         self.assertFalse(await Conversation.objects.filter(listed=True).aexists())
         conversation = await Conversation.objects.acreate(owner=self.user)
@@ -99,7 +99,7 @@ class TeamTests(GoldenTestCase):
         for place, name in enumerate(("Research", "Code")):
             Agent.objects.create(name=name, instructions=f"You are {name}.", order=place)
 
-    async def test_the_documents_array_of_messages_is_answered_whole(self):
+    async def test_the_documented_array_of_messages_is_answered_whole(self):
         answer = (await self.post("/api/multi-agent-chat", QUESTION)).json()
         for example, message in zip(golden("chat_ui")["team"], answer, strict=True):
             example["sources"] = golden("chat_ui")["team"][0]["sources"]
@@ -146,7 +146,7 @@ class MinimalTests(GoldenTestCase):
         (event,) = await self.events("/api/minimal/chat/stream", QUESTION)
         self.check(json.loads(event))
 
-    async def test_a_failure_is_told_where_the_client_looks(self):
+    async def test_a_failure_is_reported_where_the_client_reads_it(self):
         model = ScriptedModel(words=["Half"], error=FAILURE)
         with self.assertLogs(level="WARNING"):
             (event,) = await self.events("/api/minimal/chat/stream", QUESTION, model=model)

@@ -34,14 +34,14 @@ WHOLES = (
 
 @pytest.mark.slow
 class DoorTests(GoldenTestCase):
-    async def test_slashes_are_forgiven_everywhere(self):
+    async def test_trailing_slashes_are_accepted_everywhere(self):
         for path in WHOLES:
             with self.subTest(path):
                 response = await self.post(path, ASKED)
                 self.assertEqual(response.status_code, 200)
                 self.assertEqual(response.headers["Content-Type"], "application/json")
 
-    async def test_every_stream_has_its_media_type_and_is_not_kept_on_the_way(self):
+    async def test_every_stream_has_its_media_type_and_is_not_cached_or_buffered(self):
         for path, media_type in STREAMS.items():
             with self.subTest(path):
                 response = await self.post(path, ASKED)
@@ -49,7 +49,7 @@ class DoorTests(GoldenTestCase):
                 self.assertEqual(response.headers["Cache-Control"], "no-store")
                 self.assertEqual(response.headers["X-Accel-Buffering"], "no")
 
-    async def test_a_cookie_without_its_token_is_refused_in_every_form(self):
+    async def test_a_cookie_without_its_token_is_refused_in_every_protocol(self):
         await in_database(self.user.set_password, "pass")
         await in_database(self.user.save)
         client = AsyncClient(enforce_csrf_checks=True)

@@ -60,7 +60,7 @@ class OpenAITests(GoldenTestCase):
         self.assertEqual("".join(event["choices"][0]["delta"]["content"] for event in middle), "".join(WORDS))
         self.assertEqual(len({event["id"] for event in (first, *middle, end)}), 1)
 
-    async def test_usage_comes_in_a_last_chunk_for_those_who_ask(self):
+    async def test_usage_comes_in_a_last_chunk_if_requested(self):
         body = ASKED | {"stream": True, "stream_options": {"include_usage": True}}
         *_, counted, last = await self.events(PATH, body, alone=False)
         self.assertEqual(last, "[DONE]")
@@ -74,18 +74,18 @@ class OpenAITests(GoldenTestCase):
         self.assertEqual((error["type"], error["code"]), ("server_error", "upstream_unavailable"))
         self.assertEqual(set(error), {"message", "type", "param", "code"})
 
-    async def test_nothing_of_it_is_listed(self):
+    async def test_conversations_of_this_api_are_not_listed(self):
         await self.post(PATH, ASKED)
         self.assertFalse(await Conversation.objects.filter(listed=True).aexists())
 
-    async def test_the_models_are_a_list(self):
+    async def test_the_models_are_listed(self):
         response = await self.async_client.get(
             "/v1/models", headers={"Authorization": f"Bearer {self.secret}"}
         )
         model = {"id": "x", "object": "model", "created": 1, "owned_by": "x"}
         self.like({"object": "list", "data": [model]}, response.json())
 
-    async def test_a_stranger_lists_no_models(self):
+    async def test_anonymous_callers_cannot_list_models(self):
         response = await self.async_client.get("/v1/models", headers={"Authorization": "Bearer wrong"})
         self.assertEqual(response.status_code, 401)
         self.assertEqual(response.json()["error"]["type"], "authentication_error")

@@ -22,7 +22,7 @@ class Protocol:
     async def stream(self, body=None, path="/chat/stream", **options):
         return await self.lines(self.prefix + path, body or self.golden["request"], LINES, **options)
 
-    async def test_the_documents_request_is_answered_whole_as_shown(self):
+    async def test_the_documented_request_is_answered_whole_as_documented(self):
         response = await self.ask()
         answer = response.json()
         self.assertEqual((response.status_code, response.headers["Content-Type"]), (200, "application/json"))
@@ -31,7 +31,7 @@ class Protocol:
         self.assertEqual(set(answer), set(self.golden["answer"]))
         self.assertIn(f"[{FILE}#page=91]", answer["output_text"])
 
-    async def test_the_documents_request_is_streamed_as_shown(self):
+    async def test_the_documented_request_is_streamed_as_documented(self):
         chunks = await self.stream()
         for example, actual in zip(self.golden["chunks"], chunks, strict=False):
             self.like(example, actual)
@@ -40,7 +40,7 @@ class Protocol:
         self.assertEqual([chunk["delta"] for chunk in chunks[1:-1]], list(WORDS))
         self.assertEqual(chunks[-1]["context"], {"verification": [VERIFIED]})
 
-    async def test_the_documents_overrides_are_taken(self):
+    async def test_the_documented_overrides_are_accepted(self):
         answer = (
             await self.ask(self.golden["request"] | {"context": {"overrides": self.golden["overrides"]}})
         ).json()
@@ -49,7 +49,7 @@ class Protocol:
             "Overrides without effect", [step["title"] for step in answer["context"]["thoughts"]]
         )
 
-    async def test_the_front_ends_request_is_answered_and_goes_on(self):
+    async def test_the_front_ends_request_is_answered_and_continues(self):
         first, *_ = await self.stream(self.golden["front_end_request"])
         said = [
             {"role": "assistant", "content": "Yes."},
@@ -64,7 +64,7 @@ class Protocol:
         self.assertEqual(await Conversation.objects.acount(), 1)
         self.assertEqual(await Message.objects.acount(), 4)
 
-    async def test_what_may_be_cited_is_listed_for_its_links(self):
+    async def test_citable_documents_are_listed_for_links(self):
         first, *_ = await self.stream()
         points = first["context"]["data_points"]
         self.assertEqual(points["citations"], [text.partition(": ")[0] for text in points["text"]])
@@ -76,7 +76,7 @@ class Protocol:
         self.assertEqual(last["context"], {"followup_questions": list(QUESTIONS)})
         self.assertEqual((await self.ask(body)).json()["context"]["followup_questions"], list(QUESTIONS))
 
-    async def test_errors_are_those_of_the_document(self):
+    async def test_errors_are_as_documented(self):
         for name, error in self.golden["errors"].items():
             with self.subTest(name), self.assertLogs(level="WARNING"):
                 response = await self.ask(model=failing(name))
@@ -84,7 +84,7 @@ class Protocol:
                 chunks = await self.stream(model=failing(name, ["Half"]))
                 self.assertEqual((chunks[-2]["delta"], chunks[-1]), ("Half", error))
 
-    async def test_what_is_wrong_is_refused_by_name(self):
+    async def test_invalid_members_are_refused_by_name(self):
         for path in ("/chat", "/chat/stream", "/ask", "/ask/stream"):
             for change, member in (
                 ({"messages": []}, "messages"),
@@ -96,7 +96,7 @@ class Protocol:
                 self.assertIn(f"“{member}”", response.json()["error"])
         self.assertEqual((await self.ask(Authorization="Bearer wrong")).status_code, 401)
 
-    async def test_single_turns_and_forgiven_slashes(self):
+    async def test_single_turns_and_trailing_slashes_are_accepted(self):
         for path in ("/ask", "/ask/", "/chat/"):
             self.assertIn("output_text", (await self.ask(path=path)).json())
         for path in ("/ask/stream", "/chat//stream", "/chat/stream/"):
@@ -106,19 +106,19 @@ class Protocol:
 class PrefixTests(Protocol, GoldenTestCase):
     prefix = "/2026"
 
-    async def test_without_the_prefix_the_older_protocol_is_spoken(self):
+    async def test_without_the_prefix_the_older_protocol_is_used(self):
         chunks = await self.lines("/chat/stream", self.golden["request"], LINES)
         self.assertNotIn("type", chunks[0])
 
 
 @override_settings(RAG_CHAT_VERSION="2026")
 class SettingTests(Protocol, GoldenTestCase):
-    async def test_the_other_protocols_at_these_addresses_stay(self):
+    async def test_other_protocols_at_these_urls_are_unaffected(self):
         body = {"messages": self.golden["request"]["messages"]}
         chunks = await self.lines("/chat/stream", body | {"sessionState": None}, "application/jsonl")
         self.assertIn("delta", chunks[0])
         self.assertIn("choices", (await self.post("/chat", body | {"stream": False})).json())
 
-    async def test_a_request_that_names_no_session_is_told_it_both_ways(self):
+    async def test_a_request_without_a_session_gets_it_under_both_names(self):
         first, *_ = await self.stream({"messages": self.golden["request"]["messages"]})
         self.assertEqual(first["session_state"], first["sessionState"])

@@ -117,7 +117,7 @@ def words(body):
 
 @pytest.mark.slow
 class EveryPositionTests(SimpleTestCase):
-    def test_any_value_anywhere_is_taken_or_refused_with_its_member_named(self):
+    def test_any_value_anywhere_is_accepted_or_refused_with_its_member(self):
         refused = 0
         for name, (_, protocol, body) in EVERY_POSITION.items():
             for path in positions(body):
@@ -172,7 +172,7 @@ class RefusalTests(GoldenTestCase):
                     self.assertEqual(response.json()["error"]["param"], member)
         self.assertEqual(await Message.objects.acount(), 0)
 
-    async def test_unknown_roles_and_outside_openai_system_are_refused(self):
+    async def test_unknown_roles_are_refused_and_system_outside_openai(self):
         for role in ("system", "developer", "tool", "User", 5):
             messages = [{"role": role, "content": "x"}, *ASKED["messages"]]
             await self.every_door(
@@ -184,12 +184,12 @@ class RefusalTests(GoldenTestCase):
                 ),
             )
 
-    async def test_an_empty_list_and_a_last_message_that_is_not_the_users_are_refused(self):
+    async def test_an_empty_list_and_a_last_message_of_another_role_are_refused(self):
         await self.every_door(400, lambda body: body | {"messages": []}, "messages")
         messages = [*ASKED["messages"], {"role": "assistant", "content": "x"}]
         await self.every_door(400, lambda body: body | {"messages": messages}, "messages[1].role")
 
-    async def test_too_long_a_message_is_refused(self):
+    async def test_an_overlong_message_is_refused(self):
         messages = [{"role": "user", "content": "x" * 32_001}]
         await self.every_door(400, lambda body: body | {"messages": messages})
 
@@ -201,7 +201,7 @@ class RefusalTests(GoldenTestCase):
         for header in ("", "Basic YTpi", "Bearer wrong"):
             await self.every_door(401, Authorization=header)
 
-    async def test_whatever_is_refused_of_a_readable_request_of_chat_completions_has_three_members(self):
+    async def test_errors_of_chat_completions_have_three_members(self):
         path, _, body = DOORS["chat_completions"]
         messages = [{"role": "system", "content": "x"}]
         for told, status, options in (
@@ -242,7 +242,7 @@ class RefusalTests(GoldenTestCase):
             response = await self.post("/api/chat/batch", ASKED, Accept=accept)
             self.assertEqual(response.status_code, 200, accept)
 
-    async def test_a_session_that_is_not_the_callers_is_not_found_in_every_form(self):
+    async def test_another_persons_session_is_not_found_in_every_protocol(self):
         theirs = await Conversation.objects.acreate(owner=await in_database(make_user, "other"))
         for name, member in (
             ("rag_chat", "session_state"),
@@ -260,7 +260,7 @@ class RefusalTests(GoldenTestCase):
             self.assertEqual(len(set(told)), 1, name)
         self.assertEqual(await Message.objects.acount(), 0)
 
-    async def test_a_conversation_of_the_chat_ui_is_named_by_text_alone(self):
+    async def test_a_conversation_id_of_the_chat_ui_must_be_text(self):
         for name in ("chat_ui", "chat_ui_minimal"):
             path, protocol, body = DOORS[name]
             for value in ({}, [], 1, {"chatsite_conversation": str(uuid4())}):
@@ -293,7 +293,7 @@ class RefusalTests(GoldenTestCase):
         messages = [ASKED["messages"][0] | {"files": []}]
         self.assertEqual((await self.post("/chat", {"messages": messages})).status_code, 200)
 
-    async def test_too_many_questions_say_when_to_come_back(self):
+    async def test_too_many_questions_say_when_to_retry(self):
         limited = ScriptedModel(words=[], error=ModelError("rate_limited"))
         for name, (path, protocol, body) in DOORS.items():
             if "stream" in path:
@@ -308,7 +308,7 @@ class RefusalTests(GoldenTestCase):
                 self.check_form(protocol, response, 429)
                 self.assertEqual(response.headers["Retry-After"], "7")
 
-    async def test_every_failure_of_the_model_has_its_status_and_our_words(self):
+    async def test_every_failure_of_the_model_has_its_status_and_message(self):
         for code, status in (
             ("upstream_unavailable", 502),
             ("upstream_timeout", 504),
@@ -325,12 +325,12 @@ class RefusalTests(GoldenTestCase):
                     response = await self.post(path, without_overrides(body), model=model)
                 self.check_form(protocol, response, status)
 
-    async def test_conflicts_are_told_in_every_form(self):
+    async def test_conflicts_are_reported_in_every_protocol(self):
         for code, status in (("generation_in_progress", 409), ("idempotency_mismatch", 422), ("busy", 503)):
             with mock.patch("chat.runs.begin", side_effect=Refused(code)):
                 await self.every_door(status)
 
-    async def test_a_fault_of_ours_is_told_in_every_form_without_details(self):
+    async def test_internal_errors_are_reported_in_every_protocol_without_details(self):
         with mock.patch("chat.runs.begin", side_effect=RuntimeError("a secret detail")):
             for name, (path, protocol, body) in DOORS.items():
                 with self.subTest(name), self.assertLogs("django"):
@@ -345,7 +345,7 @@ class RefusalTests(GoldenTestCase):
                     self.assertNotIn("secret", response.text)
 
     @override_settings(MESSAGE_MAX_CHARACTERS=10)
-    async def test_what_is_refused_while_following_ends_the_stream_in_its_form(self):
+    async def test_a_refusal_while_following_ends_the_stream_in_its_protocol(self):
         for path, form in (
             ("/chat/stream", {"error": mock.ANY}),
             ("/api/chat/stream", {"error": {"message": mock.ANY, "code": "not_found"}}),

@@ -77,20 +77,20 @@ class GradeTests(GoldenTestCase):
             return [json.loads(line) for line in body.splitlines()]
         return response.json()
 
-    async def test_every_protocol_sends_it(self):
+    async def test_every_protocol_sends_the_grade(self):
         for path in ASKED:
             for grade, question in QUESTIONS.items():
                 with self.subTest(path, grade=grade):
                     said, _ = await self.ask(path, question)
                     self.assertEqual(set(members_named("grade", said)), {grade})
 
-    async def test_an_answer_of_a_language_model_has_none(self):
+    async def test_an_answer_of_a_language_model_has_no_grade(self):
         for path in ASKED:
             with self.subTest(path):
                 said, _ = await self.ask(path, QUESTIONS["given"], ScriptedModel(words=WORDS))
                 self.assertEqual(members_named("grade", said), [])
 
-    async def test_it_is_stored_and_sent_with_the_conversation(self):
+    async def test_the_grade_is_stored_and_sent_with_the_conversation(self):
         for grade, question in QUESTIONS.items():
             with self.subTest(grade):
                 _, response = await self.ask("/chat", question)
@@ -104,7 +104,7 @@ class GradeTests(GoldenTestCase):
                 events = await self.get(f"/chat/runs/{response.headers['Chat-Run']}/events")
                 self.assertEqual(set(members_named("grade", events)), {grade})
 
-    async def test_without_the_right_to_its_source_a_reader_gets_none(self):
+    async def test_without_the_right_to_its_source_a_reader_gets_no_grade(self):
         _, response = await self.ask("/chat", QUESTIONS["given"])
         await in_database(set_audience, self.document, Audience())
         stored = await Message.objects.aget(pk=response.headers["Chat-Message"])

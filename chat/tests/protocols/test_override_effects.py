@@ -26,12 +26,12 @@ class SearchOverrideTests(OverrideTestCase):
         make_document("team.md", [f"{FACT} For the team."], groups=[self.group])
         self.closed = make_document("secret.md", [f"{FACT} Secret."], users=[make_user("board")])
 
-    async def test_top_bounds_the_passages(self):
+    async def test_top_limits_the_passages(self):
         context = await self.ask(top=2)
         self.assertEqual((len(self.found(context)), len(context["data_points"]["text"])), (2, 2))
         self.assertEqual((len(self.prompt.sources), self.props(context)["top"]), (2, 2))
 
-    async def test_the_retrieval_mode_decides_the_legs(self):
+    async def test_the_retrieval_mode_selects_the_searches(self):
         for mode, has_vector in (("hybrid", True), ("text", False), ("vectors", True)):
             props = self.props(await self.ask(retrieval_mode=mode))
             self.assertEqual((props["retrieval_mode"], props["has_vector"]), (mode, has_vector))
@@ -47,13 +47,13 @@ class SearchOverrideTests(OverrideTestCase):
         )
         self.assertNotIn("followup_questions", await self.ask(suggest_followup_questions=False))
 
-    async def test_categories_narrow_and_are_told(self):
+    async def test_categories_narrow_the_search_and_are_reported(self):
         context = await self.ask(include_category="letters")
         self.assertEqual(self.found(context), ["named.md"])
         self.assertEqual(self.props(context)["filter"], "category is “letters”")
         self.assertNotIn("named.md", self.found(await self.ask(exclude_category="letters")))
 
-    async def test_a_scope_narrows_and_is_told_without_names(self):
+    async def test_a_scope_narrows_the_search_and_is_reported_without_names(self):
         for scope, names, told in (
             ("category:letters", ["named.md"], "category is “letters”"),
             ("own", [], "added by the caller"),
@@ -64,12 +64,12 @@ class SearchOverrideTests(OverrideTestCase):
             self.assertEqual((self.props(context)["filter"], self.props(context)["scope"]), (told, scope))
         self.assertEqual(len(self.found(await self.ask(scope="all"))), 3)
 
-    async def test_a_scope_of_what_is_closed_finds_nothing_like_one_of_nothing(self):
+    async def test_a_scope_of_closed_documents_finds_nothing_like_an_unknown_one(self):
         found = [await self.ask(scope=f"document:{each}") for each in (self.closed.public_id, uuid4())]
         self.assertEqual([self.found(context) for context in found], [[], []])
         self.assertEqual(self.props(found[0])["filter"], self.props(found[1])["filter"])
 
-    async def test_a_minimum_score_leaves_out_what_is_below(self):
+    async def test_a_minimum_score_leaves_out_lower_passages(self):
         best = self.step(await self.ask(), "Results")["description"][0]["score"]
         context = await self.ask(minimum_search_score=best)
         scores = [result["score"] for result in self.step(context, "Results")["description"]]
@@ -77,22 +77,22 @@ class SearchOverrideTests(OverrideTestCase):
         self.assertEqual(self.props(context)["minimum_search_score"], best)
         self.assertEqual(self.found(await self.ask(minimum_search_score=1)), [])
 
-    async def test_the_person_filter_leaves_what_was_given_by_name(self):
+    async def test_the_person_filter_keeps_documents_shared_by_name(self):
         context = await self.ask(use_oid_security_filter=True)
         self.assertEqual(self.found(context), ["named.md"])
         self.assertEqual(self.props(context)["filter"], "given to the caller")
 
-    async def test_the_group_filter_leaves_what_was_given_to_a_group(self):
+    async def test_the_group_filter_keeps_documents_shared_with_a_group(self):
         context = await self.ask(use_groups_security_filter=True)
         self.assertEqual(self.found(context), ["team.md"])
         self.assertEqual(self.props(context)["filter"], "given to a group of the caller")
 
-    async def test_both_filters_give_the_union_and_nothing_that_one_may_not_read(self):
+    async def test_both_filters_give_the_union_of_readable_documents(self):
         context = await self.ask(use_oid_security_filter=True, use_groups_security_filter=True)
         self.assertEqual(set(self.found(context)), {"named.md", "team.md"})
         self.assertEqual(len(self.found(await self.ask(top=50))), 3)
 
-    async def test_vectors_of_images_are_replaced_by_those_of_the_text_and_it_is_said(self):
+    async def test_vectors_of_images_are_replaced_by_text_vectors_with_a_note(self):
         context = await self.ask(vector_fields=["imageEmbedding"], retrieval_mode="vectors")
         self.assertEqual(len(self.found(context)), 3)
         self.assertIn("searched instead", self.step(context, "Vector fields")["description"])
@@ -100,16 +100,16 @@ class SearchOverrideTests(OverrideTestCase):
         self.assertIn("no vectors of images", self.step(both, "Vector fields")["description"])
         self.assertIsNone(self.step(await self.ask(vector_fields=["embedding"]), "Vector fields"))
 
-    async def test_without_vector_fields_words_alone_are_searched(self):
+    async def test_without_vector_fields_only_words_are_searched(self):
         context = await self.ask(vector_fields=[])
         self.assertFalse(self.props(context)["has_vector"])
         self.assertIn("words alone", self.step(context, "Vector fields")["description"])
 
-    async def test_what_is_unknown_is_told(self):
+    async def test_unknown_overrides_are_reported(self):
         context = await self.ask(speed=9, use_gpt4v=False, gpt4v_input="textAndImages")
         self.assertEqual(self.step(context, "Overrides without effect")["description"], ["speed"])
 
-    async def test_a_minimum_for_the_ranker_without_one_is_told(self):
+    async def test_a_minimum_for_a_missing_ranker_is_reported(self):
         context = await self.ask(minimum_reranker_score=2)
         self.assertEqual(
             self.step(context, "Overrides without effect")["description"], ["minimum_reranker_score"]
@@ -127,7 +127,7 @@ class CaptionTests(OverrideTestCase):
         super().setUp()
         make_document("guide.md", [LONG], everyone=True)
 
-    async def test_captions_stand_for_the_passage_everywhere(self):
+    async def test_captions_replace_the_passage_everywhere(self):
         context = await self.ask(semantic_captions=True)
         self.assertEqual(context["data_points"]["text"], [f"guide.md: {FACT}"])
         (result,) = self.step(context, "Results")["description"]
@@ -138,7 +138,7 @@ class CaptionTests(OverrideTestCase):
         self.assertTrue(self.props(context)["use_semantic_captions"])
         self.assertIn(f"guide.md: {FACT}", self.step(context, "Prompt")["description"][-1])
 
-    async def test_the_model_is_given_the_captions_alone(self):
+    async def test_the_model_gets_only_the_captions(self):
         await self.ask(semantic_captions=True)
         content = messages(self.prompt)[-1]["content"]
         self.assertIn(FACT, content)
@@ -157,7 +157,7 @@ class CaptionTests(OverrideTestCase):
         self.assertIn("&lt;script&gt;", highlights)
         self.assertNotIn("<em><script>", highlights)
 
-    async def test_an_answer_told_again_tells_its_captions(self):
+    async def test_a_replayed_answer_has_its_captions(self):
         first = await self.post(semantic_captions=True, key="once")
         await in_database(JournalEntry.objects.all().delete)
         again = await self.post(semantic_captions=True, key="once")
@@ -176,16 +176,16 @@ class PromptTemplateTests(OverrideTestCase):
     def system(self):
         return messages(self.prompt)[0]["content"]
 
-    async def test_without_the_permission_it_is_refused_and_nothing_is_stored(self):
+    async def test_without_the_permission_a_prompt_template_is_refused_and_nothing_is_stored(self):
         await self.refused(403, "prompt_template", prompt_template="Be rude.")
         await self.refused(403, "prompt_template", prompt_template=">>> Be rude.")
         self.assertFalse(await in_database(Run.objects.exists))
 
-    async def test_an_empty_one_needs_no_permission(self):
+    async def test_an_empty_prompt_template_needs_no_permission(self):
         await self.ask(prompt_template="")
         self.assertEqual(self.system(), instructions("answer"))
 
-    async def test_it_replaces_the_prompt(self):
+    async def test_a_prompt_template_replaces_the_prompt(self):
         await in_database(self.allow)
         context = await self.ask(prompt_template="Answer as a poem.")
         self.assertEqual(self.system(), "Answer as a poem.")
@@ -193,12 +193,12 @@ class PromptTemplateTests(OverrideTestCase):
         self.assertEqual(step["description"][0], "{'role': 'system', 'content': 'Answer as a poem.'}")
         self.assertTrue(step["props"]["prompt_template"])
 
-    async def test_after_the_mark_it_is_added(self):
+    async def test_a_prompt_template_with_the_prefix_is_appended(self):
         await in_database(self.allow)
         await self.ask(prompt_template=">>> Answer as a poem.")
         self.assertEqual(self.system(), f"{instructions('answer')}\n\nAnswer as a poem.")
 
-    async def test_superusers_may_set_it(self):
+    async def test_superusers_may_set_a_prompt_template(self):
         self.user.is_superuser = True
         await in_database(self.user.save)
         await self.ask(prompt_template="Brief.")
@@ -229,7 +229,7 @@ class RankerTests(OverrideTestCase):
         scores = [result["reranker_score"] for result in self.step(context, "Results")["description"]]
         self.assertEqual(scores, [4, 3])
 
-    async def test_where_the_ranker_fails_the_search_s_order_stands_and_it_is_said(self):
+    async def test_if_the_ranker_fails_the_order_of_the_search_is_kept_with_a_note(self):
         plain = self.found(await self.ask())
         for grades in ({}, {3: 4}):
             self.model.grades = grades
@@ -240,7 +240,7 @@ class RankerTests(OverrideTestCase):
             self.assertIn("“minimum_reranker_score” has no effect", told)
             self.assertNotIn("reranker_score", self.step(context, "Results")["description"][0])
 
-    async def test_without_a_model_it_is_said_that_there_is_no_ranker(self):
+    async def test_without_a_model_a_missing_ranker_is_reported(self):
         self.model.grades = None
         context = await self.ask(semantic_ranker=True)
         self.assertIn("no ranker", self.step(context, "Semantic ranker")["description"])

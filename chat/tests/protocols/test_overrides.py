@@ -74,7 +74,7 @@ class ReadingTests(SimpleTestCase):
             options(overrides)
         return caught.exception
 
-    def test_what_is_wrong_is_refused_and_named(self):
+    def test_invalid_overrides_are_refused_by_name(self):
         for name, values in WRONG.items():
             for value in values:
                 with self.subTest(name=name, value=str(value)[:20]):
@@ -82,7 +82,7 @@ class ReadingTests(SimpleTestCase):
                     self.assertEqual((error.status, error.member), (400, f"context.overrides.{name}"))
                     self.assertIn(f"“context.overrides.{name}”", error.message)
 
-    def test_every_override_that_is_known_has_its_wrong_values_here(self):
+    def test_every_known_override_has_invalid_values_in_this_test(self):
         self.assertEqual(WRONG.keys(), OPTIONS.keys() | set(PAGE_SWITCHES))
 
     def test_the_bounds_themselves_are_accepted(self):
@@ -128,11 +128,11 @@ class ReadingTests(SimpleTestCase):
         error = self.refused({"vector_fields": [], "retrieval_mode": "vectors"})
         self.assertEqual(error.member, "context.overrides.vector_fields")
 
-    def test_what_is_unknown_is_kept_by_name_and_within_bounds(self):
+    def test_unknown_overrides_are_kept_by_name_up_to_a_limit(self):
         told = options({"speed\x00": 1} | {f"{'x' * 200}{number}": 1 for number in range(100)}).unknown
         self.assertEqual((told[0], len(told), max(map(len, told))), ("speed\ufffd", 50, 100))
 
-    def test_a_flat_override_is_named_where_it_stands(self):
+    def test_errors_give_the_path_of_a_flat_override(self):
         body = {"messages": [{"role": "user", "content": "x"}], "stream": False, "context": {"top": 99}}
         with self.assertRaises(InvalidRequest) as caught:
             ChatCompletions().parse(body)

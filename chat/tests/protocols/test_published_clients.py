@@ -141,7 +141,7 @@ def run_example(site, key, *questions):
     )
 
 
-def test_the_example_in_javascript_asks_goes_on_and_counts_what_was_proved(asked_site, key, model):
+def test_the_javascript_example_asks_continues_and_counts_supported_statements(asked_site, key, model):
     model.script(answer("Carried days must be used ", f"by 31 March {PLACE}."), answer("In proportion."))
     done = run_example(asked_site, key, QUESTION, "And part-time?")
     assert done.stdout.startswith(f"Carried days must be used by 31 March {PLACE}.\n1 of 1 statements"), done
@@ -213,7 +213,7 @@ def test_the_javascript_client_attaches_an_image_of_megabytes(javascript, model)
     assert told["answer"]["message"]["content"] == "A large dot."
 
 
-def test_the_javascript_client_throws_what_the_site_says(javascript, model):
+def test_the_javascript_client_throws_the_message_of_the_site(javascript, model):
     refused, streamed, not_an_image = javascript(
         {"messages": [{"role": "system", "content": "x"}]},
         {"messages": [], "stream": True},
@@ -275,7 +275,7 @@ DOCUMENTED = [
 
 
 @pytest.mark.parametrize("block", DOCUMENTED, ids=[block.heading for block in DOCUMENTED])
-def test_what_the_documentation_shows_is_answered(block, asked_site, key, request):
+def test_documented_requests_are_answered(block, asked_site, key, request):
     modules = BASE
     if block.language == "js":
         modules = request.getfixturevalue("package").parents[5]
@@ -291,7 +291,7 @@ def test_the_documentation_shows_every_protocol_and_client():
     assert len(DOCUMENTED) > 15
 
 
-def test_the_page_for_integrators_runs_from_its_first_block_to_its_last(asked_site):
+def test_every_block_of_the_page_for_integrators_runs(asked_site):
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed.")
     node, _ = compute_driver_executable()

@@ -82,7 +82,7 @@ class ParsingTests(SimpleTestCase):
         self.assertEqual((options.top, options.retrieval_mode, options.followups), (3, "text", True))
         self.assertEqual((options.temperature, options.unknown), (0.0, ()))
 
-    def test_an_unknown_override_is_reported_and_no_error(self):
+    def test_an_unknown_override_is_reported_without_an_error(self):
         self.assertEqual(
             RagChat().parse(body(context={"overrides": {"speed": 9}})).options.unknown, ("speed",)
         )
@@ -97,7 +97,7 @@ class ParsingTests(SimpleTestCase):
         self.assertEqual(request.conversation_id, UUID(SESSION))
         self.assertEqual([turn.content for turn in request.earlier], ["One", "Two"])
 
-    def test_what_is_wrong_is_named(self):
+    def test_invalid_members_are_named(self):
         self.refused([], "object")
         self.refused({}, "messages")
         self.refused({"messages": []}, "messages")
@@ -123,7 +123,7 @@ class ParsingTests(SimpleTestCase):
         self.refused(body(context={"overrides": {"top": True}}), "top")
         self.refused(body(context={"overrides": {"use_gpt4v": 1}}), "use_gpt4v")
 
-    def test_a_session_that_is_no_id_of_ours_is_not_found(self):
+    def test_an_invalid_session_id_is_not_found(self):
         self.assertEqual(self.refused(body(session_state="mine"), "conversation").status, 404)
 
 
@@ -174,7 +174,7 @@ class WholeTests(SimpleTestCase):
         self.assertIn("Benefit_Options.pdf#page=3: The plans", context["thoughts"][3]["description"][-1])
         self.assertEqual(answer["session_state"], SESSION)
 
-    def test_a_request_that_names_no_session_gets_it_under_both_spellings(self):
+    def test_a_request_without_a_session_gets_it_under_both_spellings(self):
         answer = RagChat(decided=False).full_response(folded(EXCHANGE))[1]
         self.assertEqual((answer["session_state"], answer["sessionState"]), (SESSION, SESSION))
 
@@ -200,7 +200,7 @@ class StreamTests(SimpleTestCase):
         encoder = RagChat().encoder()
         return [chunk for event in events for chunk in encoder.encode(event)]
 
-    def test_the_chunks_come_as_documented(self):
+    def test_the_chunks_are_as_documented(self):
         first, second, third, *_, last = self.chunks(EXCHANGE)
         self.assertEqual(first["delta"], {"role": "assistant"})
         self.assertEqual(set(first), {"delta", "context", "session_state"})
@@ -217,7 +217,7 @@ class StreamTests(SimpleTestCase):
         chunk = self.chunks([*EXCHANGE[:3], Failed("interrupted", "upstream_timeout")])[-1]
         self.assertEqual(chunk, {"error": "The language model took too long to answer."})
 
-    def test_a_line_ends_with_a_line_feed_and_holds_none(self):
+    def test_a_line_ends_with_its_only_line_feed(self):
         line = json_lines({"delta": {"content": "a\nb – ü"}})
         self.assertEqual(line.count(b"\n"), 1)
         self.assertTrue(line.endswith(b"\n"))

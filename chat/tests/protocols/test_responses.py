@@ -92,14 +92,14 @@ class ResponseTests(ResponsesTestCase):
         self.assertEqual(told["usage"]["total_tokens"], 0)
         self.assertTrue(told["sources"])
 
-    async def test_a_stored_response_is_kept_by_no_cache(self):
+    async def test_a_stored_response_is_not_cached(self):
         told = await self.asked()
         headers = (await self.call("get", told["id"])).headers
         self.assertEqual(headers["Cache-Control"], "private, no-store")
         for name in ("Authorization", "api-key", "X-Api-Key", "Cookie"):
             self.assertIn(name, headers["Vary"])
 
-    async def test_annotations_say_where_the_text_cites_which_file(self):
+    async def test_annotations_give_the_positions_of_cited_files(self):
         words = ["🙂 Grüße: ", f"the plan [{FILE}#page=91]; also [{FILE}#page=17]", f"[{FILE}#page=91]."]
         part = (await self.asked(ScriptedModel(words=words)))["output"][0]["content"][0]
         document = await Document.objects.aget()
@@ -122,7 +122,7 @@ class ResponseTests(ResponsesTestCase):
         final = told[-1]["response"]
         self.assertEqual((await self.call("get", final["id"])).json(), final)
 
-    async def test_a_question_goes_on_in_the_conversation_of_the_response_before(self):
+    async def test_a_question_continues_the_conversation_of_the_previous_response(self):
         first = await self.asked()
         model = ScriptedModel(words=["More."])
         second = await self.asked(model, input="And part-time staff?", previous_response_id=first["id"])
@@ -130,7 +130,7 @@ class ResponseTests(ResponsesTestCase):
         self.assertEqual(await Conversation.objects.filter(listed=True).acount(), 1)
         self.assertIn(ANSWER, [turn.content for turn in model.prompts[0].earlier])
 
-    async def test_an_earlier_response_is_gone_on_from_in_a_conversation_of_its_own(self):
+    async def test_continuing_an_earlier_response_starts_a_conversation_of_its_own(self):
         first = await self.asked()
         await self.asked(ScriptedModel(words=["Second."]), input="And?", previous_response_id=first["id"])
         model = ScriptedModel(words=["Other."])
@@ -153,7 +153,7 @@ class ResponseTests(ResponsesTestCase):
             self.assertTrue(model.prompts[0].earlier, way)
             self.assertNotIn(FILE, repr(model.prompts[0].earlier), way)
 
-    async def test_a_client_that_keeps_the_conversation_may_name_our_messages(self):
+    async def test_a_client_that_keeps_the_conversation_may_name_stored_messages(self):
         first = await self.asked()
         said = [
             {"role": "user", "content": QUESTION},
@@ -166,7 +166,7 @@ class ResponseTests(ResponsesTestCase):
         self.assertEqual([turn.content for turn in model.prompts[0].earlier], [QUESTION, ANSWER])
         self.assertEqual(await Conversation.objects.filter(listed=True).acount(), 1)
 
-    async def test_instructions_and_system_items_are_a_wish(self):
+    async def test_instructions_and_system_items_are_preferences(self):
         model = ScriptedModel(words=WORDS)
         said = [{"role": "developer", "content": "In French."}, {"role": "user", "content": QUESTION}]
         await self.asked(model, input=said, instructions="Be brief.")
@@ -184,7 +184,7 @@ class ResponseTests(ResponsesTestCase):
         refused = await self.asked(QuotingModel(), 400, text=AS_JSON)
         self.assertEqual(refused["error"]["param"], "text.format")
 
-    async def test_where_nothing_fits_json_is_refused_in_words(self):
+    async def test_without_matching_sources_json_is_refused_with_a_message(self):
         await Document.objects.all().adelete()
         part = (await self.asked(text=AS_JSON))["output"][0]["content"][0]
         self.assertEqual(part, {"type": "refusal", "refusal": NOTHING_FITS})
@@ -193,7 +193,7 @@ class ResponseTests(ResponsesTestCase):
         self.assertTrue({"response.refusal.delta", "response.refusal.done"} <= kinds)
         self.assertNotIn("response.output_text.delta", kinds)
 
-    async def test_an_answer_that_is_cut_or_filtered_is_incomplete(self):
+    async def test_a_truncated_or_filtered_answer_is_incomplete(self):
         told = await self.asked(ScriptedModel(words=["Half"], reason="length"), max_output_tokens=5)
         self.assertEqual(
             (told["status"], told["incomplete_details"]), ("incomplete", {"reason": "max_output_tokens"})
@@ -217,7 +217,7 @@ class ResponseTests(ResponsesTestCase):
             response = await self.post(PATH, ASKED, model=model)
         self.assertEqual((response.status_code, response.json()["error"]["type"]), (502, "server_error"))
 
-    async def test_what_is_not_supported_is_refused_by_name_and_nothing_is_stored(self):
+    async def test_unsupported_options_are_refused_by_name_and_nothing_is_stored(self):
         for member, body in (
             ("conversation", {"conversation": "conv_1"}),
             ("prompt", {"prompt": {"id": "x"}}),
@@ -243,13 +243,13 @@ class ResponseTests(ResponsesTestCase):
                 self.assertEqual((error["type"], error["param"]), ("invalid_request_error", member))
         self.assertEqual(await Run.objects.acount(), 0)
 
-    async def test_a_response_that_is_not_to_be_stored_is_not_there_afterwards(self):
+    async def test_a_response_with_store_false_is_not_found_later(self):
         told = await self.asked(store=False)
         self.assertEqual((await self.call("get", told["id"])).status_code, 404)
         await self.asked(status=404, previous_response_id=told["id"])
         self.assertFalse(await Conversation.objects.filter(listed=True).aexists())
 
-    async def test_others_responses_do_not_exist(self):
+    async def test_responses_of_others_are_not_found(self):
         told = await self.asked()
         nothing = f"resp_{uuid.uuid4().hex}"
         missing = await self.call("get", nothing, self.other)
@@ -266,7 +266,7 @@ class ResponseTests(ResponsesTestCase):
             self.assertEqual((await self.post(PATH, ASKED | body, **headers)).status_code, 404)
         self.assertEqual((await self.call("get", told["id"])).json(), told)
 
-    async def test_a_deleted_response_is_gone_with_its_conversation(self):
+    async def test_deleting_a_response_deletes_its_conversation(self):
         told = await self.asked()
         deleted = await self.call("delete", told["id"])
         self.assertEqual(deleted.json(), {"id": told["id"], "object": "response", "deleted": True})
@@ -275,7 +275,7 @@ class ResponseTests(ResponsesTestCase):
         await self.asked(input="And?", previous_response_id=first["id"])
         self.assertEqual((await self.call("delete", first["id"])).status_code, 400)
 
-    async def test_sources_that_are_withdrawn_are_annotated_no_more(self):
+    async def test_withdrawn_sources_are_no_longer_annotated(self):
         told = await self.asked()
         await Document.objects.all().adelete()
         stored = (await self.call("get", told["id"])).json()
@@ -284,7 +284,7 @@ class ResponseTests(ResponsesTestCase):
 
 @override_settings(JOURNAL_FLUSH_SECONDS=0.02)
 class BackgroundTests(ResponsesTestCase):
-    async def test_a_response_in_the_background_is_asked_for_until_it_has_ended(self):
+    async def test_a_background_response_can_be_polled_until_it_ends(self):
         model = ScriptedModel(words=WORDS, pause=0.1)
         with use_model(model):
             begun = await self.asked(model, background=True)
@@ -293,7 +293,7 @@ class BackgroundTests(ResponsesTestCase):
             told = await self.until_ended(begun["id"])
         self.assertEqual((told["status"], told["output"][0]["content"][0]["text"]), ("completed", ANSWER))
 
-    async def test_a_response_is_cancelled_and_keeps_what_had_arrived(self):
+    async def test_a_cancelled_response_keeps_its_text(self):
         model = ScriptedModel(words=["Half "] * 1_000, pause=0.02)
         with use_model(model):
             begun = await self.asked(model, background=True)
@@ -303,7 +303,7 @@ class BackgroundTests(ResponsesTestCase):
             again = await self.call("post", f"{begun['id']}/cancel", model=model)
         self.assertEqual((again.status_code, again.json()), (200, cancelled))
 
-    async def test_a_stream_is_taken_up_after_any_event(self):
+    async def test_a_stream_resumes_after_any_event(self):
         told = await self.streamed(
             ScriptedModel(words=[f"{word} " for word in range(40)], pause=0.005), background=True
         )
@@ -324,7 +324,7 @@ class BackgroundTests(ResponsesTestCase):
         everything = self.read((await self.call("get", f"{response_id}?stream=true")).body)
         self.assertEqual([everything[0], everything[-1]], [told[0], told[-1]])
 
-    async def test_long_after_the_end_a_stream_tells_the_whole_text_and_the_end(self):
+    async def test_long_after_the_end_a_stream_has_the_whole_text_and_the_end(self):
         told = await self.streamed()
         response_id = told[-1]["response"]["id"]
         await Run.objects.aupdate(finished_at=timezone.now() - timedelta(hours=1))
@@ -348,7 +348,7 @@ class BackgroundTests(ResponsesTestCase):
 
 
 class DividedTextTests(ResponsesTestCase):
-    async def test_a_reader_who_saw_joined_text_resumes_after_it(self):
+    async def test_a_reader_that_got_merged_text_resumes_after_it(self):
         """However the text was split, the parts seen before and after resuming make up the whole."""
         started = Started(str(uuid.uuid4()), "", "", str(uuid.uuid4()), "2026-01-05T09:30:00Z")
         before = [(1, started), (3, ContextReady((), ()))]

@@ -96,27 +96,27 @@ def choice_of(events):
 
 
 class ChoiceTests(SimpleTestCase):
-    def test_a_request_with_an_approach_is_the_components(self):
+    def test_a_request_with_an_approach_comes_from_the_component(self):
         self.assertIsInstance(choose({}, body()), WebComponent)
         for context in ({}, None, [], {"overrides": {"approach": "rrr"}}):
             self.assertIs(type(choose({}, body(context=context))), ChatCompletions)
 
-    def test_other_clients_of_the_protocol_get_the_text_as_it_is(self):
+    def test_other_clients_of_the_protocol_get_the_text_unchanged(self):
         told = chunks(exchange(TEXT), ChatCompletions())
         self.assertIn(TEXT, [chunk["choices"][0]["delta"].get("content") for chunk in told])
 
 
 class StreamTests(SimpleTestCase):
-    def test_no_piece_has_what_the_component_would_swallow(self):
+    def test_no_piece_has_text_that_the_component_would_drop(self):
         text = contents(exchange(TEXT, STEPS, questions=()))
         for piece in text:
             self.assertIsNone(re.search(r"[0-9]|Next|<<|>\n", piece), piece)
 
-    def test_a_citation_comes_apart_from_other_text_and_by_file_name_alone(self):
+    def test_a_citation_is_a_separate_piece_with_only_the_file_name(self):
         pieces = contents(exchange(f"Of 25 days [{LABEL}][plain.md].", questions=()))
         self.assertEqual(pieces, ["Of 𝟤𝟧 days ", f"[{SHOWN_FILE}]", "[plain.md]", "."])
 
-    def test_what_is_no_citation_gets_no_brackets(self):
+    def test_only_citations_get_brackets(self):
         self.assertEqual("".join(contents(exchange("a [note] b", questions=()))), "a &lbrack;note&rbrack; b")
 
     def test_markup_of_a_model_is_text(self):
@@ -132,11 +132,11 @@ class StreamTests(SimpleTestCase):
             "Do this:<ol><li>Ask [plain.md].</li><li>Wait.</li></ol>Then go.",
         )
 
-    def test_numbers_that_make_no_list_are_kept(self):
+    def test_numbers_outside_lists_are_kept(self):
         for text in ("3. May is a holiday.", "1.5 days", "12) no", "10. 11. and"):
             self.assertEqual(plain_text("".join(contents(exchange(text, questions=())))), text)
 
-    def test_the_pieces_do_not_depend_on_how_the_model_cuts_its_text(self):
+    def test_the_pieces_do_not_depend_on_the_split_of_the_models_text(self):
         text = f"{STEPS}\n\n{TEXT}\n1. One\nmore\n\n   still one\n2. [{LABEL}] two\n\n 12. [open"
         expected = "".join(contents(exchange(text, questions=())))
         seeded = random.Random(SEED)
@@ -155,7 +155,7 @@ class StreamTests(SimpleTestCase):
         self.assertEqual(listed["choices"][0]["context"]["followup_questions"][1], "Next Question?")
         self.assertEqual((last["choices"][0]["finish_reason"], last["usage"]["total_tokens"]), ("stop", 9))
 
-    def test_the_thoughts_are_html_where_the_component_looks_and_a_list_where_the_document_says(self):
+    def test_thoughts_are_html_for_the_component_and_a_list_as_documented(self):
         first = chunks(exchange("Yes."))[0]["choices"][0]
         told = first["delta"]["context"]["thoughts"]
         self.assertIn("<b>Original user query</b><br>&lt;b&gt;Why&lt;/b&gt;<br>so?", told)
@@ -163,7 +163,7 @@ class StreamTests(SimpleTestCase):
         self.assertIsInstance(first["context"]["thoughts"], list)
         self.assertEqual(first["delta"]["context"]["data_points"], first["context"]["data_points"])
 
-    def test_a_failure_shows_what_was_held_and_then_the_error(self):
+    def test_a_failure_sends_held_text_and_then_the_error(self):
         *_, piece, error = chunks(
             [*exchange("a")[:2], TextDelta("Half ["), Failed("interrupted", "interrupted")]
         )
@@ -179,7 +179,7 @@ class StreamTests(SimpleTestCase):
         ]
         self.assertIn("[second.md]", contents(events))
 
-    def test_a_long_hostile_text_costs_no_more_than_its_length(self):
+    def test_a_long_hostile_text_takes_linear_time(self):
         markup = Markup(streamed=True)
         for piece in (
             "1. ",
@@ -193,7 +193,7 @@ class StreamTests(SimpleTestCase):
 
 
 class WholeTests(SimpleTestCase):
-    def test_citations_are_marked_and_found_by_file_name(self):
+    def test_citations_are_marked_by_file_name(self):
         content = choice_of(exchange(f"Of 25 [{LABEL}] and [plain.md] [{LABEL}].", questions=()))["message"][
             "content"
         ]
@@ -210,7 +210,7 @@ class WholeTests(SimpleTestCase):
             self.assertIn("R&D.md]", content)
             self.assertIn(f"[{name}]", plain_text(content))
 
-    def test_no_colon_begins_a_list_of_steps(self):
+    def test_a_colon_does_not_begin_a_list_of_steps(self):
         content = choice_of(exchange("At noons: 10:15.\n\n" + STEPS))["message"]["content"]
         self.assertNotIn(":", content)
         self.assertIn("<ol", content)
@@ -229,7 +229,7 @@ class WholeTests(SimpleTestCase):
 
 
 class HistoryTests(SimpleTestCase):
-    def test_what_comes_back_is_what_the_model_said(self):
+    def test_returned_messages_are_restored_to_the_models_text(self):
         said = f"Next year 25 [{FILE}] & <b> at 10:15.\nMore [note]."
         cited = said.replace(FILE, LABEL)
         for shown in (
@@ -238,7 +238,7 @@ class HistoryTests(SimpleTestCase):
         ):
             self.assertEqual(plain_text(shown + "\n\n"), said)
 
-    def test_earlier_messages_and_chosen_questions_are_plain_text_again(self):
+    def test_earlier_messages_and_chosen_questions_are_restored_to_plain_text(self):
         asked = [
             {"role": "user", "content": "is 3 &lt; 5?\n\n"},
             {"role": "assistant", "content": "\n\n"},

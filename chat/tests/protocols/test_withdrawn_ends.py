@@ -45,7 +45,7 @@ class WithdrawnEnds(GoldenTestCase):
         for words in (FILE, PASSAGES[0][3], PASSAGES[1][3], str(self.document.public_id)):
             self.assertNotIn(words, text)
 
-    async def test_every_protocol_that_ends_with_the_whole_answer(self):
+    async def test_no_protocol_that_ends_with_the_whole_answer_names_a_lost_source(self):
         streamed = [(f"/api{form}/chat/stream", MESSAGES) for form in ("", "/minimal")]
         whole = [(f"/api{form}/chat", MESSAGES) for form in ("", "/minimal", "/messages")]
         for path, body in (("/v1/responses", RESPONSE | {"stream": True}), *streamed, *whole):
@@ -56,7 +56,7 @@ class WithdrawnEnds(GoldenTestCase):
                 self.assertIn("The plan", text)
             await in_database(set_audience, self.document, Audience(everyone=True))
 
-    async def test_the_end_of_an_answer_of_a_disabled_account(self):
+    async def test_the_end_of_a_disabled_accounts_answer_names_no_lost_source(self):
         asked = [("/chat", MESSAGES), ("/v1/responses", RESPONSE | {"stream": True})]
         asked.append(("/v1/chat/completions", MESSAGES | {"model": "any", "stream": True}))
         users = type(self.user).objects
@@ -67,7 +67,7 @@ class WithdrawnEnds(GoldenTestCase):
                 self.assertNotIn(FILE, text)
             await users.aupdate(is_active=True)
 
-    async def test_the_earlier_messages_of_a_team(self):
+    async def test_earlier_messages_of_a_team_name_no_lost_source(self):
         await Agent.objects.all().adelete()
         for order, name in enumerate(TEAM):
             await Agent.objects.acreate(name=name, instructions="Answer.", order=order)
@@ -79,7 +79,7 @@ class WithdrawnEnds(GoldenTestCase):
                 self.assertEqual([name for name in TEAM if name in text], list(TEAM))
             await in_database(set_audience, self.document, Audience(everyone=True))
 
-    async def test_a_document_that_was_deleted(self):
+    async def test_a_deleted_document_is_not_named_at_the_end(self):
         streamed = RESPONSE | {"stream": True}
         status, text = await self.last("/v1/responses", streamed, self.document.delete)
         self.assertEqual(status, 200)

@@ -11,7 +11,7 @@ def has_amount(question, text):
 
 
 class AmountTests(SimpleTestCase):
-    def test_an_amount_of_another_kind_does_not_answer(self):
+    def test_an_amount_of_another_kind_is_not_an_answer(self):
         for question, right, wrong in (
             ("How long is probation?", "It lasts three months.", "It is on page 9."),
             ("How long is the notice period?", "It is three (3) months.", "It is on page (3)."),
@@ -43,7 +43,7 @@ class AmountTests(SimpleTestCase):
                 self.assertTrue(has_amount(question, right))
                 self.assertFalse(has_amount(question, wrong))
 
-    def test_any_number_answers_another_question_and_any_text_one_for_no_amount(self):
+    def test_other_questions_accept_any_number_or_text(self):
         self.assertTrue(has_amount("How many ships are there?", "There are nine vessels."))
         self.assertFalse(has_amount("How many ships are there?", "There are vessels."))
         self.assertTrue(has_amount("How many votes does it take?", "At least thirty do."))
@@ -53,7 +53,7 @@ class AmountTests(SimpleTestCase):
         self.assertFalse(has_amount("How many days do I get?", "They are rounded to the next half day."))
         self.assertTrue(has_amount("Who is my mentor?", "The superintendent."))
 
-    def test_the_last_of_several_questions_counts(self):
+    def test_the_last_of_several_questions_decides_the_kind_of_amount(self):
         self.assertTrue(has_amount("How long is it? How many people come?", "It is for 12 people."))
 
     def test_a_question_gives_a_duration_that_a_text_may_have_in_other_words(self):
@@ -61,7 +61,7 @@ class AmountTests(SimpleTestCase):
         self.assertEqual(stated_durations("May I stay for four weeks?"), durations_in("4 weeks is long."))
         self.assertFalse(stated_durations("Is a month long?"))
 
-    def test_a_time_before_or_after_something_is_no_duration(self):
+    def test_a_time_before_or_after_something_is_not_a_duration(self):
         for text in ("four weeks beforehand", "4 weeks ago", "four weeks' notice", "4 weeks in advance"):
             self.assertFalse(durations_in(text), text)
 

@@ -29,7 +29,7 @@ class ApplicabilityTests(SimpleTestCase):
             self.assertFalse(is_opposite(directions_of(question), there), question)
         self.assertFalse(is_opposite(directions_of("Who comes from Senn?"), there))
 
-    def test_a_text_about_passengers_is_for_others_unless_the_question_names_them(self):
+    def test_a_text_about_passengers_does_not_apply_unless_the_question_names_them(self):
         passengers = outsiders_in("If passengers have to wait, we pay for a hotel. Delays")
         self.assertTrue(Question("What is the hotel limit?").is_for_others(passengers))
         self.assertFalse(Question("What is the hotel limit of a passenger?").is_for_others(passengers))

@@ -27,11 +27,11 @@ class AskedFilesTests(SimpleTestCase):
             self.assertEqual((asked.files, asked.are_named), (POLICIES, True), question)
             self.assertEqual(asked.question.split(), rest.split())
 
-    def test_where_the_words_fit_no_two_files_all_are_meant(self):
+    def test_if_the_words_match_no_two_files_all_files_are_meant(self):
         for question in ("What do the three files say?", "Was sagen die beiden Dateien?"):
             self.assertEqual(len(asked_files(question, SOURCES, chosen=False).files), 3)
 
-    def test_both_of_something_else_names_no_files(self):
+    def test_both_followed_by_something_else_names_no_files(self):
         for question in ("Do both parents get leave?", "Is it open on the two days?", "both"):
             asked = asked_files(question, SOURCES[:2], chosen=False)
             self.assertEqual((asked.files, asked.question), ((), question))

@@ -15,17 +15,17 @@ class ConfidenceTests(SimpleTestCase):
         asked = Question(question, synonyms=synonyms or {})
         return confidence(QuotedText(asked, quoted), **{**FOUND, **found})
 
-    def test_a_quotation_with_all_that_is_asked_for_is_the_answer(self):
+    def test_a_quotation_with_everything_asked_for_is_the_answer(self):
         self.assertGreaterEqual(self.sure("How many passengers does Sennick Bay carry?", ROW), SURE)
         self.assertGreaterEqual(self.sure("When was Sennick Bay built?", ROW), SURE)
 
-    def test_the_name_asked_about_must_be_there_whole(self):
+    def test_the_name_in_the_question_must_occur_completely(self):
         question = "How many passengers does {} carry?"
         whole = self.sure(question.format("Sennick Bay"), ROW)
         for other in ("Carrow Bay", "Bay Sennick"):
             self.assertLess(self.sure(question.format(other), ROW), whole, other)
 
-    def test_numbers_must_be_there_as_they_are_asked(self):
+    def test_numbers_of_the_question_must_occur(self):
         text = "In 2026 the exercise takes place at Sennick Harbour."
         asked = self.sure("Where is the exercise in 2026?", text)
         self.assertLess(self.sure("Where is the exercise in 2029?", text), asked)
@@ -42,7 +42,7 @@ class ConfidenceTests(SimpleTestCase):
             lacks = _lacks_number(QuotedText(Question(question), (text, "Seminars › Week 5 – Scales")))
             self.assertEqual(not lacks, is_sure, (week, text))
 
-    def test_a_duration_must_be_there_with_its_number(self):
+    def test_a_duration_must_occur_with_its_number(self):
         question = "Can I work abroad for {}?"
         text = "Work abroad is possible for {}."
         same = self.sure(question.format("four weeks"), text.format("4 weeks"))
@@ -53,23 +53,23 @@ class ConfidenceTests(SimpleTestCase):
             self.sure(question.format("a month"), text.format("one month")),
         )
 
-    def test_what_is_asked_about_a_name_must_be_there_too(self):
+    def test_the_subject_asked_about_a_name_must_occur_too(self):
         self.assertLess(
             self.sure("Which shipyard painted Sennick Bay?", ROW),
             self.sure("When was Sennick Bay built?", ROW),
         )
 
-    def test_words_of_documents_stand_for_everyday_ones(self):
+    def test_document_words_match_everyday_words(self):
         question, text = "Has my boss turned it down?", "Whether the line manager refused it."
         synonyms = {"boss": ("line manager", "supervisor"), "turned down": ("refused",)}
         self.assertGreater(self.sure(question, text, synonyms=synonyms), self.sure(question, text))
 
-    def test_a_better_search_and_sentence_are_surer(self):
+    def test_a_better_search_score_and_sentence_give_more_confidence(self):
         question = "How many passengers does Sennick Bay carry?"
         weak = self.sure(question, ROW, score=0.3, fit=0.0)
         self.assertLess(weak, self.sure(question, ROW))
 
-    def test_other_languages_and_nothing_asked_are_no_errors(self):
+    def test_other_languages_and_empty_questions_cause_no_errors(self):
         for question, text in (
             ("年假多少天?", "年假二十七天。"),
             ("?", ""),
@@ -85,7 +85,7 @@ class AnswerTests(SimpleTestCase):
     def answers(self, question, text, heading):
         return answers(QuotedText(Question(question), (text, "Bylaws", heading)))
 
-    def test_a_number_of_another_thing_is_no_count(self):
+    def test_a_number_of_another_thing_is_not_a_count(self):
         question = "How many votes does it take to change the bylaws?"
         elected = (
             "If there is more than one (1) candidate, the one with the highest number of votes is elected."

@@ -17,13 +17,13 @@ class WhoAndWhereTests(SimpleTestCase):
             self.assertEqual(says_who(question, text), says, text)
         self.assertTrue(says_who("Is overtime approved?", "Overtime must be approved."))
 
-    def test_a_question_for_a_place_is_told_from_a_clause(self):
+    def test_a_question_for_a_place_is_distinguished_from_a_clause(self):
         for question in ("Where do I get a uniform?", "And where can I park?", "Wo bekomme ich Kleidung?"):
             self.assertTrue(asks_where(question), question)
         for question in ("Is there a place where people rest?", "What if I stay where I am?"):
             self.assertFalse(asks_where(question), question)
 
-    def test_a_place_is_no_time_or_manner(self):
+    def test_a_place_is_not_a_time_or_manner(self):
         for text in (
             "It is issued at the clothing store.",
             "4 The Boulevard Leeds",

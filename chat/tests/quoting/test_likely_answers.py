@@ -33,7 +33,7 @@ class LikelyAnswerTests(QuotingCase):
         answer = self.answer(QUESTION, sources=[RECEIPTS, ADVANCES], fit=1.5)
         self.assertTrue(answer.startswith(f"{LIKELY}\n\n**Lost receipts**\n\n> You may sign"), answer)
 
-    def test_the_other_passages_are_below_a_line_of_their_own(self):
+    def test_the_other_passages_are_below_a_separate_line(self):
         texts = self.quoted(QUESTION, RECEIPTS, ADVANCES).texts
         self.assertEqual(texts[1], OTHERS)
         self.assertIn("An advance", texts[2])
@@ -54,14 +54,14 @@ class LikelyAnswerTests(QuotingCase):
         self.assertIn("Part 0", first)
         self.assertIn("open flame", first)
 
-    def test_a_passage_that_the_search_hardly_finds_is_one_of_the_closest(self):
+    def test_a_passage_with_a_low_search_score_is_only_one_of_the_closest(self):
         quoted = QuotedText(
             Question("Is the director told?"), ("The director is told at once.", "Letters", "")
         )
         self.assertTrue(is_likely(quoted, score=0.9, lead=0.1))
         self.assertFalse(is_likely(quoted, score=0.2, lead=-0.8))
 
-    def test_a_passage_without_what_is_asked_for_is_one_of_the_closest(self):
+    def test_a_passage_without_the_requested_kind_of_answer_is_only_one_of_the_closest(self):
         for question in (
             "When do I get money back for a lost taxi receipt?",
             "What is the telephone number for lost taxi receipts?",
@@ -69,7 +69,7 @@ class LikelyAnswerTests(QuotingCase):
         ):
             self.assertEqual(self.quoted(question, RECEIPTS, ADVANCES).notice, UNSURE, question)
 
-    def test_a_passage_for_others_is_one_of_the_closest(self):
+    def test_a_passage_for_other_people_is_only_one_of_the_closest(self):
         refunds = source(
             1,
             "guide.md",
@@ -79,7 +79,7 @@ class LikelyAnswerTests(QuotingCase):
         )
         self.assertEqual(self.quoted(QUESTION, refunds, ADVANCES, fit=0.5).notice, UNSURE)
 
-    def test_here_is_no_thing_that_a_passage_must_name(self):
+    def test_the_word_here_does_not_have_to_be_named_by_a_passage(self):
         berths = source(1, "a.md", "Barges may lie at the quay for two nights.", heading="Berths", score=0.95)
         for question in (
             "How long can I keep my barge boat here?",
@@ -100,7 +100,7 @@ class LikelyAnswerTests(QuotingCase):
         quoted = self.quoted("Wie lange dauert ein Kurs?", course)
         self.assertTrue(quoted.is_sure or quoted.is_likely)
 
-    def test_it_is_no_answer_for_what_needs_one(self):
+    def test_a_likely_passage_is_not_a_sure_answer(self):
         quoted = self.quoted(QUESTION, RECEIPTS, ADVANCES)
         self.assertFalse(quoted.is_sure)
         self.assertTrue(quoted.is_likely)
@@ -126,7 +126,7 @@ class OnlyPassageTests(QuotingCase):
         self.assertEqual(self.notice(question, CATERING, other), UNSURE)
         self.assertEqual(self.notice(question, CATERING, fit=0.5), UNSURE)
 
-    def test_it_needs_the_names_and_numbers_of_the_question_and_the_thing_it_asks_for(self):
+    def test_the_only_passage_needs_the_names_numbers_and_subject_of_the_question(self):
         for question in (
             "Has lunch for meetings in Whitby allergies?",
             "Has lunch for 30 meetings allergies?",
@@ -187,7 +187,7 @@ class ComparedNumberTests(QuotingCase):
         self.assertFalse(self.quoted("May I work from abroad for four weeks?", text, "Abroad").is_sure)
         self.assertTrue(self.quoted("May I work from abroad?", text, "Abroad").is_sure)
 
-    def test_a_price_need_not_be_called_so(self):
+    def test_a_price_may_lack_the_word_price(self):
         rows = "Item: Electric bicycle; Per week: £165\nItem: Town bicycle; Per week: £70"
         quoted = self.quoted("What does an electric bicycle cost for a whole week?", rows, "Hire", score=0.98)
         self.assertTrue(quoted.is_likely or quoted.is_sure)
@@ -209,7 +209,7 @@ class LeadingPassageTests(QuotingCase):
 
 
 class NamedRowTests(QuotingCase):
-    def test_the_row_that_a_question_names_which_goes_on_may_answer(self):
+    def test_the_row_named_by_a_question_may_answer(self):
         rows = "\n".join(
             f"Item: {item}; Rate: £{rate}; Remarks: {remark}"
             for item, rate, remark in (

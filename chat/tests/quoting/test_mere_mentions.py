@@ -19,7 +19,7 @@ class MereMentionTests(SimpleTestCase):
         for text in texts:
             self.assertFalse(answers(QuotedText(Question(question), (text, "Guide", ""))), text)
 
-    def test_a_mention_of_a_deed_is_no_permission(self):
+    def test_mentioning_an_action_is_not_a_permission(self):
         question = "Can I sleep in the boathouse?"
         self.assert_no_answer(question, "Tell the warden when somebody is sleeping in the boathouse.")
         self.assert_answers(
@@ -38,7 +38,7 @@ class MereMentionTests(SimpleTestCase):
         )
         self.assert_answers("When does the market begin?", "The market begins: 7:00")
 
-    def test_what_comes_before_a_time_is_not_what_happens_in_it(self):
+    def test_an_event_before_a_time_is_not_one_within_it(self):
         question = "Wann schließt das Schwimmbad in den Ferien?"
         before = "Zwei Wochen vor den Ferien verkauft das Schwimmbad Karten bis zum Schließen um 20 Uhr."
         self.assert_no_answer(question, before)
@@ -47,7 +47,7 @@ class MereMentionTests(SimpleTestCase):
             "When are we paid during the holidays?", "Everybody is paid on Monday before the holidays."
         )
 
-    def test_how_to_become_something_is_not_answered_by_what_it_is(self):
+    def test_becoming_something_is_not_answered_by_a_definition(self):
         question = "Wie werde ich Imker?"
         self.assert_no_answer(question, "Imker können durch Beschluss aus dem Verein ausgeschlossen sein.")
         self.assert_answers(question, "Imker wird, wer schriftlich einen Antrag stellt und Bienen hat.")

@@ -55,7 +55,7 @@ class OpeningHoursTests(SimpleTestCase):
                 quoted = asked(question, table)
                 self.assertEqual((shown(quoted), quoted.is_sure), (rows, True))
 
-    def test_whether_one_is_open_is_answered_by_its_row(self):
+    def test_a_question_whether_a_place_is_open_is_answered_by_its_row(self):
         for table, question, row in (
             (BY_DAY, "Is the parcels desk open at 6 pm on Friday?", "Parcels"),
             (BY_DAY, "Is the tickets desk still open on Sunday?", "Tickets"),
@@ -80,6 +80,6 @@ class OpeningHoursTests(SimpleTestCase):
         quoted = asked("Which desks are open after 6 pm on Monday?", other)
         self.assertEqual((shown(quoted), quoted.is_sure), ("Post", False))
 
-    def test_what_no_row_says_selects_none(self):
+    def test_conditions_without_a_matching_row_select_none(self):
         self.assertNotEqual(shown(asked("Which pharmacies are open after 6 pm?", ONE_COLUMN)), "Tickets")
         self.assertNotEqual(shown(asked("Which desks are open until 10 pm?", ONE_COLUMN)), "Parcels")

@@ -49,7 +49,7 @@ ONE = (
 
 
 class PartsTests(SimpleTestCase):
-    def test_several_questions_are_told_apart(self):
+    def test_several_questions_are_separated(self):
         for question, parts in SEVERAL.items():
             self.assertEqual(list(parts_of(question)), parts)
 
@@ -57,7 +57,7 @@ class PartsTests(SimpleTestCase):
         for question in ONE:
             self.assertEqual(parts_of(question), (question,))
 
-    def test_a_part_is_searched_for_with_what_it_leans_on(self):
+    def test_a_part_is_searched_for_with_the_part_that_it_depends_on(self):
         query = search_query("How many days of leave do I get, and can I carry them over?", ())
         self.assertEqual(query.text, "How many days of leave do I get, and can I carry them over?")
         first, second = query.parts
@@ -65,7 +65,7 @@ class PartsTests(SimpleTestCase):
         self.assertEqual(second.text, "How many days of leave do I get can I carry them over?")
         self.assertEqual(search_query("How many days of leave do I get?", ()).parts, ())
 
-    def test_a_follow_up_of_two_parts_leans_on_the_conversation(self):
+    def test_a_follow_up_of_two_parts_depends_on_the_conversation(self):
         earlier = [EarlierMessage("user", "How much parental leave is there?")]
         query = search_query("And who decides on it, and when is it paid?", earlier)
         self.assertEqual(
@@ -107,7 +107,7 @@ class AnswerTests(TestCase):
         self.assertFalse(found.sure and quoted.is_sure)
         self.assertIn("27 days", " ".join(quoted.texts))
 
-    def test_what_is_only_closest_to_one_part_comes_after_what_answers_the_others(self):
+    def test_closest_passages_of_one_part_come_after_answers_of_the_others(self):
         question = "How many days of annual leave do I have, and who changes tickets for trains?"
         _, quoted = self.answer(question)
         self.assertEqual((quoted.is_sure, quoted.is_likely), (False, True))

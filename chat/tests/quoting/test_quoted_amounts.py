@@ -62,7 +62,7 @@ class QuotedAmountTests(QuotingCase):
         answer = self.answer("budget for a boat and some sails for a junior", sources=[items, much])
         self.assertLess(answer.find("£90"), answer.find("for ropes") % 10_000, answer)
 
-    def test_words_that_add_a_case_do_not_hide_the_closest_passage(self):
+    def test_additional_words_of_a_case_do_not_hide_the_closest_passage(self):
         sources = [source(1, "a.md", "Senators attend all meetings, or send somebody.")]
         question = "How many meetings may senators miss before they get kicked out?"
         self.assertTrue(self.answer(question, sources=sources).startswith(UNSURE))
@@ -73,7 +73,7 @@ class QuotedAmountTests(QuotingCase):
         self.assertTrue(self.answer(question.format("laser"), sources=[rule], fit=0.4).startswith(UNSURE))
         self.assertFalse(self.answer(question.format("paper"), sources=[rule], fit=0.4).startswith(UNSURE))
 
-    def test_what_has_the_kind_of_amount_asked_for_is_given_as_the_answer(self):
+    def test_a_passage_with_the_requested_kind_of_amount_is_the_answer(self):
         for question, text in (
             ("When do we have retrospectives?", "We have retrospectives on the first Monday of each month."),
             ("How long does the daily meeting take?", "The daily meeting is limited to 15 minutes."),
@@ -85,7 +85,7 @@ class QuotedAmountTests(QuotingCase):
                 answer = self.answer(question, sources=[source(1, "a.md", text)], fit=8.0)
                 self.assertTrue(answer.startswith(f"> {text}"), answer)
 
-    def test_the_number_of_a_paragraph_counts_nothing(self):
+    def test_a_paragraph_number_is_not_an_amount(self):
         text = "3. Die Personen im Vorstand werden gewählt; § 15 gilt auch hier."
         answer = self.answer(
             "Wie viele Personen sind im Vorstand?", sources=[source(1, "a.md", text)], fit=8.0

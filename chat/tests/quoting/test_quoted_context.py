@@ -10,7 +10,7 @@ from chat.verification import verify
 
 
 class QuotedContextTests(QuotingCase):
-    def test_numbered_parts_are_quoted_in_their_order_and_whole(self):
+    def test_numbered_parts_are_quoted_completely_and_in_order(self):
         parts = [
             source(
                 rank,
@@ -52,7 +52,7 @@ class QuotedContextTests(QuotingCase):
         answer = self.answer("When do I get paid?", sources=[page], fit=6.0)
         self.assertLess(answer.index("25th"), answer.index("19th"))
 
-    def test_of_many_rows_those_are_quoted_that_were_asked_for(self):
+    def test_only_the_requested_rows_of_many_are_quoted(self):
         rows = "\n".join(
             f"Grade: {grade}; Notice: {number} weeks" for number, grade in enumerate("KLMNPQR", 2)
         )
@@ -62,7 +62,7 @@ class QuotedContextTests(QuotingCase):
         self.assertNotIn("| K |", answer)
         self.assertIn("of 7 rows", answer)
 
-    def test_a_table_has_the_heading_that_it_is_about(self):
+    def test_a_table_is_quoted_with_its_heading(self):
         table = "Situation: Ordinary; Days carried: 5\nSituation: Exceptional; Days carried: 10"
         page = source(1, "a.md", table, heading="4 Carry-over of leave › Maternity")
         self.assertIn(
@@ -78,7 +78,7 @@ class QuotedContextTests(QuotingCase):
             "> Leave is booked early. It is 27 days a year. Ask first. [a.md]",
         )
 
-    def test_an_item_brings_its_lead_in_and_the_other_items(self):
+    def test_an_item_is_quoted_with_its_introduction_and_the_other_items(self):
         page = source(
             1, "a.md", "Boots.\n\nOn the first day bring:\n\n- your passport\n- a signed contract\n"
         )
@@ -88,7 +88,7 @@ class QuotedContextTests(QuotingCase):
                 "> On the first day bring:\n>\n> - your passport\n> - a signed contract [a.md]",
             )
 
-    def test_a_paragraph_that_introduces_a_list_brings_it_whole(self):
+    def test_a_paragraph_that_introduces_a_list_is_quoted_with_the_list(self):
         page = source(
             1,
             "a.md",
@@ -99,7 +99,7 @@ class QuotedContextTests(QuotingCase):
             "> There are kinds of account. They are these two:\n>\n> - Asset: owned\n> - Debt: owed [a.md]",
         )
 
-    def test_what_the_heading_asks_is_answered_by_all_that_is_below_it(self):
+    def test_a_question_in_a_heading_is_answered_by_the_text_below_it(self):
         items = "- On the open deck.\n- In the rescue boat.\n- On the quay."
         below = "The jacket inflates by itself. It must be worn closed. It is serviced every 12 months."
         heading = "Life jackets › When crew must wear one"
@@ -113,14 +113,14 @@ class QuotedContextTests(QuotingCase):
         answer = self.answer("When must I wear a life jacket?", sources=[other], fit=7.0)
         self.assertNotIn("On the open deck", answer)
 
-    def test_a_lead_in_brings_the_command_below_it(self):
+    def test_an_introduction_is_quoted_with_the_command_below_it(self):
         page = source(1, "a.md", "Downloads are many. To resume a download, type:\n\nwget -c ADDRESS\n")
         self.assertEqual(
             self.answer("How do I resume a download?", sources=[page]),
             "> Downloads are many. To resume a download, type: wget -c ADDRESS [a.md]",
         )
 
-    def test_a_paragraph_brings_the_table_below_it(self):
+    def test_a_paragraph_is_quoted_with_the_table_below_it(self):
         notice = source(
             label="handbook.pdf#page=16",
             content="Give notice in writing on form PF-60. The periods below apply to both sides.\n"
@@ -149,12 +149,12 @@ class QuotedContextTests(QuotingCase):
         answer = self.answer("How long is sick pay paid?", sources=[source(1, "a.md", text)])
         self.assertEqual(answer, "> Sick pay is paid for eight weeks. [a.md]")
 
-    def test_what_points_back_to_a_heading_is_quoted_with_it(self):
+    def test_a_sentence_that_refers_to_its_heading_is_quoted_with_it(self):
         page = source(1, "a.md", "This directory holds the logs.", heading="5 Var › 5.1 /var/log")
         answer = self.answer("Where are the logs?", sources=[page])
         self.assertEqual(answer, "**Var › /var/log**\n\n> This directory holds the logs. [a.md]")
 
-    def test_a_heading_loses_the_number_of_its_chapter_and_keeps_that_of_a_rule(self):
+    def test_a_heading_loses_its_chapter_number_and_keeps_that_of_a_rule(self):
         for written, shown in (
             ("2 Fees › 2.1 Who pays", "Fees › Who pays"),
             ("Chapter 3: Boats", "Boats"),

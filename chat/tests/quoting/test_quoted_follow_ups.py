@@ -10,25 +10,25 @@ from chat.tests.sources import source
 
 
 class FollowUpTests(QuotingCase):
-    def test_a_second_question_that_names_nothing_is_answered_too(self):
+    def test_a_follow_up_without_a_subject_is_answered_too(self):
         rows = "\n".join(f"Port: Town {number}; Phone: {number}77; Opens: 09:30" for number in range(30))
         leave = source(1, "a.md", "Days of leave are carried until 31 March. " * 20, score=0.9)
         sources = [leave, source(2, "b.csv", rows, score=0.8)]
         answer = self.answer("When must carried days be used? And then?", "…" * 2_000, sources=sources)
         self.assertIn("31 March", answer)
 
-    def test_a_follow_up_is_answered_from_what_it_leans_on(self):
+    def test_a_follow_up_is_answered_in_its_context(self):
         answer = self.answer("And until when do I use it?", "How much annual leave is there?")
         self.assertIn(
             "> Annual leave is taken between 1 January and 31 December. Boots are cleaned weekly. [", answer
         )
 
-    def test_a_follow_up_leans_on_the_question_that_stood_alone_not_on_other_follow_ups(self):
+    def test_a_follow_up_depends_on_the_last_self_contained_question(self):
         earlier = [EarlierMessage("user", text) for text in ("How much leave is there?", "And for crews?")]
         query = asyncio.run(QuotingModel().search_query("What if I was ill?", earlier))
         self.assertEqual(query.text, "How much leave is there? What if I was ill?")
 
-    def test_asking_whether_there_is_something_leans_on_nothing(self):
+    def test_a_question_whether_something_exists_is_self_contained(self):
         earlier = [EarlierMessage("user", "How much leave do I get?")]
         for question, query in (
             ("Is there a company gym?", "Is there a company gym?"),
@@ -36,7 +36,7 @@ class FollowUpTests(QuotingCase):
         ):
             self.assertEqual(asyncio.run(QuotingModel().search_query(question, earlier)).text, query)
 
-    def test_what_the_last_question_asks_counts_more_than_what_it_leans_on(self):
+    def test_the_last_question_has_more_weight_than_its_context(self):
         both = [
             source(1, "a.md", "Annual leave is taken in summer."),
             source(2, "b.md", "Boots are cleaned weekly."),
@@ -44,7 +44,7 @@ class FollowUpTests(QuotingCase):
         answer = self.answer("And the boots?", "When is leave taken?", sources=both)
         self.assertIn("Boots", answer.split("> ")[1])
 
-    def test_what_to_ask_next_has_to_do_with_the_question_or_is_of_the_same_chapter(self):
+    def test_suggestions_relate_to_the_question_or_its_chapter(self):
         text = "Refunds are paid within 30 days of the claim to the account. " * 3
         claim = source(1, "a.md", f"Claim expenses within 30 days. {text}", heading="Claiming")
         lost = source(2, "a.md", f"Lost receipts: {text}", heading="Claiming › Lost receipts")
@@ -54,7 +54,7 @@ class FollowUpTests(QuotingCase):
         self.assertEqual(len(asked), 1)
         self.assertIn("receipts", asked[0])
 
-    def test_a_follow_up_stays_with_what_the_question_before_was_about(self):
+    def test_a_follow_up_keeps_the_subject_of_the_previous_question(self):
         notes = source(1, "meetings.md", "Notice what has changed, and give much notice to it.", score=0.9)
         sabbatical = source(2, "sabbatical.md", "Tell your team 4 weeks before a sabbatical.", score=0.9)
         answer = self.answer(
@@ -62,13 +62,13 @@ class FollowUpTests(QuotingCase):
         )
         self.assertIn("4 weeks", answer.split("> ")[1])
 
-    def test_after_a_question_for_a_time_a_form_is_asked_for(self):
+    def test_a_question_for_a_form_can_follow_one_for_a_time(self):
         text = "Claims for a delay are accepted for two months on form CS-04."
         before = "When are claims for a delay paid?"
         answer = self.answer("Which form is it?", before, sources=[source(1, "a.md", text)], fit=8.0)
         self.assertTrue(answer.startswith(f"> {text}"), answer)
 
-    def test_a_german_follow_up_leans_on_its_question_in_the_language_of_the_documents(self):
+    def test_a_german_follow_up_uses_its_context_in_the_language_of_the_documents(self):
         rates = source(
             1,
             "handbook.md",
@@ -92,7 +92,7 @@ class FollowUpTests(QuotingCase):
             answer = self.answer(question, before, sources=[passage, pay], fit=5.0)
             self.assertIn(said, answer.split("> ")[1], answer)
 
-    def test_what_a_cited_page_holds_besides_is_asked_about_next(self):
+    def test_other_subjects_of_a_cited_page_are_suggested(self):
         page, rule = "handbook.pdf#page=3", "Annual leave is taken between 1 January and 31 December."
         sources = [
             source(1, page, rule, heading="4 Leave › 4.1 The rule"),
@@ -105,7 +105,7 @@ class FollowUpTests(QuotingCase):
         questions = asyncio.run(QuotingModel().followups(prompt, f"> {rule} [{page}]"))
         self.assertEqual(questions, ["What should I know about long-term sickness?"])
 
-    def test_what_is_asked_next_has_to_do_with_the_question_and_is_in_its_language(self):
+    def test_suggestions_relate_to_the_question_and_are_in_its_language(self):
         rule, loss = (
             "Annual leave is 27 days a year.",
             4 * "After the loss of a baby, both parents are away. ",

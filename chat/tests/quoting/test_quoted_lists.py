@@ -16,7 +16,7 @@ class QuotedListTests(QuotingCase):
         self.assertIn(f"> {item} [inn.md]", answer)
         self.assertNotIn("is cleaned", answer)
 
-    def test_words_of_different_items_of_a_long_list_do_not_answer_together(self):
+    def test_words_of_different_list_items_do_not_answer_together(self):
         filler = (
             "and keeps the papers in the cupboard beside the entrance of the hall until the end of the year"
         )
@@ -61,7 +61,7 @@ class QuotedListTests(QuotingCase):
         self.assertIn("| Farm buildings | [fees.xlsx] |\n| In area B | $70 [fees.xlsx] |", answer)
         self.assertNotIn("Houses", answer)
 
-    def test_a_list_below_steps_that_are_announced_in_sentences_is_quoted(self):
+    def test_a_list_below_announced_steps_is_quoted(self):
         text = "If the tunnel does not connect, try the following. If one step does not help, go on."
         steps = "- Restart the program.\n- Enter the address again."
         answer = self.answer(

@@ -84,7 +84,7 @@ class ConditionTests(SimpleTestCase):
         )
         self.assertEqual(shown(quoted), ["R2", "R3", "R6", "R7", "R10", "R11"])
 
-    def test_rows_with_a_property_are_those_whose_cell_is_not_no(self):
+    def test_rows_with_a_property_are_those_whose_cell_does_not_say_no(self):
         branches = "\n".join(
             f"Branch: B{number}; Manager: Jo; Saturday: 9–12; Sunday: {'10–14' if number % 3 else 'closed'}"
             for number in range(1, 13)
@@ -118,7 +118,7 @@ class ConditionTests(SimpleTestCase):
             self.assertEqual(asked("Which rooms have a projector?", pages[:2], rows=48).notice, PARTLY)
             self.assertEqual(asked("Which rooms have a sauna?", pages, rows=48).is_sure, False)
 
-    def test_what_is_asked_of_all_rows_is_not_answered_by_some(self):
+    def test_a_question_about_all_rows_is_not_answered_by_some(self):
         for question in (
             "How many rooms are there?",
             "How many rooms have 24 seats?",
@@ -131,15 +131,15 @@ class ConditionTests(SimpleTestCase):
             with self.subTest(question):
                 self.assertEqual(asked(question).notice, UNSURE)
 
-    def test_rows_of_a_table_that_was_not_found_whole_may_not_be_all(self):
+    def test_rows_of_an_incomplete_table_may_not_be_all(self):
         self.assertEqual(asked("Which rooms have 20 seats?", ROOMS[:3]).notice, PARTLY)
         self.assertEqual(asked("Which rooms have 20 seats?", rows=-1).notice, PARTLY)
 
-    def test_more_rows_than_are_shown_are_said_to_be_more(self):
+    def test_the_answer_says_if_there_are_more_rows(self):
         quoted = asked("Which rooms have at least 7 seats?")
         self.assertEqual((len(shown(quoted)), quoted.notice), (20, PARTLY))
 
-    def test_one_row_that_is_named_is_still_the_answer(self):
+    def test_a_named_row_is_still_the_answer(self):
         quoted = asked("How many seats does R20 have?")
         self.assertEqual((shown(quoted), quoted.notice), (["R20"], ""))
 
@@ -174,7 +174,7 @@ class ConditionTests(SimpleTestCase):
         page = [source(1, "a.md", rows, title="Rooms")]
         self.assertEqual(shown(asked("Which rooms were built after 2012?", page, rows=0)), ["R13", "R14"])
 
-    def test_rows_that_the_question_does_not_tell_apart_are_shown_together(self):
+    def test_rows_that_the_question_does_not_distinguish_are_shown_together(self):
         tickets = ("Child", "Adult", "Bicycle")
         rows = [
             f"Ticket: {ticket}; Route: R{route}; Summer fare (GBP): {4 + place + route}"
@@ -249,7 +249,7 @@ class EqualRowTests(SimpleTestCase):
         text = "\n".join(asked("What is the mileage rate for a private car?", [page], rows=0).texts)
         self.assertEqual(re.findall(r"^\| ([A-Z]\w+)", text, re.MULTILINE), ["Item", "Own", "Own"])
 
-    def test_rows_that_have_the_words_only_together_are_not_likely(self):
+    def test_rows_that_have_the_words_only_jointly_are_not_likely(self):
         page = source(1, "ports.csv", "\n".join(each.content for each in contacts()), score=0.6)
         pets = source(
             2, "pets.md", "Passengers' dogs travel free in all areas.", title="Passengers", score=0.93

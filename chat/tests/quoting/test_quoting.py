@@ -34,14 +34,14 @@ VISITORS = [
 
 
 class QuotingTests(QuotingCase):
-    def test_what_no_passage_names_is_not_found(self):
+    def test_a_subject_that_no_passage_names_is_not_found(self):
         stations = source(
             content="Find your station before the ship sails.\n\nThe order to leave is given by voice."
         )
         self.assertEqual(self.answer("How do I order stationery?", sources=[stations], fit=1.9), NOTHING_FITS)
         self.assertNotEqual(self.answer("How is the order to leave given?", sources=[stations]), NOTHING_FITS)
 
-    def test_one_thing_of_another_is_not_found_where_only_the_other_is_named(self):
+    def test_a_part_is_not_found_if_only_its_whole_is_named(self):
         hotels = source(content="Hotels in France are paid up to 155 euros. The captain is told of the cost.")
         self.assertEqual(
             self.answer("What is the capital of France?", sources=[hotels], fit=1.9), NOTHING_FITS
@@ -54,7 +54,7 @@ class QuotingTests(QuotingCase):
         for question in ("Wie bestelle ich Büromaterial?", "Wo finde ich den Kopierer?"):
             self.assertEqual(self.answer(question, sources=[order], fit=1.9), NOTHING_FITS)
 
-    def test_a_row_about_another_case_does_not_count_what_is_asked_for(self):
+    def test_a_row_about_another_case_does_not_answer(self):
         rows = (
             "Reason: School board; Leave granted: 4 days a year\n"
             "Reason: Reserve forces; Leave granted: 10 days a year"
@@ -64,7 +64,7 @@ class QuotingTests(QuotingCase):
         answer = self.answer("How many days of leave do I get in a year?", sources=[reasons, days])
         self.assertTrue(answer.startswith("> Office staff have 27 days"), answer)
 
-    def test_a_row_about_what_the_question_names_comes_first(self):
+    def test_a_row_about_the_subject_of_the_question_comes_first(self):
         offices = source(
             1,
             "ports.csv",
@@ -83,7 +83,7 @@ class QuotingTests(QuotingCase):
         answer = self.answer("When is freight check-in?", sources=[offices, times])
         self.assertIn("90 minutes", answer.split("\n\n")[1], answer)
 
-    def test_two_places_with_an_answer_are_both_quoted_and_said_to_be_two(self):
+    def test_two_places_with_an_answer_are_both_quoted_and_counted(self):
         guests = source(
             1, "service.md", "The hotel limit of a passenger is £80 a night.", heading="Delays", score=0.9
         )
@@ -95,7 +95,7 @@ class QuotingTests(QuotingCase):
         alone = self.answer("What is the hotel limit?", sources=[staff], fit=6.0)
         self.assertTrue(alone.startswith("> The hotel limit"), alone)
 
-    def test_files_that_contradict_each_other_are_both_quoted_and_said_to_be_two(self):
+    def test_contradictory_files_are_both_quoted_and_counted(self):
         for old, new in (
             (
                 "Full-time staff have 25 days of annual leave.",
@@ -117,7 +117,7 @@ class QuotingTests(QuotingCase):
                 self.assertIn("25 days", answer)
                 self.assertIn("28 days", answer)
 
-    def test_of_several_files_that_are_asked_about_each_is_quoted(self):
+    def test_each_of_several_requested_files_is_quoted(self):
         answer = self.answer("What do the two files say about parking?", sources=VISITORS, fit=0.7)
         self.assertTrue(answer.startswith(SEVERAL), answer)
         for said in ("costs £5", "is free"):
@@ -138,7 +138,7 @@ class QuotingTests(QuotingCase):
         same = self.answer("Where is the badge returned?", sources=VISITORS, fit=6.0)
         self.assertEqual(same.count("is returned at reception"), 1, same)
 
-    def test_who_does_it_or_where_it_is_must_be_said_in_a_sure_answer(self):
+    def test_a_certain_answer_must_say_who_or_where(self):
         passive = source(1, "a.md", "Overtime must be approved before it is worked.", heading="Overtime")
         answer = self.answer("Who approves overtime?", sources=[passive], fit=6.0)
         self.assertTrue(answer.startswith(UNSURE), answer)
@@ -157,7 +157,7 @@ class QuotingTests(QuotingCase):
         answer = self.answer("Where do I get a uniform?", sources=uniform, fit=6.0)
         self.assertIn("Carrow Quay", answer.split("> ")[1])
 
-    def test_places_that_give_the_same_number_or_are_of_one_chapter_are_one_answer(self):
+    def test_places_with_the_same_number_or_in_one_chapter_count_as_one_answer(self):
         page = source(1, "a.md", "Salaries arrive on the 25th of each month.", heading="Pay day", score=0.9)
         slide = source(2, "b.md", "Salaries arrive on the 25th, before noon.", heading="Money", score=0.89)
         self.assertTrue(
@@ -177,7 +177,7 @@ class QuotingTests(QuotingCase):
             self.answer("How long is sick pay paid?", sources=[paid, after], fit=6.0).startswith("> Sick pay")
         )
 
-    def test_what_is_for_passengers_does_not_come_first_among_the_closest(self):
+    def test_passages_for_passengers_are_not_first_among_the_closest(self):
         guests = source(
             1, "service.md", "Passengers have a hotel limit of £80.", heading="Passengers", score=0.99
         )
@@ -230,19 +230,19 @@ class QuotingTests(QuotingCase):
         answer = self.answer("Wie lange ist der Vorstand gewählt?", sources=[board], fit=6.0)
         self.assertTrue(answer.startswith("> Der Vorstand"), answer)
 
-    def test_the_number_of_a_list_item_is_no_amount(self):
+    def test_the_number_of_a_list_item_is_not_an_amount(self):
         steps = source(1, "a.md", "1. Enter your days off in the calendar.\n2. Tell your team of days off.")
         answer = self.answer("How many days off do I have?", sources=[steps], fit=6.0)
         self.assertTrue(answer.startswith(UNSURE), answer)
 
-    def test_what_is_paid_to_somebody_does_not_say_whether_they_have_to_pay(self):
+    def test_a_payment_to_people_does_not_say_whether_they_have_to_pay(self):
         allowance = source(1, "a.md", "An allowance of £8 a month is paid to everyone with a full uniform.")
         question = "Do I have to pay for my uniform?"
         self.assertTrue(self.answer(question, sources=[allowance], fit=6.0).startswith(UNSURE))
         free = source(1, "b.md", "The uniform is issued free of charge.")
         self.assertTrue(self.answer(question, sources=[free], fit=6.0).startswith("> The uniform"))
 
-    def test_a_name_in_a_remark_is_not_what_the_row_is_about(self):
+    def test_a_name_in_a_remark_is_not_the_subject_of_the_row(self):
         ellery = (
             "Port: Port Ellery; Office: Lost property; Extension: 5518; Notes: Moved to Carrow Quay later"
         )
@@ -257,7 +257,7 @@ class QuotingTests(QuotingCase):
         answer = self.answer("and at Carrow Quay?", first, sources=[best], fit=8.0)
         self.assertTrue(answer.startswith(UNSURE), answer)
 
-    def test_a_name_of_another_column_replaces_none(self):
+    def test_a_name_in_another_column_replaces_none(self):
         there = "From: Carrow Quay; To: Port Ellery; Leaves: 07:00"
         rows = f"{there}\nFrom: Port Ellery; To: Carrow Quay; Leaves: 09:00"
         answer = self.answer(
@@ -275,7 +275,7 @@ class QuotingTests(QuotingCase):
         answer = self.answer("Was kostet ein Auto im Sommer?", sources=[fares, text])
         self.assertIn("| Car | R1 | 86 [fares.xlsx] |", answer)
 
-    def test_an_agent_adds_only_what_clearly_answers_and_was_not_said(self):
+    def test_an_agent_adds_only_new_and_certain_answers(self):
         def has_more(question, *said):
             contributions = [Contribution("Ann", text) for text in said]
             prompt = Prompt(question, [], [LEAVE], 0.3, contributions=contributions)
@@ -304,7 +304,7 @@ class QuotingTests(QuotingCase):
         prompt = Prompt(question, [], [leave], 0.3, contributions=[Contribution("Ann", said)])
         self.assertEqual(quote(prompt).texts, ())
 
-    def test_a_clear_answer_and_a_doubtful_one_are_told_apart(self):
+    def test_certain_and_doubtful_answers_are_distinguished(self):
         self.assertTrue(self.answer("When is annual leave taken?").startswith("> Annual leave"))
         self.assertTrue(self.answer("How long is the discount on boots?").startswith(UNSURE))
         question = "How long is the winter discount on boots?"
@@ -313,7 +313,7 @@ class QuotingTests(QuotingCase):
         self.assertTrue(self.answer(question, fit=1.0).startswith(UNSURE))
 
     @override_settings(QUOTING_WORDS_PER_SECOND=0)
-    def test_an_answer_comes_in_one_piece_unless_a_pace_is_set(self):
+    def test_an_answer_is_sent_in_one_piece_unless_a_pace_is_set(self):
         async def texts():
             parts = QuotingModel().answer(Prompt("When is annual leave taken?", [], [LEAVE], 0.3))
             return [part.text async for part in parts if isinstance(part, Text)]
@@ -321,7 +321,7 @@ class QuotingTests(QuotingCase):
         [text] = asyncio.run(texts())
         self.assertIn("31 December", text)
 
-    def test_the_text_says_nothing_of_the_missing_model(self):
+    def test_the_text_does_not_mention_the_missing_model(self):
         for question in ("When is annual leave taken?", "How long is the winter discount on boots?"):
             self.assertNotIn("model", self.answer(question))
 
@@ -335,7 +335,7 @@ class QuotingTests(QuotingCase):
         answer = self.answer("Wie hoch ist das Kilometergeld?", sources=[rates])
         self.assertIn("> Own cars are paid 45 pence a mile.", answer)
 
-    def test_what_has_another_kind_of_amount_is_not_given_as_the_answer(self):
+    def test_a_passage_with_another_kind_of_amount_is_not_the_answer(self):
         for question, text in (
             (
                 "When do we have retrospectives?",
@@ -350,21 +350,21 @@ class QuotingTests(QuotingCase):
                 answer = self.answer(question, sources=[source(1, "a.md", text)], fit=8.0)
                 self.assertTrue(answer.startswith(UNSURE), answer)
 
-    def test_a_case_with_when_asks_for_no_time(self):
+    def test_a_case_that_begins_with_when_does_not_ask_for_a_time(self):
         text = "Return all keys when you leave the company."
         answer = self.answer(
             "What do I return when I leave the company?", sources=[source(1, "a.md", text)], fit=8.0
         )
         self.assertTrue(answer.startswith(f"> {text}"), answer)
 
-    def test_who_does_something_is_answered_with_what_is_done(self):
+    def test_a_question_for_a_person_is_answered_with_their_action(self):
         question = "Who approves leave for longer than two weeks?"
         other = source(1, "a.md", "Leave is taken in parts of no less than two weeks, or longer.")
         self.assertTrue(self.answer(question, sources=[other], fit=8.0).startswith(UNSURE))
         own = source(1, "a.md", "Leave for longer than two weeks is approved by the director.")
         self.assertTrue(self.answer(question, sources=[own], fit=8.0).startswith("> Leave for longer"))
 
-    def test_who_does_something_is_not_answered_by_what_is_done_without_anybody(self):
+    def test_a_question_for_a_person_is_not_answered_by_an_impersonal_sentence(self):
         for question, other, own in (
             (
                 "Who signs contracts?",
@@ -383,7 +383,7 @@ class QuotingTests(QuotingCase):
                 answer = self.answer(question, sources=[source(1, "a.md", own)], fit=8.0)
                 self.assertTrue(answer.startswith(f"> {own}"), answer)
 
-    def test_one_thing_of_another_is_not_found_where_the_other_is_not_named(self):
+    def test_a_part_is_not_found_if_its_whole_is_not_named(self):
         rates = source(1, "a.md", "Rates for 2026: in capital cities a hotel may cost 155 pounds a night.")
         answer = self.answer("What is the capital of France?", sources=[rates], fit=1.0)
         self.assertEqual(answer, NOTHING_FITS)
@@ -397,7 +397,7 @@ class QuotingTests(QuotingCase):
         own = source(1, "a.md", "A metric is added by opening a ticket with the data team.")
         self.assertTrue(self.answer(question, sources=[own], fit=8.0).startswith("> A metric"))
 
-    def test_two_words_far_apart_do_not_name_what_stands_together_in_the_question(self):
+    def test_two_distant_words_do_not_match_adjacent_words_of_the_question(self):
         question = "Am I paid for travel time?"
         other = source(
             1,
@@ -415,7 +415,7 @@ class QuotingTests(QuotingCase):
         answer = self.answer("When do I submit the timesheet?", sources=[best, other], fit=8.0)
         self.assertTrue(answer.startswith("> You submit the timesheet on the last day"), answer)
 
-    def test_of_two_good_places_the_one_that_search_prefers_is_given(self):
+    def test_the_better_ranked_of_two_good_places_is_quoted(self):
         best = source(1, "a.md", "Harassment is reported to the director.", score=1.0)
         text = "You report harassment that you see: report harassment to your manager."
         other = source(2, "b.md", text, score=0.8)
@@ -423,14 +423,14 @@ class QuotingTests(QuotingCase):
         self.assertNotIn(UNSURE, answer)
         self.assertIn("to the director", answer)
 
-    def test_what_search_finds_less_fitting_is_not_given_as_the_answer(self):
+    def test_a_poorly_ranked_passage_is_not_the_answer(self):
         best = source(1, "a.md", "Pensions are paid at the end of the month.", score=1.0)
         other = source(2, "b.md", "The company pays 55 per cent into the pension.", score=0.6)
         question = "How much does the company pay into the pension?"
         self.assertFalse(self.answer(question, sources=[other]).startswith(UNSURE))
         self.assertTrue(self.answer(question, sources=[best, other]).startswith(LIKELY))
 
-    def test_a_number_before_the_sentence_is_not_the_amount_that_is_asked_for(self):
+    def test_a_number_before_the_sentence_is_not_the_requested_amount(self):
         text = "Full pay is the average of the previous twelve weeks. When sick, pay continues."
         sick = source(1, "a.md", text, heading="Sick pay")
         question = "How long does pay continue when sick?"
@@ -438,7 +438,7 @@ class QuotingTests(QuotingCase):
         answer = self.answer(question, sources=[source(1, "a.md", f"{text} That is for 8 weeks.")], fit=6.0)
         self.assertFalse(answer.startswith(UNSURE), answer)
 
-    def test_a_clear_answer_to_a_german_question_is_given_as_one(self):
+    def test_a_certain_answer_to_a_german_question_is_given_as_certain(self):
         rule = source(1, "a.html", "A password has at least 14 characters.", heading="Passwords")
         answer = self.answer("Wie lang muss mein Passwort sein?", sources=[rule], fit=8.0)
         self.assertTrue(answer.startswith("> A password has"), answer)

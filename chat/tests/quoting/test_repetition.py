@@ -6,7 +6,7 @@ from chat.quoting.questions.repetition import repeats
 
 
 class RepetitionTests(SimpleTestCase):
-    def test_a_question_that_names_the_same_was_asked(self):
+    def test_a_question_about_the_same_subject_counts_as_asked(self):
         for question, asked in (
             ("What is the rate for dinner?", "How much for dinner?"),
             ("What should I know about unpaid leave?", "What about the unpaid leave?"),
@@ -16,7 +16,7 @@ class RepetitionTests(SimpleTestCase):
         ):
             self.assertTrue(repeats(question, ["Where is the canteen?", asked]), question)
 
-    def test_a_question_that_was_asked_in_the_other_language_was_asked(self):
+    def test_a_question_asked_in_the_other_language_counts_as_asked(self):
         for question, asked in (
             ("How do I report sick?", "Wie melde ich mich krank?"),
             ("Wie melde ich mich krank?", "How do I report sick?"),
@@ -27,7 +27,7 @@ class RepetitionTests(SimpleTestCase):
         ):
             self.assertTrue(repeats(question, [asked]), question)
 
-    def test_a_question_that_names_more_or_something_else_was_not(self):
+    def test_a_question_that_names_more_or_something_else_counts_as_new(self):
         for question, asked in (
             ("What should I know about unpaid leave?", "How much leave do I get?"),
             ("What is the rate for dinner?", "What is the rate for lunch?"),
@@ -36,7 +36,7 @@ class RepetitionTests(SimpleTestCase):
         ):
             self.assertFalse(repeats(question, [asked]), question)
 
-    def test_the_way_back_was_not_asked(self):
+    def test_the_opposite_direction_counts_as_new(self):
         there, back = (
             f"When does the ferry leave from {start} to {end}?"
             for start, end in (("Port Ellery", "Carrow Quay"), ("Carrow Quay", "Port Ellery"))
@@ -44,5 +44,5 @@ class RepetitionTests(SimpleTestCase):
         self.assertFalse(repeats(back, [there]))
         self.assertTrue(repeats(there, [back, there]))
 
-    def test_nothing_was_asked_before_the_first_question(self):
+    def test_nothing_counts_as_asked_before_the_first_question(self):
         self.assertFalse(repeats("What is the rate for dinner?", []))

@@ -34,7 +34,7 @@ def shown(quoted):
 
 
 class ExtremeRowTests(SimpleTestCase):
-    def test_the_row_with_the_least_or_greatest_value_of_a_column_that_fits_is_the_answer(self):
+    def test_the_row_with_the_extreme_value_of_the_matching_column_is_the_answer(self):
         for question, names in (
             ("Which lorry is the oldest?", ["Berta"]),
             ("What is the newest lorry?", ["Clara"]),
@@ -69,12 +69,12 @@ class ExtremeRowTests(SimpleTestCase):
                 quoted = asked(question)
                 self.assertFalse(quoted.is_sure and len(shown(quoted)) == 1, quoted.texts)
 
-    def test_rows_of_a_table_that_was_not_found_whole_are_not_compared(self):
+    def test_rows_of_an_incomplete_table_are_not_compared(self):
         for rows in (9, -1):
             self.assertEqual(asked("Which lorry is the oldest?", rows).notice, UNSURE)
         self.assertEqual(shown(asked("Which lorry is the oldest?", 4)), ["Berta"])
 
-    def test_rows_of_a_column_with_other_than_numbers_are_not_compared(self):
+    def test_rows_of_a_column_with_text_are_not_compared(self):
         rows = "\n".join(
             [
                 *ROWS,

@@ -63,7 +63,7 @@ class BestSentencesTests(SimpleTestCase):
         best = best_sentences("What is the salary of grade F?", [found(rows, heading="Salary bands")], 1)
         self.assertEqual([sentence.text for sentence in best], ["Grade: F; Salary: 45,000"])
 
-    def test_a_line_that_only_repeats_the_title_or_the_heading_is_no_sentence(self):
+    def test_a_line_that_repeats_the_title_or_heading_is_not_a_sentence(self):
         names = found("Reorganisation 2027: Project Halyard", title="Reorganisation 2027: Project Halyard")
         text = found(
             "The depot at Brannock Road is to be closed.", heading="Project Halyard › What is planned"
@@ -94,13 +94,13 @@ class BestSentencesTests(SimpleTestCase):
         )
         self.assertFalse(answers("What do I get if my ferry is late?", ["A ferry has 300 seats."]))
 
-    def test_a_number_of_the_counted_thing_is_one_of_what_the_question_names(self):
+    def test_a_count_must_be_of_the_thing_that_the_question_names(self):
         question = "How many days of parental leave do fathers get?"
         working = "You can work up to ten days without ending your leave."
         self.assertFalse(answers(question, [working]))
         self.assertTrue(answers(question, ["Parental leave is for both. Fathers get 20 days."]))
 
-    def test_a_number_beside_another_thing_is_no_answer(self):
+    def test_a_number_beside_another_thing_is_not_an_answer(self):
         swap = "You may swap a shift. It is signed 48 hours before it. Swaps that break a rest limit fail."
         rest = "Engineers are called out. They have 11 hours of rest before the next shift."
         hours = {"rest": ["hours of rest"]}
@@ -138,7 +138,7 @@ class BestSentencesTests(SimpleTestCase):
             with self.subTest(question=question):
                 self.assertTrue(matching_words(question, text))
 
-    def test_the_other_direction_is_no_answer(self):
+    def test_the_opposite_direction_is_not_an_answer(self):
         rows = [
             "From: Port Ellery; Depart: 21:50; To: Carrow Quay",
             "From: Carrow Quay; Depart: 18:35; To: Port Ellery",
@@ -151,7 +151,7 @@ class BestSentencesTests(SimpleTestCase):
         question = "When does the last boat leave Port Ellery for Carrow Quay?"
         self.assertEqual(best_sentences(question, [found("\n".join(rows))], 1)[0].text, rows[0])
 
-    def test_the_rule_comes_before_a_case_that_nobody_asked_about(self):
+    def test_the_rule_comes_before_a_case_that_was_not_asked_about(self):
         aboard = "If you become ill on board, report sick to the master."
         rule = "Telephone your manager an hour before your shift starts."
         section = found(f"{rule}\n\n{aboard}", heading="Sickness absence › Reporting sick")
@@ -159,7 +159,7 @@ class BestSentencesTests(SimpleTestCase):
         question = "How do I report sick when I fall ill on board?"
         self.assertEqual(best_sentences(question, [section], 1)[0].text, aboard)
 
-    def test_a_place_or_a_person_that_is_asked_for_must_be_there(self):
+    def test_a_requested_place_or_person_must_occur(self):
         guide = "There is a Leeds office guide for those who would like to work from this space."
         self.assertFalse(answers("Where is the Leeds office?", [guide]))
         self.assertTrue(answers("Where is the Leeds office?", ["The Leeds office is at 4 Canal Street."]))
@@ -167,35 +167,35 @@ class BestSentencesTests(SimpleTestCase):
         self.assertFalse(answers("Who is the director?", [other]))
         self.assertTrue(answers("Who is the director?", ["Ann Lee is the director."]))
 
-    def test_words_that_only_have_the_same_meaning_answer_nothing(self):
+    def test_words_of_only_similar_meaning_do_not_answer(self):
         rest = ["Rest of a crew: at least six hours."]
         self.assertFalse(answers("How long is my lunch break?", rest, synonyms={"lunch break": ["rest"]}))
         pay = ["Pay day is the 25th of each month."]
         self.assertTrue(answers("When is payday each month?", pay, synonyms={"payday": ["pay day"]}))
 
-    def test_what_the_first_noun_of_a_question_names_must_be_there(self):
+    def test_the_first_noun_of_a_question_must_occur(self):
         hours = ["The port manager begins at 8:00."]
         self.assertFalse(answers("When does the pay of a port manager begin?", hours))
         self.assertTrue(answers("When does the shift of a port manager begin?", [f"Shifts: {hours[0]}"]))
 
-    def test_what_is_most_is_answered_by_a_comparison_or_by_rows_with_the_number(self):
+    def test_a_superlative_is_answered_by_a_comparison_or_by_rows_with_numbers(self):
         question = "Which ship carries the most cars?"
         self.assertFalse(answers(question, ["A ship with tankers carries 25 drivers of cars, 4 at most."]))
         self.assertTrue(answers(question, ["The Aurora carries the most cars of all ships."]))
         self.assertTrue(answers(question, ["Ship: Aurora, which carries lorries; Cars: 160"]))
 
-    def test_whether_one_may_do_something_is_answered_by_what_names_it(self):
+    def test_a_question_for_a_permission_is_answered_by_a_text_that_names_the_action(self):
         fire = {"smoke": ["fire"]}
         self.assertFalse(answers("Can I smoke on board?", ["Report a fire on board."], synonyms=fire))
         self.assertFalse(answers("Can I smoke on board?", ["On board, smoke-filled rooms are closed."]))
         self.assertTrue(answers("Can I smoke on board?", ["Smoking is not allowed on board."]))
 
-    def test_what_if_something_is_not_is_not_answered_by_what_if_it_is(self):
+    def test_a_negated_condition_is_not_answered_by_the_affirmative_one(self):
         question = "Was tun, wenn ein Gast nicht kommt?"
         self.assertFalse(answers(question, ["Wenn ein Gast kommt, beginnt die Behandlung."]))
         self.assertTrue(answers(question, ["Kommt ein Gast nicht, rufen wir ihn an."]))
 
-    def test_the_words_of_a_phrase_are_to_be_near_each_other(self):
+    def test_the_words_of_a_phrase_must_be_near_each_other(self):
         other, question = {"second job": ["second employment"]}, "Can I have a second job?"
         shares = "Employees may get shares, and begin to do so on their second anniversary."
         self.assertFalse(answers(question, [shares], synonyms=other))
@@ -225,7 +225,7 @@ class BestSentencesTests(SimpleTestCase):
         passage = found(text, heading="Pay day")
         self.assertTrue(best_sentences("When is pay day?", [passage])[0].text.startswith("Salaries"))
 
-    def test_a_telephone_number_or_a_form_that_is_asked_for_must_be_there(self):
+    def test_a_requested_telephone_number_or_form_must_occur(self):
         desk = "The Service Desk answers on extension 3500 from Monday to Friday."
         other = "Report the loss of a phone to the Service Desk within 4 hours."
         for question in ("What is the Service Desk's phone number?", "Which number do I ring, Service Desk?"):
@@ -238,14 +238,14 @@ class BestSentencesTests(SimpleTestCase):
         self.assertFalse(answers(question, ["You may work abroad for 20 days."]))
         self.assertTrue(answers(question, ["To work abroad, send form PF-27."]))
 
-    def test_a_question_for_a_definition_is_answered_by_one_alone(self):
+    def test_a_question_for_a_definition_is_answered_only_by_one(self):
         self.assertTrue(answers("What is Project Halyard?", ["Project Halyard is the merger of two ports."]))
         self.assertTrue(answers("Was ist ein Terminal?", ["Ein Terminal startet ohne Festplatte."]))
         self.assertFalse(
             answers("What is Project Halyard?", ["Confidential. For the steering group.", "Halyard"])
         )
 
-    def test_what_only_repeats_the_question_is_no_answer(self):
+    def test_a_repetition_of_the_question_is_not_an_answer(self):
         self.assertFalse(answers("How do I import a QIF file?", ["Import QIF files", "Account setup"]))
         self.assertTrue(answers("How do I import a QIF file?", ["Import QIF files from the menu", "Setup"]))
 
@@ -259,7 +259,7 @@ class BestSentencesTests(SimpleTestCase):
         best = best_sentences("How much notice must I give?", [other, notice], 1)
         self.assertEqual(best[0].text, notice.content)
 
-    def test_a_number_of_what_is_asked_for_comes_before_other_numbers(self):
+    def test_a_number_of_the_requested_thing_comes_before_other_numbers(self):
         other = "From the 24th week on partners have leave."
         right = (
             "Partners of employees on shore have leave of four weeks at full pay, in one piece or in blocks."
@@ -268,7 +268,7 @@ class BestSentencesTests(SimpleTestCase):
         best = best_sentences("How many weeks of leave do partners have?", passages)
         self.assertEqual(best[0].text, right)
 
-    def test_the_heading_says_what_a_sentence_is_about(self):
+    def test_the_heading_gives_the_subject_of_a_sentence(self):
         content = "## Maternity leave\n\nTake up to 52 weeks.\n\n## Paternity leave\n\nTake up to 4 weeks."
         best = best_sentences("How long is paternity leave?", [found(content)], 1)
         self.assertEqual([sentence.text for sentence in best], ["Take up to 4 weeks."])
@@ -276,7 +276,7 @@ class BestSentencesTests(SimpleTestCase):
     def test_nothing_is_quoted_when_nothing_fits(self):
         self.assertEqual(best_sentences("Which quark is heaviest?", [found("Dogs need a muzzle.")]), [])
 
-    def test_nothing_is_quoted_of_nothing_or_for_an_empty_question(self):
+    def test_an_empty_text_or_question_gives_no_quotation(self):
         self.assertEqual(best_sentences("Which quark is heaviest?", []), [])
         self.assertEqual(best_sentences("?!", [found("Dogs need a muzzle.")]), [])
         self.assertEqual(best_sentences("the of", [found("The of.")]), [])
@@ -304,6 +304,6 @@ class SentencesOfEachTests(SimpleTestCase):
     def test_a_passage_without_sentences_gives_none(self):
         self.assertEqual(best_sentences_per_passage("Leave?", [found(""), found("# Leave")]), [[], []])
 
-    def test_a_question_of_stop_words_makes_no_trouble(self):
+    def test_a_question_of_stop_words_causes_no_error(self):
         ((only,),) = best_sentences_per_passage("what is it?", [found("Soup is served at noon.")])
         self.assertEqual(only.text, "Soup is served at noon.")

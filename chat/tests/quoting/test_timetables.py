@@ -56,7 +56,7 @@ class TimetableTests(SimpleTestCase):
                 quoted = asked(question, *sources, cut=cut)
                 self.assertEqual((shown(quoted), quoted.is_sure), (rows, is_sure))
 
-    def test_the_rows_of_a_time_are_given_in_the_direction_that_is_asked_for(self):
+    def test_rows_of_a_time_are_in_the_requested_direction(self):
         self.assert_rows(
             {
                 "How do I get from Old Mill to Tarn Quay after 6 pm in winter?": "B3",
@@ -70,7 +70,7 @@ class TimetableTests(SimpleTestCase):
             }
         )
 
-    def test_the_first_and_the_last_are_those_of_a_day_and_of_the_time(self):
+    def test_first_and_last_departures_respect_the_day_and_the_time(self):
         self.assert_rows(
             {
                 "When is the last boat to Old Mill from Tarn Quay on a Sunday in winter?": "A4",
@@ -83,7 +83,7 @@ class TimetableTests(SimpleTestCase):
             }
         )
 
-    def test_a_question_that_goes_on_keeps_what_it_does_not_say_again(self):
+    def test_a_follow_up_keeps_omitted_conditions(self):
         summer = page(
             table([("S1", "Daily", "Old Mill", "21:25", "Tarn Quay", "22:10"), *SAILINGS[1:3]]), "Summer"
         )
@@ -100,7 +100,7 @@ class TimetableTests(SimpleTestCase):
                 self.assertEqual((shown(quoted), quoted.is_sure), (row, True))
         self.assertNotEqual(shown(asked("and how long does it take?", earlier=[first])), "B3")
 
-    def test_without_a_row_that_fits_the_nearest_ones_are_closest(self):
+    def test_without_a_matching_row_the_nearest_ones_are_the_closest(self):
         self.assert_rows(
             {
                 "Is there a boat from Fern Isle to Old Mill on Wednesdays in winter?": "C2",
@@ -128,14 +128,14 @@ class TimetableTests(SimpleTestCase):
         rest = asked("When does the last boat go from Old Mill to Tarn Quay tomorrow?", cut=30)
         self.assertFalse(rest.is_likely)
 
-    def test_going_home_is_no_condition(self):
+    def test_going_home_is_not_a_condition(self):
         self.assertEqual(shown(asked("When is the last ferry home from Old Mill to Tarn Quay?")), "B3")
 
-    def test_without_a_clear_direction_or_time_nothing_is_given(self):
+    def test_without_a_clear_direction_or_time_no_row_is_quoted(self):
         self.assert_rows({"Ferry Tarn Quay Old Mill after 18:00": "B3 A4"}, is_sure=False)
         self.assert_rows({"Boats from Tarn Quay to Old Mill after 6": "A1 A2 A3 A4"}, is_sure=False)
 
-    def test_the_opposite_direction_is_never_given(self):
+    def test_the_opposite_direction_is_never_quoted(self):
         rows = page(table(SAILINGS[4:7]))
         for question in (
             "When is the last boat from Tarn Quay to Old Mill?",
@@ -145,7 +145,7 @@ class TimetableTests(SimpleTestCase):
             quoted = asked(question, rows)
             self.assertFalse(quoted.is_sure or quoted.is_likely, question)
 
-    def test_rows_of_a_table_that_was_not_found_whole_are_only_the_closest(self):
+    def test_rows_of_an_incomplete_table_are_only_the_closest(self):
         self.assert_rows({"When is the last boat from Old Mill to Tarn Quay?": "B3"}, is_sure=False, cut=30)
 
     def test_words_for_another_cell_select_rows_and_unknown_ones_none(self):
@@ -177,7 +177,7 @@ class TimetableTests(SimpleTestCase):
             sources=[rows],
         )
 
-    def test_other_tables_with_times_are_no_timetables(self):
+    def test_other_tables_with_times_are_not_timetables(self):
         hours = page(
             table(
                 [("Help desk", "08:00", "18:00"), ("Library", "09:00", "21:00")], ("Desk", "Open", "Close")

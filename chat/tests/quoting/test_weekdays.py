@@ -62,5 +62,5 @@ class RowsOfDaysTests(SimpleTestCase):
         self.assertNotIn("| B1 |", text)
         self.assertNotIn("| B4 |", text)
 
-    def test_a_question_for_what_is_not_on_a_day_may_be_answered_by_other_rows(self):
+    def test_a_question_for_exceptions_of_a_day_may_be_answered_by_other_rows(self):
         self.assertIn("| B1 |", answer("Which trip with no bicycles does not run on Sundays?"))

@@ -56,7 +56,7 @@ class WhatToDoTests(SimpleTestCase):
         for text in ("The porter knows the way.", "Full pay lasts for nine weeks.", "Das Tor ist aus Holz."):
             self.assertFalse(tells_to(text), text)
 
-    def test_what_tells_nobody_to_do_anything_does_not_answer(self):
+    def test_a_text_without_an_instruction_does_not_answer(self):
         quoted = quote(Prompt("What do I do after an accident with a forklift?", [], [PAY], 0.3, fit=1.5))
         self.assertFalse(quoted.is_sure or quoted.is_likely)
 

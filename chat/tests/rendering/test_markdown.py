@@ -92,7 +92,7 @@ class Elements(HTMLParser):
 
 
 class ConstructTests(SimpleTestCase):
-    def test_headings_are_told_apart_and_stand_below_the_question(self):
+    def test_headings_have_levels_below_the_question(self):
         self.assertEqual(
             [tag for tag, _ in Elements(render("# A\n\n## B\n\n### C\n\n#### D", citations())).found],
             ["h3", "h3", "h4", "h5"],
@@ -115,7 +115,7 @@ class ConstructTests(SimpleTestCase):
         self.assertEqual(render("$5 and $10", citations()), "<p>$5 and $10</p>")
         self.assertIn("<code>\\frac{</code>", render("\\(\\frac{\\)", citations()))
 
-    def test_a_table_that_a_phone_cannot_hold_is_stacked_unless_it_is_long_and_wide(self):
+    def test_a_table_too_wide_for_a_phone_is_stacked_unless_it_is_long_and_wide(self):
         for columns, rows, cell, stacked in (
             (3, 9, "twenty minutes before", True),
             (3, 9, "09:05", False),
@@ -170,10 +170,10 @@ class ConstructTests(SimpleTestCase):
             self.assertIn("missing", marked)
             self.assertEqual(re.sub(r'<span class="missing">([^<]*)</span>', r"\1", marked), plain)
 
-    def test_signs_that_turn_text_round_are_not_shown(self):
+    def test_bidirectional_control_characters_are_removed(self):
         self.assertEqual(render("a\u202eb\u2066c", citations()), "<p>a\u200bb\u200bc</p>")
 
-    def test_what_is_nested_too_deep_is_shown_as_it_was_written(self):
+    def test_markup_nested_too_deeply_is_shown_as_source(self):
         for unit in ("> ", "- ", "1. "):
             self.assertIn("deep words", render(f"{1_000 * unit}deep words", citations()))
 
@@ -192,7 +192,7 @@ class OpenTests(SimpleTestCase):
                 Elements("".join(done) + renderer.open).text, RICH[max(0, place - 30) : place + 1]
             )
 
-    def test_unfinished_emphasis_code_and_links_look_as_they_will(self):
+    def test_unfinished_emphasis_code_and_links_look_like_finished_ones(self):
         for text, shown in (
             ("Some **bold wor", "<p>Some <strong>bold wor</strong></p>"),
             ("Some **bold *and", "<p>Some <strong>bold <em>and</em></strong></p>"),
@@ -211,7 +211,7 @@ class OpenTests(SimpleTestCase):
         renderer.feed("| Who | Da")
         self.assertIn("<th", renderer.open)
 
-    def test_the_numbers_of_an_open_block_lead_nowhere_yet(self):
+    def test_the_numbers_of_an_open_block_are_not_links_yet(self):
         renderer = BlockRenderer(citations())
         renderer.feed(f"Cited [{LABEL}] and")
         self.assertNotIn("href", renderer.open)
@@ -230,7 +230,7 @@ class HostileTests(SimpleTestCase):
                     self.assertRegex(value or "", ALLOWED, page)
 
     @pytest.mark.slow
-    def test_nothing_of_it_runs_or_loads_whole_or_in_mid_stream(self):
+    def test_hostile_markup_neither_runs_nor_loads_whole_or_streamed(self):
         for text in HOSTILE:
             for around in ("{}", "**{}", "- {}", "> {}", "| {} |\n|---|\n| {} |", "[{}](https://a.example)"):
                 whole = around.replace("{}", text)

@@ -12,7 +12,7 @@ from chat.statements import Proof
 
 
 class MarkingTests(TestCase):
-    def test_pieces_are_the_text_whatever_the_spans(self):
+    def test_the_pieces_join_to_the_text_for_any_spans(self):
         text = "One two three."
         for spans in ([], [[0, 3]], [[4, 7], [5, 14]], [[-5, 99]], [[7, 4]], [[3, 3]]):
             self.assertEqual("".join(piece.text for piece in marked(text, spans)), text)
@@ -20,13 +20,13 @@ class MarkingTests(TestCase):
             [piece.text for piece in marked(text, [[4, 7], [8, 14]]) if piece.marked], ["two", "three."]
         )
 
-    def test_broken_lines_run_on_and_lists_stay(self):
+    def test_wrapped_lines_are_joined_and_lists_stay(self):
         self.assertEqual(
             flowing("over the\nside.\n• In a boat\n\nNext"), "over the side.\n• In a boat\n\nNext"
         )
         self.assertEqual(len(flowing("a\nb")), 3)
 
-    def test_rows_of_a_table_stay_on_lines_of_their_own(self):
+    def test_rows_of_a_table_stay_on_separate_lines(self):
         rows = "Sailing: W1; From: Sennick\nSailing: W2; From: Ellery"
         self.assertEqual(flowing(rows), rows)
 
@@ -55,7 +55,7 @@ class MarkingTests(TestCase):
         self.assertEqual(shown.title, "What the answer was made from")
         self.assertEqual(shown.facts, ["searched by meaning, too: yes"])
 
-    def test_steps_have_words_of_the_language_and_unknown_ones_stay(self):
+    def test_steps_are_translated_and_unknown_ones_stay(self):
         props = {"retrieval_mode": "hybrid", "my_own": 3}
         with override("de"):
             shown = step({"title": "Generated search query", "description": "Urlaub", "props": props})
@@ -63,7 +63,7 @@ class MarkingTests(TestCase):
         self.assertEqual(shown.facts, ["Art der Suche: Wörter und Bedeutung", "my own: 3"])
         self.assertEqual(step({"title": "Third"}).title, "Third")
 
-    def test_rows_of_a_table_are_a_table_again_with_their_words_marked(self):
+    def test_rows_of_a_table_are_shown_as_a_table_with_marked_words(self):
         rows = "Case: Ordinary; Days: 5\nCase: Agreed; Use by: 30 June; see 4.2\n"
         content = f"Carry-over by case\n{rows}\nMore text."
         quote = content.index("30 June")
@@ -79,7 +79,7 @@ class MarkingTests(TestCase):
         )
         self.assertEqual(after.pieces, [Piece("\nMore text.", False)])
 
-    def test_prose_with_a_colon_is_no_table(self):
+    def test_prose_with_a_colon_is_not_a_table(self):
         for text in ("Note: this is prose.", "One; two; three", "a: b\nc: d", ""):
             self.assertFalse(any(part.head for part in parts_of(text, [])), text)
 

@@ -102,7 +102,7 @@ class RenderingTests(SimpleTestCase):
         page = render(f"Up to twenty days [{HANDBOOK}]. More.", citations())
         self.assertRegex(page, r'twenty <span class="nowrap">days <a [^>]+>1</a>\.</span> More\.')
 
-    def test_a_source_that_is_gone_keeps_its_number_and_loses_its_name(self) -> None:
+    def test_a_deleted_source_keeps_its_number_and_loses_its_name(self) -> None:
         page = render(f"A [{HANDBOOK}] and b [{GONE}].", citations())
         self.assertIn('class="cite gone" href="?source=3.2&amp;s=2#marked"', page)
         self.assertNotIn("salaries", page)
@@ -145,7 +145,7 @@ class RenderingTests(SimpleTestCase):
         page = render("| Who | Days |\n|---|---|\n| a | 1 |", citations())
         self.assertIn('<div class="table" tabindex="0" role="group" aria-label="Table: Who, Days">', page)
 
-    def test_an_image_is_only_its_words(self) -> None:
+    def test_an_image_is_reduced_to_its_text(self) -> None:
         self.assertEqual(render("![a plan](https://evil.example/p.png)", citations()), "<p>a plan</p>")
 
     def test_headings_stand_below_the_question(self) -> None:
@@ -171,14 +171,14 @@ class HostileTests(SimpleTestCase):
             with self.subTest(text):
                 self.check(render(text, citations()))
 
-    def test_nor_does_it_half_way_through_a_stream(self) -> None:
+    def test_no_streamed_markup_of_a_model_runs_or_loads_anything(self) -> None:
         text = "\n\n".join(HOSTILE)
         for cut in range(0, len(text), 3):
             self.check(render(text[:cut], citations()))
 
 
 class BlockTests(SimpleTestCase):
-    def test_however_a_text_arrives_the_blocks_are_those_of_the_whole(self) -> None:
+    def test_the_blocks_do_not_depend_on_the_split_of_the_text(self) -> None:
         chance = random.Random(11)
         text = LONG + "\n\n".join(HOSTILE)
         whole = render(text, citations())
@@ -190,10 +190,10 @@ class BlockTests(SimpleTestCase):
                 at += size
             self.assertEqual("\n".join(blocks + renderer.finish()), whole)
 
-    def test_nothing_of_the_text_is_lost_in_cutting(self) -> None:
+    def test_splitting_into_blocks_loses_no_text(self) -> None:
         self.assertEqual(re.sub(r"\s", "", "".join(split(LONG))), re.sub(r"\s", "", LONG))
 
-    def test_a_fence_a_list_and_a_table_stay_whole(self) -> None:
+    def test_fences_lists_and_tables_are_not_split(self) -> None:
         heads = [block.strip().split("\n")[0] for block in split(LONG)]
         self.assertEqual(
             [head[:6] for head in heads],
@@ -215,11 +215,11 @@ class BlockTests(SimpleTestCase):
             '<span class="nowrap"><span class="cite">1</span></span> and</p>',
         )
 
-    def test_very_deep_markup_takes_no_time(self) -> None:
+    def test_deeply_nested_markup_takes_little_time(self) -> None:
         for text in (">" * 3000 + "x", "[" * 3000, "*" * 3000, "- " * 1000, "`" * 3000):
             self.assertLess(len(render(text, citations())), 200_000)
 
-    def test_an_unfinished_block_of_spaces_takes_no_time(self) -> None:
+    def test_an_unfinished_block_of_spaces_takes_little_time(self) -> None:
         before = time.thread_time()
         for space in " \t":
             renderer = BlockRenderer(citations())
@@ -228,7 +228,7 @@ class BlockTests(SimpleTestCase):
                 self.assertEqual(renderer.open.strip(), "")
         self.assertLess(time.thread_time() - before, 10)
 
-    def test_a_hostile_block_without_end_takes_no_time_and_shows_as_it_is(self) -> None:
+    def test_an_endless_hostile_block_takes_little_time_and_is_shown_as_source(self) -> None:
         before = time.thread_time()
         for unit in ("![", "[", "*a ", "- a\n"):
             text = unit * 60_000

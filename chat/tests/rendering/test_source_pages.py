@@ -65,7 +65,7 @@ class SourcePageTests(MediaMixin, TestCase):
         Source.objects.filter(pk=source.pk).update(quotes=[[start, start + len(words)]])
         return panel_of(command_principal(self.user), self.conversation, "1.1", "page", page)
 
-    def test_a_row_is_marked_on_its_own_page_alone(self):
+    def test_a_row_is_marked_only_on_its_own_page(self):
         source = self.cited(self.add("facilities.pdf", drawn(table_page(FIRST), table_page(NEXT))))
         row = "Service: Pest control; Person: Mina Orlow; Times: 12"
         self.assertIn(row, source.content)
@@ -86,7 +86,7 @@ class SourcePageTests(MediaMixin, TestCase):
         url = f"/c/{self.conversation.pk}/"
         self.assertContains(self.client.get(url), "<bdi>Pages 1–2")
 
-    def test_a_source_on_one_page_or_of_another_version_is_as_its_label_says(self):
+    def test_a_source_on_one_page_or_of_another_version_follows_its_label(self):
         source = self.cited(self.add("facilities.pdf", drawn(table_page(FIRST))))
         url = f"/c/{self.conversation.pk}/"
         self.assertContains(self.client.get(url), "<bdi>Page 1<", html=False)

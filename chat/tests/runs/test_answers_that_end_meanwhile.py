@@ -28,7 +28,7 @@ class MeanwhileTests(TestCase):
     def page(self):
         return self.client.get(f"/c/{self.run.conversation_id}/").content.decode()
 
-    def test_a_page_that_shows_it_as_running_follows_it_and_so_hears_of_its_end(self):
+    def test_a_page_that_shows_a_running_answer_follows_it_to_its_end(self):
         # Called between the queries for messages and for their runs.
         with patch("chat.portal.conversation.shown_answers.may_see_thoughts", lambda _: self.end()):
             page = self.page()
@@ -36,7 +36,7 @@ class MeanwhileTests(TestCase):
         self.assertIn(f'data-run="{self.run.run_id}"', page)
         self.assertIn("On 31 March.", page)
 
-    def test_a_page_that_shows_its_end_follows_nothing(self):
+    def test_a_page_that_shows_a_finished_answer_follows_nothing(self):
         self.end()
         page = self.page()
         self.assertIn('data-state="stopped"', page)

@@ -51,7 +51,7 @@ class HeldAtItsEnd(ScriptedModel):
 
 @pytest.mark.slow
 class BehindTests(RunEventsCase):
-    async def test_a_long_answer_is_told_in_few_chunks_and_resumed_from_every_number(self):
+    async def test_a_long_answer_is_sent_in_few_chunks_and_can_resume_from_every_number(self):
         _, run = await self.ask(ScriptedModel(words=WORDS))
         told = await self.events(run)
         self.assertLess(len(told), 20)
@@ -67,7 +67,7 @@ class BehindTests(RunEventsCase):
             self.assertGreater(rest[0]["seq"], after)
             self.assertEqual(rest[-1], told[-1])
 
-    async def test_who_is_behind_while_it_is_written_is_told_the_same_from_memory(self):
+    async def test_a_late_reader_of_a_running_answer_gets_the_same_from_memory(self):
         model = HeldAtItsEnd(words=WORDS)
         with use_model(model):
             answer = await self.post("/chat/stream", ASKED)
@@ -86,7 +86,7 @@ class BehindTests(RunEventsCase):
         lines = b"".join([chunk async for chunk in answer.streaming_content]).splitlines()
         self.assertLess(len(lines), 20)
 
-    async def test_after_the_journal_a_long_text_is_told_in_pieces(self):
+    async def test_without_the_journal_a_long_text_is_sent_in_pieces(self):
         _, run = await self.ask(ScriptedModel(words=WORDS))
         await in_database(JournalEntry.objects.all().delete)
         told = [event async for _, event in runs.follow(command_principal(self.user), run)]
@@ -108,7 +108,7 @@ class PageTests(RunEventsCase):
         for frame in await frames.end():
             reader.take(frame["messages"])
 
-    async def test_a_page_goes_on_from_any_number_within_a_long_answer(self):
+    async def test_a_page_continues_from_any_number_within_a_long_answer(self):
         principal = command_principal(self.user)
         with use_model(ScriptedModel(words=WORDS)):
             accepted = await in_database(runs.begin, principal, RunRequest("Leave?"))
@@ -129,7 +129,7 @@ class PageTests(RunEventsCase):
             await self.told(accepted, after, reader)
             self.assertEqual((reader.blocks, reader.open), (fresh.blocks, ""))
 
-    async def test_a_page_that_reads_nothing_holds_one_part_and_the_answer_completes(self):
+    async def test_a_page_that_reads_nothing_buffers_one_part_and_the_answer_completes(self):
         page, released, frames = consumers.ConversationConsumer(), asyncio.Event(), []
         principal = page.principal = command_principal(self.user)
 

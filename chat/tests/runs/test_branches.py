@@ -98,7 +98,7 @@ class BranchTests(BranchCase):
         recording.rename(self.principal, self.conversation.pk, "Mine")
         self.assertFalse(edited(0))
 
-    def test_an_answer_given_again_is_a_version_with_its_own_continuation(self):
+    def test_a_regenerated_answer_is_a_version_with_its_own_continuation(self):
         self.again(self.first.answer_id, "Ten days.")
         self.assertEqual(self.said(), ["Leave?", "Ten days."])
         runs.choose_branch(self.principal, self.conversation.pk, 1)
@@ -107,14 +107,14 @@ class BranchTests(BranchCase):
         self.assertEqual(Branches(self.conversation.pk).siblings(1), [1, 4, 5])
         self.assertEqual(question_of(Message.objects.get(pk=third.answer_id)).content, "Leave?")
 
-    def test_a_branch_is_gone_to_up_to_what_was_said_last_in_it(self):
+    def test_switching_to_a_branch_shows_its_latest_message(self):
         self.ask("By when?", "June.", instead_of=2)  # 4, 5
         self.ask("Sure?", "Yes.")  # 6, 7
         self.ask("Sick?", "Six weeks.", instead_of=0)  # 8, 9
         runs.choose_branch(self.principal, self.conversation.pk, 0)
         self.assertEqual(self.said(), ["Leave?", "Five days.", "By when?", "June.", "Sure?", "Yes."])
 
-    def test_the_model_is_given_what_leads_to_the_question(self):
+    def test_the_model_gets_the_messages_that_lead_to_the_question(self):
         run = runs.begin(self.principal, RunRequest("By when?", self.conversation.pk, instead_of=2))
         self.assertEqual([each.content for each in earlier_messages(run)], ["Leave?", "Five days."])
         finished(run, "June.")
@@ -131,7 +131,7 @@ class BranchTests(BranchCase):
         self.ask("Really?", "Yes.", seen=999)
         self.assertEqual(self.said()[-3:], ["Yes.", "Really?", "Yes."])
 
-    def test_the_same_key_asks_once_and_with_another_place_is_refused(self):
+    def test_the_same_key_asks_once_and_is_refused_in_another_branch(self):
         edited = RunRequest("Sick?", self.conversation.pk, instead_of=0)
         first = finished(runs.begin(self.principal, edited, idempotency_key="k"), "Six weeks.")
         self.assertEqual(runs.begin(self.principal, edited, idempotency_key="k").run_id, first.run_id)
@@ -140,7 +140,7 @@ class BranchTests(BranchCase):
             runs.begin(self.principal, elsewhere, idempotency_key="k")
         self.assertEqual(refused.exception.code, "idempotency_mismatch")
 
-    def test_during_an_answer_no_branch_is_begun_or_chosen(self):
+    def test_during_an_answer_branches_can_be_neither_started_nor_chosen(self):
         self.again(self.first.answer_id, "Ten days.")
         runs.begin(self.principal, RunRequest("Next?", self.conversation.pk))
         shown = self.said()
@@ -154,13 +154,13 @@ class BranchTests(BranchCase):
             self.assertEqual(refused.exception.code, "generation_in_progress")
         self.assertEqual(self.said(), shown)
 
-    def test_only_a_question_is_asked_anew(self):
+    def test_only_questions_can_be_edited(self):
         for place in (1, 99):
             with self.assertRaises(Refused) as refused:
                 self.ask("Sick?", "", instead_of=place)
             self.assertEqual(refused.exception.code, "not_found")
 
-    def test_what_an_older_version_of_the_site_appends_is_shown(self):
+    def test_messages_appended_by_an_older_version_of_the_site_are_shown(self):
         self.ask("Sick?", "Six weeks.", instead_of=0)
         values = {"conversation": self.conversation, "role": "user", "content": "From before?"}
         Message.objects.create(position=6, **values)
@@ -168,7 +168,7 @@ class BranchTests(BranchCase):
         self.ask("After?", "Yes.")
         self.assertEqual(self.said()[-3:], ["From before?", "After?", "Yes."])
 
-    def test_a_response_that_is_named_goes_on_in_its_own_branch(self):
+    def test_a_named_response_continues_in_its_own_branch(self):
         self.ask("Sick?", "Six weeks.", instead_of=0)
         asked = _continued(self.principal, RunRequest("And?"), self.second.run_id)
         self.assertIsNone(asked.conversation_id)
@@ -186,7 +186,7 @@ class SearchEverythingTests(BranchCase):
         thoughts = [{"title": "Generated search query", "props": {"scope": "folder:HR"}}]
         Message.objects.filter(pk=self.narrowed.answer_id).update(thoughts=thoughts)
 
-    def test_an_answer_that_cites_nothing_of_a_part_offers_to_search_everything(self):
+    def test_an_answer_without_a_source_in_its_scope_offers_to_search_everything(self):
         finished(self.narrowed, NOTHING_IN_PART)
         page = self.client.get(self.page)
         self.assertContains(page, "Nothing was found in the part of the documents that was searched.")
@@ -208,7 +208,7 @@ class SearchEverythingTests(BranchCase):
         recording.close_answer(self.user.pk, self.narrowed.answer_id, closing)
         self.assertNotContains(self.client.get(self.page), "Search everything</button>")
 
-    def test_what_is_no_scope_changes_none_and_strangers_search_nothing(self):
+    def test_an_invalid_scope_changes_nothing_and_others_cannot_search(self):
         finished(self.narrowed, NOTHING_IN_PART)
         self.client.post(f"{self.page}m/5/again", {"scope": "everything"})
         self.assertEqual(self.conversation.scope, "folder:HR")
@@ -242,7 +242,7 @@ class ReaderTests(BranchCase):
             rows, _ = message_search.page(self.principal, query, 10)
             self.assertEqual(len(rows), found, query)
 
-    def test_a_response_that_is_not_the_chosen_version_goes_on_in_a_conversation_of_its_own(self):
+    def test_continuing_another_version_starts_a_conversation_of_its_own(self):
         self.again(self.second.answer_id, "April.")
         asked = _continued(self.principal, RunRequest("And then?"), self.second.run_id)
         self.assertIsNone(asked.conversation_id)
@@ -264,7 +264,7 @@ class ReaderTests(BranchCase):
         _, token = sharing.create(self.principal, renamed.pk, Audience(everyone=True))
         self.assertContains(self.client.get(f"/s/{token}/"), "Renamed")
 
-    def test_a_share_shows_what_it_was_made_of_whichever_branch_is_chosen_later(self):
+    def test_a_share_keeps_its_branch_when_another_one_is_chosen(self):
         everyone = Audience(everyone=True)
         share, _ = sharing.create(self.principal, self.conversation.pk, everyone)
         runs.choose_branch(self.principal, self.conversation.pk, 0)
@@ -276,7 +276,7 @@ class ReaderTests(BranchCase):
         shown = [each.message.content for each in shared_messages(reader, older)]
         self.assertEqual(shown, ["Leave?", "Five days.", "Until when?", "March."])
 
-    def test_a_program_that_saves_what_it_shows_adds_to_the_chosen_branch(self):
+    def test_a_program_that_saves_a_conversation_adds_to_the_chosen_branch(self):
         shown = conversation_lists.messages_shown(self.principal, self.conversation)[0]
         kept = [Incoming(str(row.pk), row.role, row.content) for row in shown]
         merging.merge(self.principal, self.conversation.pk, [*kept, Incoming("own", "user", "Noted.")])
@@ -292,7 +292,7 @@ class ReaderTests(BranchCase):
         again = UnansweredQuestion.objects.filter(reasons__contains=["again"])
         self.assertEqual([each.message.content for each in again], ["Leave?"])
 
-    def test_a_page_that_waits_learns_that_another_branch_is_shown(self):
+    def test_a_waiting_page_learns_that_another_branch_was_chosen(self):
         place = self.conversation.pk
         self.assertEqual(asked_after(self.principal, place, 4), (None, None))
         self.assertIsNone(asked_after(self.principal, place, 6))
@@ -300,7 +300,7 @@ class ReaderTests(BranchCase):
         self.assertIsNone(asked_after(self.principal, place, 4))
 
     @pytest.mark.slow
-    def test_forty_branches_cost_a_page_no_query_more(self):
+    def test_forty_branches_need_no_additional_query(self):
         def queries():
             with CaptureQueriesContext(connection) as made:
                 turns = turns_of(self.principal, self.conversation)
@@ -318,7 +318,7 @@ class ReaderTests(BranchCase):
 
 @pytest.mark.slow
 class PageTests(BranchCase):
-    def test_editing_by_the_form_and_going_back(self):
+    def test_a_question_is_edited_by_the_form_and_the_branch_switched_back(self):
         form = self.client.get(f"{self.page}q/0/edit")
         self.assertContains(form, "Leave?</textarea>")
         self.assertEqual(self.client.get(f"{self.page}q/1/edit").status_code, 404)
@@ -348,19 +348,19 @@ class PageTests(BranchCase):
         self.client.post(f"{self.page}m/1/choose")
         self.assertContains(self.client.get(self.page), 'aria-label="Version 1 of 2"')
 
-    def test_a_branch_that_cannot_be_chosen_now_is_refused_on_the_page(self):
+    def test_a_branch_that_cannot_be_chosen_is_refused_on_the_page(self):
         self.again(self.first.answer_id, "Ten days.")
         runs.begin(self.principal, RunRequest("Next?", self.conversation.pk))
         self.assertEqual(self.client.post(f"{self.page}m/1/choose").status_code, 409)
 
-    def test_strangers_edit_and_choose_nothing(self):
+    def test_other_people_can_neither_edit_nor_choose_branches(self):
         self.client.force_login(make_user("stranger"))
         for path in ("q/0/edit", "m/0/choose"):
             self.assertEqual(self.client.post(self.page + path, {"question": "x"}).status_code, 404)
 
 
 class AtOnceTests(TransactionTestCase):
-    async def test_of_two_edits_at_once_one_is_asked_and_the_other_refused(self):
+    async def test_one_of_two_concurrent_edits_is_asked_and_the_other_refused(self):
         principal = command_principal(await in_database(make_user, "asker"))
         first = await in_database(runs.begin, principal, RunRequest("Leave?"))
         await in_database(finished, first, "Five days.")

@@ -44,17 +44,17 @@ class ClockTests(TransactionTestCase):
         """How many runs are closed by two looks at expired leases."""
         return runs.close_expired() + runs.close_expired()
 
-    def test_a_clock_that_is_ahead_takes_no_living_answer_for_dead(self):
+    def test_a_fast_clock_does_not_close_running_answers(self):
         self.ask()
         with clock(MINUTE):
             self.assertEqual(self.close(), 0)
 
-    def test_a_clock_that_is_behind_begins_no_answer_that_others_take_for_dead(self):
+    def test_a_slow_clock_does_not_start_answers_that_look_dead_to_others(self):
         with clock(-MINUTE):
             self.ask()
         self.assertEqual(self.close(), 0)
 
-    def test_nor_does_it_keep_a_dead_one_alive(self):
+    def test_a_slow_clock_does_not_keep_a_dead_answer_alive(self):
         with clock(MINUTE):
             self.ask()
         Lease.objects.update(until=datetime.now(UTC) - timedelta(seconds=1))
@@ -62,7 +62,7 @@ class ClockTests(TransactionTestCase):
             self.assertEqual(self.close(), 1)
 
     @override_settings(USER_CONCURRENT_ANSWERS=1)
-    def test_answers_at_once_are_counted_whatever_the_clock_says(self):
+    def test_concurrent_answers_are_counted_regardless_of_the_clock(self):
         for here, there in ((-MINUTE, MINUTE), (MINUTE, -MINUTE)):
             Run.objects.all().delete()
             with clock(here):
@@ -71,7 +71,7 @@ class ClockTests(TransactionTestCase):
                 self.ask()
 
     @override_settings(USER_QUESTIONS_PER_MINUTE=1)
-    def test_so_are_questions_of_a_minute_and_one_may_come_back_when_it_is_said(self):
+    def test_questions_per_minute_and_retry_after_do_not_depend_on_the_clock(self):
         for here, there in ((-MINUTE, MINUTE), (MINUTE, -MINUTE)):
             Run.objects.all().delete()
             with clock(here):
@@ -109,12 +109,12 @@ class SecondLookTests(TransactionTestCase):
     def expire(self):
         Lease.objects.update(until=datetime.now(UTC) - timedelta(seconds=1))
 
-    def test_nobody_is_taken_for_dead_at_one_look(self):
+    def test_one_look_does_not_close_a_run(self):
         self.assertEqual((runs.close_expired(), runs.close_expired()), (0, 0))
         with patch.object(finish, "SECOND_LOOK_SECONDS", 0.0):
             self.assertEqual((runs.close_expired(), runs.close_expired()), (1, 0))
 
-    def test_who_renews_the_lease_between_two_looks_lives(self):
+    def test_a_lease_renewed_between_two_looks_stays_alive(self):
         with patch.object(finish, "SECOND_LOOK_SECONDS", 0.0):
             runs.close_expired()
             journal.flush([self.run.run_id], [])

@@ -117,7 +117,7 @@ class CostTests(TransactionTestCase):
         content = b"".join([piece async for piece in response.streaming_content])
         self.assertIn(b"days", content)
 
-    async def test_the_work_of_one_answer_has_a_ceiling(self):
+    async def test_the_database_work_of_one_answer_is_limited(self):
         with use_model(ScriptedModel(words=["Five ", "days [guide.md]."])):
             await self.ask()  # fills the caches of the process
             counted = Counted()

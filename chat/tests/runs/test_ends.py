@@ -69,7 +69,7 @@ class EndTests(TransactionTestCase):
                     await self.ended(accepted), ("complete", "".join(WORDS), Finished("complete"))
                 )
 
-    async def test_an_answer_that_fits_into_the_grace_is_finished_and_its_reader_told_all(self):
+    async def test_an_answer_within_the_grace_period_is_finished_and_read_completely(self):
         with use_model(ScriptedModel(words=WORDS, pause=0.02)):
             accepted = await self.begun()
             reading = asyncio.create_task(self.ended(accepted))
@@ -94,7 +94,7 @@ class EndTests(TransactionTestCase):
         self.assertEqual((events[-1].state, events[-1].code), ("interrupted", "storage_full"))
         self.assertLess(time.monotonic() - began, 0.5 + MARGIN_SECONDS)
 
-    async def test_a_database_that_is_away_for_a_moment_delays_an_answer_and_fails_nothing(self):
+    async def test_a_short_outage_of_the_database_only_delays_an_answer(self):
         failures = [OperationalError(), OperationalError()]
 
         def search(*arguments, **options):

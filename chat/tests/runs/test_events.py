@@ -53,21 +53,21 @@ class EventTests(SimpleTestCase):
         for event in EVERY:
             self.assertEqual(from_json(json.loads(json.dumps(to_json(event)))), event)
 
-    def test_texts_that_follow_each_other_share_their_place_in_the_journal_and_stay_apart(self):
+    def test_consecutive_texts_share_a_row_of_the_journal_and_stay_separate(self):
         values = json.loads(json.dumps(list_to_json(EVERY)))
         self.assertEqual(list(list_from_json(values)), EVERY)
         self.assertEqual(len(values), len(EVERY) - 1)
         former = [to_json(event) for event in EVERY]  # the former format of each event
         self.assertEqual(list(list_from_json(json.loads(json.dumps(former)))), EVERY)
 
-    def test_what_a_later_version_writes_is_passed_over(self):
+    def test_events_of_a_later_version_are_ignored(self):
         self.assertIsNone(from_json(["Later", {"more": 1}]))
         self.assertEqual(from_json(["Usage", {"prompt": 3, "completion": 4, "later": 5}]), Usage(3, 4))
         thought = {"title": "Step", "description": "text", "props": None, "later": 5}
         context = ["ContextReady", {"sources": [], "thoughts": [thought], "message_id": "m", "later": 5}]
         self.assertEqual(from_json(context), ContextReady((), (Thought("Step", "text"),), "m"))
 
-    def test_an_exchange_folds_into_its_whole(self):
+    def test_events_fold_into_the_complete_run(self):
         whole = RunResult()
         for event in EVERY[:-1]:
             whole.add(event)

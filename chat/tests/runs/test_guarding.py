@@ -42,7 +42,7 @@ class ValidityTests(TransactionTestCase):
         mixed = Principal(mine.user_id, "api_key", theirs.credential)
         self.assertEqual(valid_among([mine, mixed]), {mine})
 
-    async def test_readers_of_one_process_are_asked_for_together_and_only_the_revoked_one_is_ended(self):
+    async def test_readers_of_one_process_are_checked_together_and_only_revoked_ones_end(self):
         stays, goes = await in_database(self.keyed, "stays"), await in_database(self.keyed, "goes")
         ended, asked = asyncio.Event(), []
         revalidator = AccessRevalidator()

@@ -30,18 +30,18 @@ class LateTests(TestCase):
     def texts(self):
         return [event for _, event in journal.read(self.run.run_id)]
 
-    def test_a_flush_that_comes_after_the_one_that_repeated_it_takes_nothing_away(self):
+    def test_a_late_flush_after_its_repetition_removes_nothing(self):
         self.flush(1, 3)
         self.flush(4, 10)
         self.assertEqual(self.flush(4, 6), {self.run.run_id: False})
         self.assertEqual(self.texts(), self.events)
 
-    def test_a_flush_that_is_repeated_with_more_is_taken_whole(self):
+    def test_a_flush_repeated_with_more_text_is_stored_completely(self):
         self.flush(1, 3)
         self.flush(1, 10)
         self.assertEqual(self.texts(), self.events)
 
-    def test_an_end_whose_confirmation_was_lost_is_told_as_it_stands(self):
+    def test_an_end_with_a_lost_confirmation_is_reported_as_stored(self):
         every = [*self.events, MessageDone("stop", ()), Finished(Message.State.COMPLETE)]
         batch = Batch(self.run.run_id, 1, every)
         for _ in range(2):
@@ -55,7 +55,7 @@ class LateTests(TestCase):
         self.assertEqual(self.texts(), [*every[:-1], *last])
         self.assertEqual(Conversation.objects.get().title, "Carried over")
 
-    def test_a_title_that_the_owner_chose_meanwhile_stays(self):
+    def test_a_title_chosen_meanwhile_by_the_owner_stays(self):
         recording.rename(self.run.principal, self.run.conversation_id, "Mine")
         every = [*self.events, Finished(Message.State.COMPLETE)]
         last = finish.finish_run(self.run, Batch(self.run.run_id, 1, every), every, "Carried over")
@@ -70,21 +70,21 @@ class LateTests(TestCase):
         self.assertIsInstance(last, Failed)
         self.assertNotEqual(Conversation.objects.get().title, "Carried over")
 
-    def test_the_end_of_another_process_that_took_us_for_dead_is_told(self):
+    def test_the_end_stored_by_another_process_is_reported(self):
         every = [*self.events, Finished(Message.State.STOPPED)]
         finish.expire_all()
         (told,) = finish.finish_run(self.run, Batch(self.run.run_id, 1, every), every)
         self.assertEqual((told.state, told.code), ("interrupted", "interrupted"))
         self.assertIsInstance(told, Failed)
 
-    def test_whoever_missed_the_database_takes_nobody_for_dead_within_a_lease(self):
+    def test_a_process_that_missed_the_database_closes_no_runs_within_a_lease(self):
         self.addCleanup(setattr, breaker, "_missed", breaker._missed)
         breaker._met = float("-inf")
         breaker.record_timeout()
         breaker.record_success()
         self.assertFalse(finish._database_is_stable())
 
-    def test_the_next_message_of_a_team_is_opened_once_however_often_it_is_asked_for(self):
+    def test_the_next_message_of_a_team_is_opened_once_despite_repetitions(self):
         Message.objects.filter(pk=self.run.answer_id).update(state=Message.State.COMPLETE)
         opened = [
             recording.append_answer(self.run.conversation_id, self.run.run_id, name).pk

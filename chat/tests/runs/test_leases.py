@@ -60,7 +60,7 @@ class LeaseTests(TransactionTestCase):
         value(COUNT_WRITTEN)
         return value(WRITTEN)[0]
 
-    def test_the_end_of_a_run_takes_its_lease_away(self):
+    def test_the_end_of_a_run_deletes_its_lease(self):
         self.begun()
         self.assertEqual(Lease.objects.count(), RUNS)
         runs.expire_all()
@@ -76,7 +76,7 @@ class MigrationTests(TransactionTestCase):
         executor.migrate(wanted)
         return executor.loader.project_state(wanted).apps
 
-    def test_runs_keep_their_leases_on_the_way_to_a_table_of_their_own_and_back(self):
+    def test_migrations_to_and_from_the_lease_table_keep_leases(self):
         for name in ("first", "second"):
             begin(command_principal(make_user(name)), RunRequest("Leave?"))
         runs.expire_all()

@@ -22,12 +22,12 @@ def text_of(parts):
 
 
 class PartsTests(SimpleTestCase):
-    def test_a_few_events_are_told_as_they_are(self):
+    def test_a_few_events_are_sent_unchanged(self):
         few = numbered(*["a"] * MAX_EVENTS)
         self.assertEqual(list(parts_of(few, 0)), [few])
         self.assertEqual(list(parts_of([], 0)), [])
 
-    def test_of_many_the_texts_that_follow_each_other_are_one_with_the_number_of_the_last(self):
+    def test_consecutive_texts_of_many_events_are_merged_with_the_number_of_the_last(self):
         many = [(1, Searching(2)), *numbered(*["a"] * 100, first=2), (102, MessageDone("stop", ()))]
         self.assertEqual(
             list(parts_of(many, 0)),
@@ -43,10 +43,10 @@ class PartsTests(SimpleTestCase):
         self.assertTrue(all(one < other for one, other in pairwise(ends)))
         self.assertEqual(ends[-1], 20_000)
 
-    def test_what_a_reader_has_and_what_it_has_not_stay_apart(self):
+    def test_received_and_new_text_are_not_merged(self):
         told = list(coalesce(numbered("a", "b", "c", "d"), 2))
         self.assertEqual(told, [[(2, TextDelta("ab"))], [(4, TextDelta("cd"))]])
 
-    def test_events_that_are_no_text_are_told_fifty_at_a_time(self):
+    def test_events_other_than_text_are_sent_fifty_at_a_time(self):
         many = [(number, Searching(number)) for number in range(1, 121)]
         self.assertEqual([len(part) for part in coalesce(many, 0)], [50, 50, 20])

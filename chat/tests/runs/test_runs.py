@@ -92,7 +92,7 @@ class RunTests(TransactionTestCase):
         source = await in_database(Source.objects.get, message=accepted.answer_id)
         self.assertEqual(source.document_id, self.document.pk)
 
-    async def test_a_reader_that_leaves_costs_the_answer_nothing(self):
+    async def test_a_reader_that_leaves_does_not_affect_the_answer(self):
         with use_model(ScriptedModel(words=WORDS, pause=0.005)):
             accepted = await in_database(ask, self.principal)
             runs.start(accepted)
@@ -104,7 +104,7 @@ class RunTests(TransactionTestCase):
         self.assertEqual(text_of(later), "".join(WORDS))
         self.assertEqual((await self.message(accepted)).state, "complete")
 
-    async def test_readers_join_where_they_left(self):
+    async def test_readers_resume_where_they_left(self):
         with use_model(ScriptedModel(words=WORDS, pause=0.002)):
             accepted = await in_database(ask, self.principal)
             runs.start(accepted)
@@ -112,7 +112,7 @@ class RunTests(TransactionTestCase):
         for after in (0, 1, 5, len(whole) - 2):
             self.assertEqual(await collect(self.principal, accepted.run_id, after), whole[after:])
 
-    async def test_another_process_reads_the_same_from_the_journal(self):
+    async def test_another_process_reads_the_same_events_from_the_journal(self):
         with use_model(ScriptedModel(words=WORDS, pause=0.01)):
             accepted = await in_database(ask, self.principal)
             runs.start(accepted)
@@ -127,7 +127,7 @@ class RunTests(TransactionTestCase):
         context = next(event for _, event in numbered if isinstance(event, ContextReady))
         self.assertEqual([source.label for source in context.sources], ["guide.md"])
 
-    async def test_a_reader_holds_little_of_a_long_journal_at_a_time_and_reads_it_whole(self):
+    async def test_a_reader_buffers_little_of_a_long_journal_and_reads_it_completely(self):
         accepted, numbered = await self.answered(ScriptedModel(words=WORDS, pause=0.03))
         await runs.shutdown(HANG_SECONDS)
         with (
@@ -139,7 +139,7 @@ class RunTests(TransactionTestCase):
         self.assertEqual(text_of(told), text_of(numbered))
         self.assertGreater(read.call_count, 3)
 
-    async def test_after_the_end_the_exchange_is_told_from_its_message(self):
+    async def test_after_the_end_a_run_is_replayed_from_its_message(self):
         accepted, _ = await self.answered(ScriptedModel(words=["Five days."]))
         await runs.shutdown(HANG_SECONDS)  # removes the run from memory
         await in_database(JournalEntry.objects.all().delete)
@@ -161,7 +161,7 @@ class RunTests(TransactionTestCase):
         self.assertTrue(message.content and "".join(WORDS * 10).startswith(message.content))
         self.assertEqual((message.content, model.closed), (text_of(numbered), 1))
 
-    async def test_the_answer_to_a_run_that_no_process_executed_is_given_once(self):
+    async def test_a_run_that_no_process_executed_is_answered_once(self):
         await in_database(ask, self.principal, idempotency_key="k1")
         await in_database(runs.expire_all)
         model = ScriptedModel(words=["Five ", "days."])
@@ -192,14 +192,14 @@ class RunTests(TransactionTestCase):
             (message.state, message.content, message.error_code), ("interrupted", "Half ", "upstream_timeout")
         )
 
-    async def test_a_text_without_a_finish_reason_is_interrupted_and_none_at_all_failed(self):
+    async def test_a_text_without_a_finish_reason_is_interrupted_and_an_empty_one_failed(self):
         accepted, _ = await self.answered(ScriptedModel(words=["Half"], reason=None))
         self.assertEqual((await self.message(accepted)).state, "interrupted")
         accepted, _ = await self.answered(ScriptedModel(words=[], reason=None))
         message = await self.message(accepted)
         self.assertEqual((message.state, message.error_code), ("failed", "empty_answer"))
 
-    async def test_a_programming_error_is_told_in_fixed_words(self):
+    async def test_a_programming_error_is_reported_with_a_fixed_message(self):
         with self.assertLogs("chat.runs.manager", "ERROR"):
             accepted, numbered = await self.answered(
                 ScriptedModel(words=["a"], error=ZeroDivisionError("secret"))
@@ -207,7 +207,7 @@ class RunTests(TransactionTestCase):
         self.assertEqual(numbered[-1][1].code, "internal")
         self.assertEqual((await self.message(accepted)).state, "interrupted")
 
-    async def test_a_shutdown_interrupts_and_keeps_the_text(self):
+    async def test_a_shutdown_interrupts_the_answer_and_keeps_the_text(self):
         with use_model(ScriptedModel(words=WORDS * 10, pause=0.01)):
             accepted = await in_database(ask, self.principal)
             runs.start(accepted)
@@ -219,7 +219,7 @@ class RunTests(TransactionTestCase):
         self.assertTrue(told)
         self.assertEqual(message.content[: len(told)], told)
 
-    async def test_text_reaches_the_database_while_it_is_written(self):
+    async def test_text_is_stored_while_it_is_generated(self):
         with use_model(ScriptedModel(words=WORDS, pause=0.02)):
             accepted = await in_database(ask, self.principal)
             runs.start(accepted)
@@ -303,7 +303,7 @@ class RunTests(TransactionTestCase):
             await asyncio.gather(*(active.task for active in run_manager().active.values()))
         self.assertEqual((await self.message(accepted)).state, "stopped")
 
-    async def test_an_answer_ends_when_its_owner_may_not_read_what_it_is_written_from_any_more(self):
+    async def test_an_answer_ends_when_its_owner_loses_access_to_its_sources(self):
         group = await in_database(Group.objects.create, name="Staff")
         await in_database(self.user.groups.add, group)
         changes = {
@@ -327,7 +327,7 @@ class RunTests(TransactionTestCase):
                 self.assertEqual((message.state, message.error_code), ("interrupted", "interrupted"))
                 self.assertTrue(message.content.startswith("word0 word1"))
 
-    async def test_sources_found_while_rights_are_looked_at_are_not_taken_for_withdrawn(self):
+    async def test_sources_found_during_a_check_of_rights_do_not_count_as_withdrawn(self):
         active = ActiveRun(await in_database(ask, self.principal))
         active.task = asyncio.create_task(asyncio.sleep(5))
         running = RunManager()
@@ -338,7 +338,7 @@ class RunTests(TransactionTestCase):
         self.assertEqual((active.sources, active.withdrawn), ({active.run.answer_id: 1}, False))
         active.task.cancel()
 
-    async def test_an_answer_is_written_on_while_its_sources_cannot_be_looked_at(self):
+    async def test_an_answer_continues_while_its_sources_cannot_be_checked(self):
         """For example while a table of documents is locked. The run's lease must not expire."""
         locked = threading.Event()
 
@@ -365,7 +365,7 @@ class RunTests(TransactionTestCase):
                 await asyncio.gather(*(active.task for active in run_manager().active.values()))
         self.assertEqual((await self.message(accepted)).state, "stopped")
 
-    async def test_a_source_that_was_withdrawn_is_not_told_to_a_later_reader(self):
+    async def test_a_withdrawn_source_is_not_sent_to_a_later_reader(self):
         accepted, _ = await self.answered(ScriptedModel(words=["Five days [guide.md]."]))
         await in_database(self.document.delete)
         numbered = await collect(self.principal, accepted.run_id)
@@ -383,7 +383,7 @@ class BeginTests(TransactionTestCase):
             call(*args, **values)
         self.assertEqual(caught.exception.code, code)
 
-    def test_empty_long_and_binary_messages_are_refused_and_nothing_is_stored(self):
+    def test_empty_overlong_and_binary_messages_are_refused_and_nothing_is_stored(self):
         self.refused("message_empty", ask, self.principal, " \n\t ")
         self.refused("message_too_long", ask, self.principal, "x" * 32_001)
         self.refused("message_too_long", ask, self.principal, "ﷺ" * 31_900)  # 574,200 in normal form
@@ -391,7 +391,7 @@ class BeginTests(TransactionTestCase):
         self.refused("message_not_text", ask, self.principal, "a\ud800b")
         self.assertEqual(Conversation.objects.count(), 0)
 
-    def test_a_longest_message_is_kept_whole(self):
+    def test_a_message_of_maximum_length_is_stored_completely(self):
         accepted = ask(self.principal, "ü" * 32_000)
         self.assertEqual(len(Message.objects.get(pk=accepted.question_id).content), 32_000)
 
@@ -407,13 +407,13 @@ class BeginTests(TransactionTestCase):
         self.refused("answer_not_found", lambda: asyncio.run(collect(self.principal, theirs.run_id)))
         self.refused("answer_not_found", lambda: asyncio.run(collect(self.principal, uuid4())))
 
-    def test_a_conversation_without_a_title_has_one_as_soon_as_it_is_asked(self):
+    def test_a_conversation_gets_a_title_with_its_first_question(self):
         opened = recording.open_conversation(self.principal)
         runs.begin(self.principal, RunRequest("May I carry over leave?", opened.pk))
         opened.refresh_from_db()
         self.assertEqual((opened.title, opened.title_by_owner), ("May I carry over leave", False))
 
-    def test_the_same_key_gives_the_same_run_once(self):
+    def test_the_same_key_returns_the_same_run(self):
         first = ask(self.principal, idempotency_key="k1")
         again = ask(self.principal, idempotency_key="k1")
         self.assertEqual(
@@ -432,7 +432,7 @@ class BeginTests(TransactionTestCase):
                 idempotency_key="k1",
             )
 
-    def test_a_run_that_no_process_executed_is_begun_by_the_next_request_with_its_key(self):
+    def test_a_run_that_no_process_executed_starts_with_the_next_request_of_its_key(self):
         lost = ask(
             self.principal, idempotency_key="k1"
         )  # as if its commit was not acknowledged: nobody starts it
@@ -457,7 +457,7 @@ class BeginTests(TransactionTestCase):
         runs.expire_all()
         self.refused("quota_exceeded", ask, self.principal, "Another?")
 
-    def test_fifty_at_once_begin_a_run_that_no_process_executed_once(self):
+    def test_fifty_concurrent_requests_start_an_unexecuted_run_once(self):
         ask(self.principal, idempotency_key="k1")
         runs.expire_all()
 
@@ -486,7 +486,7 @@ class BeginTests(TransactionTestCase):
         other = ask(command_principal(make_user("other")), idempotency_key="k1")
         self.assertNotEqual(first.run_id, other.run_id)
 
-    def test_fifty_at_once_with_one_key_are_one_question(self):
+    def test_fifty_concurrent_requests_with_one_key_are_one_question(self):
         async def many():
             calls = [in_database(ask, self.principal, idempotency_key="k1") for _ in range(50)]
             return await asyncio.gather(*calls)
@@ -502,7 +502,7 @@ class BeginTests(TransactionTestCase):
         first = ask(self.principal)
         self.refused("generation_in_progress", ask, self.principal, "Next?", first.conversation_id)
 
-    def test_what_a_dead_process_left_is_closed_and_does_not_block(self):
+    def test_a_run_of_a_dead_process_is_closed_and_does_not_block(self):
         first = ask(self.principal)
         Lease.objects.update(until=timezone.now() - timedelta(seconds=1))
         self.refused("generation_in_progress", ask, self.principal, "Next?", first.conversation_id)
@@ -525,7 +525,7 @@ class BeginTests(TransactionTestCase):
         numbered = asyncio.run(collect(self.principal, first.run_id))
         self.assertEqual((text_of(numbered), numbered[-1][1].state), ("Half an answer", "interrupted"))
 
-    def test_what_a_later_version_wrote_hides_nothing_of_a_dead_answer(self):
+    def test_events_of_a_later_version_do_not_hide_text_of_a_dead_answer(self):
         first = ask(self.principal)
         words = [["TextDelta", "Half an "], ["Later", {"more": 1}], ["TextDelta", "answer"], ["Later", {}]]
         JournalEntry.objects.create(run_id=first.run_id, first=1, last=4, events=words)
@@ -534,7 +534,7 @@ class BeginTests(TransactionTestCase):
         numbered = asyncio.run(collect(self.principal, first.run_id))
         self.assertEqual((text_of(numbered), numbered[-1][1].state), ("Half an answer", "interrupted"))
 
-    def test_answering_again_keeps_the_earlier_answer(self):
+    def test_regenerating_keeps_the_earlier_answer(self):
         first = ask(self.principal)
         runs.expire_all()
         second = runs.again(self.principal, first.answer_id)

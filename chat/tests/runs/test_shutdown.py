@@ -37,7 +37,7 @@ class ShutdownTests(TransactionTestCase):
         async with asyncio.timeout(10), aclosing(runs.follow(self.principal, run)) as numbered:
             return [event async for _, event in numbered][-1]
 
-    async def test_many_answers_begin_to_end_so_early_that_all_have_ended_in_time(self):
+    async def test_many_answers_start_ending_early_enough_to_end_in_time(self):
         with (
             use_model(ScriptedModel(words=["word "] * 400, pause=0.05)),
             patch("chat.runs.manager.ENDING_SECONDS", 2),
@@ -50,14 +50,14 @@ class ShutdownTests(TransactionTestCase):
         self.assertTrue(1.9 < took < 7, took)
         self.assertEqual({(end.state, end.code) for end in ends}, {("interrupted", "interrupted")})
 
-    async def test_an_answer_that_is_begun_at_the_very_end_ends_at_once(self):
+    async def test_an_answer_started_during_shutdown_ends_at_once(self):
         with use_model(ScriptedModel(words=["word "] * 400, pause=0.05)):
             await runs.shutdown()
             end = await self.end(await self.begun())
         self.assertIsInstance(end, Failed)
         self.assertEqual(end.code, "interrupted")
 
-    async def test_ends_that_the_database_does_not_take_keep_no_process_alive(self):
+    async def test_ends_that_cannot_be_stored_do_not_keep_a_process_alive(self):
         with (
             use_model(ScriptedModel(words=["word "] * 400, pause=0.05)),
             patch("chat.runs.manager.LAST_SECONDS", 0.5),
@@ -76,7 +76,7 @@ class ShutdownTests(TransactionTestCase):
         await runs.shutdown()
         self.assertEqual({(await self.end(run)).code for run in ids}, {"interrupted"})
 
-    async def test_who_follows_an_answer_of_another_process_is_told_to_ask_again(self):
+    async def test_followers_of_an_answer_in_another_process_are_told_to_retry(self):
         with use_model(ScriptedModel(words=["word "] * 400, pause=0.05)):
             run = await self.begun()
             active = run_manager().active.pop(run)  # hides it from the reader, not from its own task

@@ -19,7 +19,7 @@ from ingestion.tests.factories import command_principal, make_document, make_use
 
 @override_settings(JOURNAL_FLUSH_SECONDS=0.02)
 class StopTests(TransactionTestCase):
-    async def test_a_stop_in_the_moment_of_the_beginning_ends_the_answer_and_leaves_nothing_behind(self):
+    async def test_a_stop_during_the_start_ends_the_answer_without_leftovers(self):
         principal = command_principal(await in_database(make_user, "asker"))
         await in_database(lambda: make_document(everyone=True))
         taken = run_slots._taken

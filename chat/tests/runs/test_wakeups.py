@@ -49,14 +49,14 @@ def layer_of(name):
 
 
 class MessageTests(SimpleTestCase):
-    def test_messages_are_short_enough_for_postgresql_and_understood(self):
+    def test_notifications_fit_into_postgresqls_limit_and_are_decoded(self):
         ids = [notifications.UUID(int=number) for number in range(450)]
         told = notifications.messages("news", ids)
         self.assertTrue(all(len(message) < 8000 for message in told))
         self.assertEqual([one for message in told for one in notifications.decode(message)[1]], ids)
         self.assertEqual(notifications.decode("later x y"), ("later", []))
 
-    def test_what_gathers_goes_in_one_message_of_each_kind(self):
+    def test_pending_notifications_are_sent_as_one_message_of_each_kind(self):
         first, second = (notifications.UUID(int=number) for number in (1, 2))
         pending = [f"news {first}", f"stop {first}", f"news {second} {first}"]
         self.assertEqual(notifications.merged(pending), [f"news {first} {second}", f"stop {first}"])
@@ -112,21 +112,21 @@ class WakeupCase(TransactionTestCase):
 
 @override_settings(JOURNAL_FLUSH_SECONDS=0.02)
 class DatabaseTests(WakeupCase):
-    async def test_news_wakes_a_follower_that_would_sleep_on(self):
+    async def test_a_notification_wakes_a_sleeping_follower(self):
         with patch.object(notifications, "MAX_PAUSE", 60):
             async with self.listening():
                 self.assertEqual(await self.read_elsewhere(), ("".join(WORDS), Finished("complete")))
 
-    async def test_a_stop_is_heard_long_before_the_next_flush(self):
+    async def test_a_stop_arrives_long_before_the_next_flush(self):
         with override_settings(JOURNAL_FLUSH_SECONDS=60):
             async with self.listening():
                 self.assertEqual(await self.stopped(seconds=3), Finished("stopped"))
 
-    async def test_without_a_listener_the_flush_hears_the_stop_and_followers_look(self):
+    async def test_without_a_listener_flushes_find_stops_and_followers_poll(self):
         self.assertEqual(await self.stopped(seconds=3), Finished("stopped"))
         self.assertEqual((await self.read_elsewhere())[0], "".join(WORDS))
 
-    async def test_a_listener_wakes_only_for_the_server(self):
+    async def test_a_listener_wakes_only_for_notifications(self):
         loop = asyncio.get_running_loop()
         async with aclosing(notifications.subscribe()) as messages:
             self.assertEqual(await anext(messages), "")
@@ -139,7 +139,7 @@ class DatabaseTests(WakeupCase):
             notifications.publish(sent)
             self.assertEqual([await asyncio.wait_for(following, 5)], sent)
 
-    async def test_a_listener_that_lost_its_connection_listens_again(self):
+    async def test_a_listener_reconnects_after_losing_its_connection(self):
         with patch.object(notifications, "AGAIN_SECONDS", 0.05):
             async with self.listening() as hub:
                 await in_database(self.terminate)
@@ -158,27 +158,27 @@ class DatabaseTests(WakeupCase):
 
 @override_settings(JOURNAL_FLUSH_SECONDS=0.02)
 class LayerTests(WakeupCase):
-    async def test_over_redis_news_and_stops_are_heard_too(self):
+    async def test_notifications_and_stops_arrive_over_redis_too(self):
         with layer_of("InMemoryChannelLayer"), patch.object(notifications, "MAX_PAUSE", 60):
             async with self.listening():
                 self.assertEqual((await self.read_elsewhere())[0], "".join(WORDS))
                 with override_settings(JOURNAL_FLUSH_SECONDS=60):
                     self.assertEqual(await self.stopped(seconds=3), Finished("stopped"))
 
-    async def test_a_layer_that_drops_messages_costs_nothing_but_time(self):
+    async def test_lost_messages_only_cause_delay(self):
         for part in (0.2, 1.0):
             with layer_of("DroppingLayer"), patch.object(DroppingLayer, "part", part):
                 async with self.listening():
                     self.assertEqual((await self.read_elsewhere())[0], "".join(WORDS))
 
-    async def test_a_redis_that_is_away_costs_nothing_but_time(self):
+    async def test_an_unavailable_redis_only_causes_delay(self):
         with layer_of("AwayLayer"):
             task = asyncio.create_task(runs.listening())
             self.assertEqual((await self.read_elsewhere())[0], "".join(WORDS))
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def test_a_redis_that_was_flushed_knows_us_again(self):
+    async def test_subscriptions_survive_a_flushed_redis(self):
         with layer_of("InMemoryChannelLayer"), patch.object(notifications, "CHECK_SECONDS", 0.05):
             async with self.listening():
                 await get_channel_layer().flush()

@@ -78,7 +78,7 @@ class ReceivedSharesTests(SharingCase):
         self.assertNotIn("1 new", self.listed())
         self.assertEqual(OpenedShare.objects.count(), 1)
 
-    def test_the_page_of_the_list_shows_no_more_than_that_of_the_link(self):
+    def test_the_list_shows_no_more_than_the_link(self):
         self.named(self.reader)
         self.url = self.by_id()
         for path in ("", "?source=1.2", "source/1.2/", "export.md", "export.md?answer=1"):
@@ -87,7 +87,7 @@ class ReceivedSharesTests(SharingCase):
             self.assert_clean(text)
         self.assertEqual(self.client.post(self.url + "go-on").status_code, 303)
 
-    def test_nobody_else_finds_or_opens_it(self):
+    def test_other_people_neither_find_nor_open_a_share(self):
         stranger = make_user("stranger")
         staff = make_user("boss", is_staff=True)
         self.named(self.reader)
@@ -100,7 +100,7 @@ class ReceivedSharesTests(SharingCase):
             self.assertEqual(len(refused.content), len(unknown.content))
         self.assertFalse(OpenedShare.objects.exists())
 
-    def test_its_owner_does_not_find_it_among_those_of_others(self):
+    def test_the_owner_does_not_find_it_among_shares_of_others(self):
         self.named(self.reader)
         page = self.listed(self.owner)
         self.assertNotIn(self.by_id(), page)
@@ -108,7 +108,7 @@ class ReceivedSharesTests(SharingCase):
         self.client.get(self.url)
         self.assertFalse(OpenedShare.objects.exists())
 
-    def test_a_link_for_everyone_is_found_only_by_who_has_opened_it(self):
+    def test_a_link_for_everyone_is_listed_only_after_opening_it(self):
         self.share(Audience(everyone=True))
         self.assert_listed_nowhere(self.reader)
         self.assert_absent(self.by_id())
@@ -125,7 +125,7 @@ class ReceivedSharesTests(SharingCase):
         self.assert_listed_nowhere(self.reader)
         self.assert_absent(self.by_id())
 
-    def test_named_readers_keep_it_after_a_new_address(self):
+    def test_named_readers_keep_the_share_after_a_new_address(self):
         self.named(self.reader)
         self.page()
         sharing.renew(self.principal, self.row.pk)
@@ -133,7 +133,7 @@ class ReceivedSharesTests(SharingCase):
         self.assertIn(self.by_id(), page)
         self.assertNotIn("1 new", page)
 
-    def test_it_vanishes_at_once_when_it_ends(self):
+    def test_an_ended_share_disappears_at_once(self):
         ends = {
             "revoked": lambda: sharing.revoke(self.principal, self.row.pk),
             "expired": lambda: Share.objects.filter(pk=self.row.pk).update(expires_at=timezone.now()),
@@ -158,14 +158,14 @@ class ReceivedSharesTests(SharingCase):
                     self.assert_listed_nowhere(self.reader)
                     self.assert_absent(self.by_id())
 
-    def test_an_owner_who_is_deleted_shares_nothing(self):
+    def test_a_deleted_owner_shares_nothing(self):
         self.named(self.reader)
         self.page()
         self.owner.delete()
         self.assert_listed_nowhere(self.reader)
         self.assertFalse(OpenedShare.objects.exists())
 
-    def test_who_leaves_the_group_finds_it_no_more(self):
+    def test_former_members_of_the_group_no_longer_find_the_share(self):
         self.share()
         self.page()
         self.reader.groups.clear()
@@ -212,7 +212,7 @@ class ReceivedSharesTests(SharingCase):
             self.assertIn("Something else", page)
             self.assertNotIn("Shared conversation", page)
 
-    def test_it_keeps_the_title_it_had_when_it_was_shared(self):
+    def test_a_share_keeps_the_title_of_its_creation(self):
         self.named(self.reader)
         recording.rename(self.principal, self.conversation.pk, "Another title")
         for page in (self.listed(), self.page()):
@@ -247,7 +247,7 @@ class ReceivedSharesTests(SharingCase):
         self.assertIn("with <bdi>you</bdi>", page)
         self.assertNotIn("Secret circle", page)
 
-    def test_the_list_needs_no_more_queries_for_more_shares(self):
+    def test_the_number_of_queries_does_not_grow_with_shares(self):
         def queries():
             with CaptureQueriesContext(connection) as captured:
                 self.client.get(LIST)
@@ -262,7 +262,7 @@ class ReceivedSharesTests(SharingCase):
             self.share(answer_id=self.answer.pk)
         self.assertEqual(queries(), one)
 
-    def test_the_list_costs_the_same_however_long_the_conversations_are(self):
+    def test_the_cost_of_the_list_does_not_depend_on_the_length_of_conversations(self):
         def rows():
             with CaptureQueriesContext(connection) as captured:
                 self.listed(self.reader)
@@ -305,13 +305,13 @@ class ReceivedSharesTests(SharingCase):
         self.share(Audience(user_ids=frozenset({self.reader.pk})), answer_id=last.pk)
         self.assertIn("Shared answer", self.listed(self.reader))
 
-    def test_whoever_has_not_signed_in_is_led_there(self):
+    def test_anonymous_visitors_are_sent_to_sign_in(self):
         self.named(self.reader)
         self.client.logout()
         for path in (LIST, self.by_id()):
             self.assertIn("/accounts/sign-in/", self.client.get(path).headers["Location"])
 
-    def test_who_shares_is_told_where_it_is_found(self):
+    def test_the_sharer_is_told_where_readers_find_the_share(self):
         self.client.force_login(self.owner)
         address = f"/c/{self.conversation.pk}/share"
         values = {"days": "7", "answer": ""}

@@ -31,7 +31,7 @@ class TokenTests(SharingCase):
         self.assertNotIn(self.token, repr(Share.objects.values()))
         self.assertGreaterEqual(len(self.token), 43)
 
-    def test_the_log_has_no_address_that_somebody_could_open(self):
+    def test_the_log_contains_no_usable_address(self):
         self.share()
         self.reader.groups.clear()
         with self.assertLogs("django.request", "WARNING") as logged:
@@ -61,7 +61,7 @@ class TokenTests(SharingCase):
         self.assertContains(answer, "Ask the person who sent it.", status_code=404)
         self.assertContains(answer, 'id="side"', status_code=404)
 
-    def test_somebody_who_has_not_signed_in_is_led_there_first_whatever_the_token(self):
+    def test_anonymous_visitors_are_sent_to_sign_in_for_any_token(self):
         url = self.share()
         client = Client()
         for each in (url, "/s/guessed/"):
@@ -72,13 +72,13 @@ class TokenTests(SharingCase):
         with self.settings(LOGIN_REQUIRED=False):
             self.assertEqual(Client().get(url).status_code, 302, "a guest has not signed in")
 
-    def test_the_page_is_kept_by_no_cache_and_its_address_told_to_no_other_site(self):
+    def test_the_page_is_not_cached_and_sends_no_referrer(self):
         self.share()
         answer = self.client.get(self.url)
         self.assertIn("no-store", answer.headers["Cache-Control"])
         self.assertEqual(answer.headers["Referrer-Policy"], "same-origin")
 
-    def test_the_page_says_whose_it_is_with_whom_and_until_when(self):
+    def test_the_page_names_owner_readers_and_expiry(self):
         make_user("stranger", groups=["Deck"])
         end = timezone.now() + timedelta(days=3)
         self.share(expires_at=end)
@@ -115,7 +115,7 @@ class OwnerTests(SharingCase):
         self.assertEqual((share.answer, share.expires_at), (self.answer, None))
         self.assertEqual(sharing.readers_of(sharing.with_readers(Share.objects.all()).get()), "reader")
 
-    def test_what_cannot_be_shared_is_refused_with_a_sentence(self):
+    def test_invalid_shares_are_refused_with_a_sentence(self):
         deck = make_user("sailor", groups=["Deck"]).groups.get()
         for values, words in (
             ({"groups": []}, "Choose a group, or name a person."),
@@ -130,7 +130,7 @@ class OwnerTests(SharingCase):
                 self.assertContains(self.create(**values), words, status_code=422)
         self.assertFalse(Share.objects.exists())
 
-    def test_the_conversation_says_with_whom_it_is_shared_until_when(self):
+    def test_the_conversation_shows_its_readers_and_the_expiry_of_its_share(self):
         page = f"/c/{self.conversation.pk}/"
         self.assertNotContains(self.client.get(page), "shared-line")
         self.create()
@@ -139,7 +139,7 @@ class OwnerTests(SharingCase):
         sharing.revoke(self.principal, Share.objects.get().pk)
         self.assertNotContains(self.client.get(page), "shared-line")
 
-    def test_ones_links_are_listed_and_revoked(self):
+    def test_own_links_are_listed_and_can_be_revoked(self):
         self.create()
         share = Share.objects.get()
         self.assertContains(self.client.get("/shares/"), "Pursers")
@@ -159,7 +159,7 @@ class OwnerTests(SharingCase):
         self.assertEqual(self.client.post(f"/shares/{share.pk}/renew").status_code, 303)
         self.assertEqual(self.client.get(address).status_code, 404)
 
-    def test_the_list_needs_no_more_queries_for_more_links(self):
+    def test_the_number_of_queries_does_not_grow_with_links(self):
         self.create()
         self.client.get("/shares/")
         with CaptureQueriesContext(connection) as one:
@@ -217,7 +217,7 @@ class ApiTests(SharingCase):
         self.assertEqual(self.call("get").json()[0]["state"], "revoked")
         self.assertEqual(self.client.get(address).status_code, 404)
 
-    def test_what_owners_do_with_links_is_in_the_audit_log_without_words_of_the_conversation(self):
+    def test_actions_on_links_are_logged_without_text_of_the_conversation(self):
         made = self.create(groups=["Pursers"], people=["reader"], expires_at="2036-01-01T00:00:00Z").json()
         sharing.renew(self.principal, made["id"])
         for _ in range(2):  # the second call changes nothing
@@ -238,7 +238,7 @@ class ApiTests(SharingCase):
         for words in (self.conversation.title, *CANARIES, self.answer.content[:20], made["url"][-20:]):
             self.assertNotIn(words.lower(), " ".join(entry.subject for entry in entries).lower())
 
-    def test_it_ends_in_thirty_days_unless_something_else_is_said(self):
+    def test_a_share_expires_in_thirty_days_by_default(self):
         self.create(everyone=True)
         in_thirty_days = timezone.now() + timedelta(days=30)
         self.assertAlmostEqual(Share.objects.get().expires_at, in_thirty_days, delta=timedelta(minutes=1))
@@ -280,7 +280,7 @@ class ApiTests(SharingCase):
             self.assertEqual(refused.headers["Content-Type"], "application/problem+json")
         self.assertEqual(Share.objects.live().count(), 1)
 
-    def test_one_person_has_a_bounded_number_of_open_links(self):
+    def test_the_number_of_open_links_of_a_person_is_limited(self):
         with patch("history.sharing.MAX_OPEN", 2):
             self.create(everyone=True)
             self.create(everyone=True)
@@ -306,7 +306,7 @@ class AdminTests(SharingCase):
     def revoke(self):
         return self.client.post(self.list, {"action": "revoke", "_selected_action": [str(self.row.pk)]})
 
-    def test_links_are_listed_and_each_look_is_in_the_audit_log(self):
+    def test_links_are_listed_and_each_view_is_logged(self):
         for page in (self.list, self.one):
             shown = self.client.get(page)
             for words in ("mara", "Pursers", str(self.row.conversation_id)):
@@ -318,7 +318,7 @@ class AdminTests(SharingCase):
         looked = looks.values_list("action", "actor", "person")
         self.assertEqual(list(looked), [("shares_listed", "staff", ""), ("share_read", "staff", "mara")])
 
-    def test_with_the_permission_a_link_is_revoked_with_an_entry_in_the_audit_log(self):
+    def test_with_the_permission_a_link_is_revoked_and_it_is_logged(self):
         self.revoke()
         self.assertIsNone(Share.objects.get().revoked_at)
         self.grant("view_share", "change_share")
@@ -332,7 +332,7 @@ class AdminTests(SharingCase):
         self.client.force_login(self.reader)
         self.assert_absent()
 
-    def test_without_the_right_there_is_nothing(self):
+    def test_without_the_permission_the_page_does_not_exist(self):
         self.grant("change_share")
         for page in (self.list, self.one, f"{self.list}add/"):
             self.assertEqual(self.client.get(page).status_code, 403)

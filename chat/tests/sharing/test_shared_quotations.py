@@ -57,7 +57,7 @@ class SharedQuotationsTests(SharingCase):
         self.client.force_login(self.reader)
         return page
 
-    def test_an_answer_that_cites_open_documents_alone_is_shown_completely(self):
+    def test_an_answer_that_cites_only_open_documents_is_shown_completely(self):
         answer = self.quoted(f"{SEVERAL}\n\n{QUOTED_TABLE}\n\n{OPEN_QUOTATION}")
         preview = self.preview()
         self.assertIn("Everyone who can open the link sees all of it.", preview)
@@ -115,7 +115,7 @@ class SharedQuotationsTests(SharingCase):
         self.assertEqual(page.count("One statement is left out"), len(NOTICES))
         self.assert_clean(page)
 
-    def test_a_closed_table_takes_its_columns_its_lead_in_and_its_notice_along(self):
+    def test_a_closed_table_is_withheld_with_its_columns_introduction_and_notice(self):
         self.quoted(f"{SEVERAL}\n\n{QUOTED_TABLE}\n\n{OPEN_QUOTATION}")
         set_audience(self.table, Audience(user_ids=frozenset({self.owner.pk})))
         self.share()
@@ -135,7 +135,7 @@ class SharedQuotationsTests(SharingCase):
         self.assertEqual(page.count("One statement is left out"), 2)
         self.assert_clean(page)
 
-    def test_where_nothing_was_found_that_is_shown_after_a_closed_answer_too(self):
+    def test_a_message_that_nothing_was_found_is_shown_after_a_closed_answer_too(self):
         self.quoted(CLOSED_QUOTATION)
         self.quoted(NOTHING_FITS, "And the harbour?")
         self.assertIn("1 of 1 statements", self.preview())
@@ -145,7 +145,7 @@ class SharedQuotationsTests(SharingCase):
         self.assertIn(NOTHING_FITS, page)
         self.assert_clean(page)
 
-    def test_text_that_does_not_come_from_what_it_stands_with_is_withheld(self):
+    def test_text_of_another_origin_beside_a_quotation_is_withheld(self):
         # One answer that a model began and the site continued, and one that was cut short.
         cut_short = "**Project Halyard**\n\n> The crew office moves to Port"
         for text in (f"It is Port Ansel.\n\n{OPEN_QUOTATION}", f"{OPEN_QUOTATION}\n\n{cut_short}"):
@@ -156,7 +156,7 @@ class SharedQuotationsTests(SharingCase):
             self.assertIn("eight weeks", page)
             self.assert_clean(page)
 
-    def test_an_older_passage_of_the_same_label_takes_its_heading_along(self):
+    def test_an_older_passage_with_the_same_label_is_withheld_with_its_heading(self):
         answer = self.quoted(f"**Secret tariff**\n\n> {OPEN_WORDS} [{OPEN}]\n\n{QUOTED_TABLE}")
         former = Source.objects.get(message=answer, label=OPEN)
         former.pk, former.rank = None, 4
@@ -176,7 +176,7 @@ class SharedQuotationsTests(SharingCase):
         self.assertIn("A question that is left out for you", page)
         self.assert_clean(page)
 
-    def test_a_model_of_the_same_name_and_a_program_are_not_believed(self):
+    def test_answers_of_a_model_with_the_same_name_or_of_a_program_are_not_trusted(self):
         text = f"**Port Ansel**\n\n> {OPEN_WORDS} [{OPEN}]"
         prompted = [BY_QUOTING[0] | {"description": ["{'role': 'system', 'content': ''}"]}]
         for values in ({"thoughts": prompted}, {"imported": True}, {"run_id": None}, {"thoughts": []}):
@@ -185,7 +185,7 @@ class SharedQuotationsTests(SharingCase):
             self.share()
             self.assert_clean(self.page())
 
-    def test_what_the_site_quotes_consists_of_such_parts(self):
+    def test_quotations_of_the_site_consist_of_known_parts(self):
         source = SourceView(
             1, TABLE, TABLE, "Freight terms", "Freight › Check-in", None, "", self.words, 1.0, "both", 1, "x"
         )

@@ -37,7 +37,7 @@ class WithholdingTests(SharingCase):
         self.assertNotIn("left out", text)
         self.assertIn("moves to Port Ansel", self.page("source/1.1/"))
 
-    def test_a_statement_on_a_closed_source_is_withheld_and_said_to_be(self):
+    def test_a_statement_on_a_closed_source_is_withheld_with_a_notice(self):
         self.share()
         text = self.page()
         self.assertIn("announced at least eight weeks", text)
@@ -46,7 +46,7 @@ class WithholdingTests(SharingCase):
         self.assertIn("mara", text)
         self.assert_clean(text)
 
-    def test_no_source_of_it_opens_by_number_by_rank_or_by_statement(self):
+    def test_its_sources_do_not_open_by_number_rank_or_statement(self):
         self.share()
         self.assertIn("announced at least eight weeks", self.page("source/1.2/"))
         for view in ("passage", "page", "thoughts", "support"):
@@ -92,7 +92,7 @@ class WithholdingTests(SharingCase):
         ):
             self.assert_clean(self.client.get(f"/chat-history/{path}").content.decode())
 
-    def test_a_copy_can_be_gone_on_from_and_answered_again(self):
+    def test_a_copy_can_be_continued_and_regenerated(self):
         self.share()
         page = self.client.post(self.url + "go-on").headers["Location"].partition("#")[0]
         self.assertEqual(self.client.post(f"{page}m/1/again").status_code, 303)
@@ -125,7 +125,7 @@ class WithholdingTests(SharingCase):
         self.assertNotIn("eight weeks", page)
         self.assertIn("This answer is left out", page)
 
-    def test_text_that_cites_nothing_is_withheld_too_where_a_source_is_closed(self):
+    def test_text_without_a_citation_is_withheld_too_if_a_source_is_closed(self):
         text = (
             "## Project Halyard\n\nIn short: Port Ansel.\n\n```\nport ansel\n```\n\n> It is Port Ansel.\n\n"
             f"- {OPEN_STATEMENT}\n- Halyard is secret.\n\n| Case | Place |\n|---|---|\n| Crew | Port Ansel |"
@@ -137,7 +137,7 @@ class WithholdingTests(SharingCase):
         self.assert_clean(page)
         self.assert_clean(self.page("export.md"))
 
-    def test_a_statement_on_an_open_and_a_closed_source_is_shown_only_if_the_open_one_says_it_alone(self):
+    def test_a_statement_on_open_and_closed_sources_is_shown_only_if_the_open_ones_support_it(self):
         both = f"[{CLOSED}][{OPEN}]"
         text = (
             f"A change of the place of work is announced at least eight weeks before {both}. "
@@ -149,7 +149,7 @@ class WithholdingTests(SharingCase):
         self.assertIn("announced at least eight weeks", page)
         self.assert_clean(page)
 
-    def test_a_clause_of_a_closed_source_within_a_supported_statement_takes_it_along(self):
+    def test_a_clause_of_a_closed_source_withholds_its_statement(self):
         text = (
             f"A change of the place of work is announced at least eight weeks before it relocates [{OPEN}]."
         )
@@ -214,7 +214,7 @@ class WithholdingTests(SharingCase):
         self.share()
         self.assert_clean(self.page())
 
-    def test_an_answer_that_was_given_earlier_messages_by_a_program_is_taken_as_resting_on_them(self):
+    def test_an_answer_with_earlier_messages_of_a_program_counts_as_based_on_them(self):
         earlier = "{'role': 'assistant', 'content': 'Port Ansel'}"
         self.conversation = recording.open_conversation(self.principal, title="Later")
         thoughts = [{"title": "Prompt", "description": ["{'role': 'system', 'content': ''}", earlier]}]
@@ -254,7 +254,7 @@ class WithholdingTests(SharingCase):
         self.assertIn("eight weeks", self.page())
         self.assert_clean(self.page())
 
-    def test_one_answer_does_not_show_the_others_nor_their_title(self):
+    def test_a_shared_answer_shows_neither_the_others_nor_their_title(self):
         second = self.say(OPEN_STATEMENT, "Another question?", given=[(self.open, OPEN, OPEN_WORDS)])
         self.share(answer_id=second.pk)
         text = self.page()
@@ -299,14 +299,14 @@ class WithholdingTests(SharingCase):
         self.say(OPEN_STATEMENT, "A later question?", given=[(self.open, OPEN, OPEN_WORDS)])
         self.assertNotIn("A later question?", self.page())
 
-    def test_an_answer_that_is_being_written_is_not_shown(self):
+    def test_an_unfinished_answer_is_not_shown(self):
         self.share()
         Message.objects.filter(pk=self.answer.pk).update(state="streaming")
         text = self.page()
         self.assertIn("still being written", text)
         self.assertNotIn("eight weeks", text)
 
-    def test_steps_searches_and_suggestions_are_the_askers_alone(self):
+    def test_steps_searches_and_suggestions_are_shown_only_to_the_asker(self):
         set_audience(self.closed, Audience(everyone=True))
         self.share()
         for text in (
@@ -326,7 +326,7 @@ class WordsTests(SharingCase):
     def explained(self, client):
         return "a place to meet before boarding" in client.get(self.url).content.decode()
 
-    def test_a_word_of_a_group_is_explained_to_its_members_alone(self):
+    def test_a_word_of_a_group_is_explained_only_to_its_members(self):
         crew = Group.objects.create(name="Crew")
         self.owner.groups.add(crew)
         make_word("place of work", meaning="a place to meet before boarding", groups=[crew])

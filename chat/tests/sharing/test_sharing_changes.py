@@ -19,7 +19,7 @@ from ingestion.models import Document, Passage
 class ChangesTests(SharingCase):
     """A change applies to an open page at the next request."""
 
-    def test_rights_withdrawn_or_given_count_at_once(self):
+    def test_withdrawn_and_new_rights_apply_at_once(self):
         set_audience(self.closed, Audience(everyone=True))
         self.share()
         self.assertIn("Port Ansel", self.page())
@@ -28,7 +28,7 @@ class ChangesTests(SharingCase):
         self.assert_clean(self.page())
         self.assertEqual(self.client.get(self.url + "source/1.1/").status_code, 404)
 
-    def test_a_deleted_document_takes_its_statements_along(self):
+    def test_statements_of_a_deleted_document_are_withheld(self):
         set_audience(self.closed, Audience(everyone=True))
         self.share()
         documents.delete_document(self.closed)
@@ -44,7 +44,7 @@ class ChangesTests(SharingCase):
         self.assert_clean(self.page())
         self.assertEqual(self.client.get(self.url + "source/1.1/").status_code, 404)
 
-    def test_a_reader_who_leaves_the_group_may_not_open_it_any_more(self):
+    def test_former_members_of_the_group_cannot_open_the_share(self):
         self.share()
         self.page()
         self.reader.groups.clear()
@@ -65,7 +65,7 @@ class ChangesTests(SharingCase):
         recording.restore(self.principal, self.conversation.pk)
         self.page()
 
-    def test_it_ends_when_it_expires_or_is_revoked(self):
+    def test_a_share_ends_when_it_expires_or_is_revoked(self):
         self.share(expires_at=timezone.now() + timedelta(days=1))
         self.page()
         Share.objects.update(expires_at=timezone.now() - timedelta(seconds=1))

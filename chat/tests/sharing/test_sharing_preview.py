@@ -37,7 +37,7 @@ class PreviewTests(SharingCase):
         self.assertContains(page, "1 of 2 statements will be left out for readers")
         self.assertContains(page, f'href="/documents/{self.closed.public_id}/"')
 
-    def test_the_form_says_it_before_anything_is_shared(self):
+    def test_the_form_shows_the_preview_before_sharing(self):
         set_audience(self.closed, Audience(user_ids=frozenset({self.reader.pk})))
         form = self.client.get(f"/c/{self.conversation.pk}/share")
         self.assertContains(form, "Up to 1 of 2 statements may be left out for some readers")
@@ -55,13 +55,13 @@ class PreviewTests(SharingCase):
             seen.add(CHANGING.sub("", CSRF.sub("", self.created(foresee="").content.decode())))
         self.assertEqual(len(seen), 1)
 
-    def test_the_form_is_folded_once_a_link_is_made(self):
+    def test_the_form_is_collapsed_after_creating_a_link(self):
         self.assertContains(
             self.client.get(f"/c/{self.conversation.pk}/share"), '<details class="again" open>'
         )
         self.assertContains(self.created(), '<details class="again">')
 
-    def test_if_no_answer_is_open_the_sharer_is_told_that_the_questions_are(self):
+    def test_if_no_answer_is_open_the_form_says_that_the_questions_are(self):
         self.conversation.messages.all().delete()
         closed = ((self.closed, CLOSED, CLOSED_WORDS),)
         self.say(CLOSED_STATEMENT, given=closed)
@@ -83,7 +83,7 @@ class PreviewTests(SharingCase):
         )
         self.assertContains(page, '<div class="note ok"')
 
-    def test_if_nothing_is_open_that_is_said(self):
+    def test_the_form_says_if_nothing_is_open(self):
         Document.objects.filter(pk=self.closed.pk).update(questions=[QUESTION])
         self.conversation.messages.all().delete()
         self.say(CLOSED_STATEMENT, given=((self.closed, CLOSED, CLOSED_WORDS),))
@@ -91,7 +91,7 @@ class PreviewTests(SharingCase):
         self.assertContains(page, "Readers will see none of it")
         self.assertNotContains(page, "The crew office</bdi>”.")
 
-    def test_what_other_branches_have_is_said_to_be_left_out(self):
+    def test_the_form_says_that_other_branches_are_left_out(self):
         words = "without other versions of a question or an answer and what followed them"
         self.assertNotContains(self.created(foresee=""), words)
         recording.go_back(self.conversation, START)
@@ -108,7 +108,7 @@ class PreviewTests(SharingCase):
         for page in (self.created("reader, another"), self.created("", who="everyone")):
             self.assertContains(page, "Up to 1 of 2 statements may be left out for some readers")
 
-    def test_who_may_read_a_document_of_somebody_else_makes_no_difference(self):
+    def test_rights_to_documents_of_others_do_not_affect_the_preview(self):
         # Otherwise links could be used to find out which documents a colleague may read.
         Document.objects.filter(pk=self.closed.pk).update(owner=make_user("keeper"))
         self.closed.refresh_from_db()
@@ -118,6 +118,6 @@ class PreviewTests(SharingCase):
             self.assertContains(page, "Up to 1 of 2 statements may be left out for some readers")
             self.assertNotContains(page, f'href="/documents/{self.closed.public_id}/"')
 
-    def test_what_is_open_to_everyone_is_seen_by_everyone(self):
+    def test_documents_for_everyone_cause_no_warning(self):
         set_audience(self.closed, Audience(everyone=True))
         self.assertContains(self.created(), "Everyone who can open the link sees all of it.")

@@ -85,17 +85,17 @@ class WithheldNames(OverrideTestCase):
             self.assertNotIn("falcon", text.lower(), way)
         self.assertIn("Five days", (await self.seen())["replay"], "the text itself stays its owner's")
 
-    async def test_of_a_document_that_was_closed(self):
+    async def test_a_closed_document_is_not_named(self):
         await self.asked()
         await in_database(self.close)
         await self.assert_unnamed()
 
-    async def test_of_a_document_that_was_deleted(self):
+    async def test_a_deleted_document_is_not_named(self):
         await self.asked()
         await in_database(self.delete)
         await self.assert_unnamed()
 
-    async def test_a_sentence_stays_its_owners_without_the_citation_and_a_title_is_made_of_the_question(self):
+    async def test_the_text_stays_without_the_citation_and_the_title_is_made_of_the_question(self):
         titled = []
         self.model = TitledModel(titled, words=("The Falcon file says five", f" [{NAME}#page=3]", "."))
         await self.asked()
@@ -107,13 +107,13 @@ class WithheldNames(OverrideTestCase):
         listed = json.loads(await self.get("/chat-history"))
         self.assertEqual([row["title"] for row in listed], [self.question[:40]])
 
-    async def test_after_the_journal_is_gone(self):
+    async def test_a_withdrawn_document_is_not_named_after_the_journal_is_deleted(self):
         await self.asked()
         await in_database(self.close)
         await in_database(lambda: Message.objects.get(role="assistant").run.journal.all().delete())
         await self.assert_unnamed()
 
-    async def test_in_the_steps_of_later_answers(self):
+    async def test_a_withdrawn_document_is_not_named_in_steps_of_later_answers(self):
         await self.asked()
         body = {"messages": [{"role": "user", "content": "And then?"}], "session_state": self.conversation}
         headers = {"Authorization": f"Bearer {self.secret}", "Idempotency-Key": "later"}

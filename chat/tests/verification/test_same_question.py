@@ -19,11 +19,11 @@ class SameQuestionTests(SimpleTestCase):
         rows = (line.split("\t") for file in files for line in file.read_text("utf-8").splitlines())
         return [(one, other) for kind, one, other in rows if kind in kinds]
 
-    def test_no_look_alike_with_another_number_name_or_not_is_the_same(self):
+    def test_questions_with_another_number_name_or_negation_never_match(self):
         wrong = [pair for pair in self.pairs("number", "name", "not", "other") if asks_the_same(*pair)]
         self.assertEqual(wrong, [])
 
-    def test_many_paraphrases_are_the_same(self):
+    def test_many_paraphrases_match(self):
         found = [pair for pair in self.pairs("same") if asks_the_same(*pair)]
         self.assertGreaterEqual(len(found), RECALL)
 
@@ -43,12 +43,12 @@ class SameQuestionTests(SimpleTestCase):
         for pattern in ("5?", "Is it C++?", "In welcher Straße?"):
             self.assertEqual(beginnings(pattern), "", pattern)
 
-    def test_it_is_symmetric_and_a_question_is_the_same_as_itself(self):
+    def test_matching_is_symmetric_and_reflexive(self):
         for one, other in self.pairs("same", "number", "name", "not", "other"):
             self.assertEqual(asks_the_same(one, other), asks_the_same(other, one), (one, other))
             self.assertTrue(asks_the_same(one, one), one)
 
-    def test_who_acts_and_on_whom_counts(self):
+    def test_subject_and_object_must_match(self):
         for one, other in (
             ("How am I evaluated?", "How do I evaluate?"),
             ("Can trainees be supervised?", "Can trainees supervise?"),
@@ -62,7 +62,7 @@ class SameQuestionTests(SimpleTestCase):
         ):
             self.assertFalse(asks_the_same(one, other), (one, other))
 
-    def test_the_passive_of_a_question_asks_the_same(self):
+    def test_the_passive_of_a_question_matches(self):
         for one, other in (
             ("How do I cancel a booking?", "How is a booking cancelled?"),
             ("How can I export a book as PDF?", "How can a book be exported as PDF?"),
@@ -87,7 +87,7 @@ class SameQuestionTests(SimpleTestCase):
         ):
             self.assertFalse(asks_the_same(one, other), (one, other))
 
-    def test_courtesy_case_and_punctuation_say_nothing(self):
+    def test_courtesy_case_and_punctuation_are_ignored(self):
         for asked in ("WHO APPROVES OVERTIME", "Hello, can you please tell me who approves overtime??"):
             self.assertTrue(asks_the_same(asked, "Who approves overtime?"), asked)
 
@@ -111,7 +111,7 @@ class SameQuestionTests(SimpleTestCase):
             self.assertTrue(asks_the_same(one, other), (one, other))
             self.assertTrue(asks_the_same(other, one), (other, one))
 
-    def test_another_order_with_another_meaning_is_not_the_same(self):
+    def test_another_order_with_another_meaning_does_not_match(self):
         for one, other in (
             ("What is the bicycle mileage rate?", "What is the mileage rate for cars?"),
             ("What is the bicycle mileage rate?", "What is the mileage rate without bicycles?"),
@@ -140,9 +140,9 @@ class SameQuestionTests(SimpleTestCase):
             self.assertFalse(asks_the_same(one, other), (one, other))
             self.assertFalse(asks_the_same(other, one), (other, one))
 
-    def test_signs_that_are_no_words_count(self):
+    def test_symbols_must_match(self):
         self.assertFalse(asks_the_same("Who teaches C++?", "Who teaches C#?"))
 
-    def test_nothing_and_too_much_are_never_the_same(self):
+    def test_empty_and_overlong_questions_never_match(self):
         for text in ("", "?", "a" * (MAX_CHARACTERS + 1)):
             self.assertFalse(asks_the_same(text, text))

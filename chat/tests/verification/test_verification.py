@@ -12,7 +12,7 @@ from history.tally import tally
 
 
 class VerdictTests(VerdictCase):
-    def test_words_that_stand_in_the_source_are_quoted_whatever_is_between_them(self):
+    def test_words_of_the_source_are_quoted_regardless_of_gaps(self):
         self.assert_verdict(
             "quoted",
             "Staff may carry over five days until 31 March. [a.md#x]",
@@ -20,12 +20,12 @@ class VerdictTests(VerdictCase):
             "Boats sail at nine o'clock daily [b.md]",
         )
 
-    def test_the_number_of_a_list_item_is_no_part_of_its_statement(self):
+    def test_the_number_of_a_list_item_is_not_part_of_its_statement(self):
         answer = "1. Staff may carry over five days [a.md#x]\n2. Boats sail at ten [b.md]\n"
         said = [answer[each.start : each.end] for each in verify(answer, (LEAVE, BOATS))]
         self.assertEqual(said, ["Staff may carry over five days", "Boats sail at ten"])
 
-    def test_yes_or_no_before_a_cited_statement_is_no_statement_of_its_own(self):
+    def test_yes_or_no_before_a_cited_statement_is_not_a_separate_statement(self):
         cited = "Staff may carry over five days until 31 March [a.md#x]."
         for word in ("Yes", "**Ja**", "nein"):
             (found,) = verify(f"{word}. {cited}", (LEAVE,))
@@ -42,7 +42,7 @@ class VerdictTests(VerdictCase):
             "Der jährliche Urlaub beträgt mindestens 24 Werktage [c.md].",
         )
 
-    def test_what_no_fact_denies_is_unclear_in_other_words_and_loud_on_another_subject(self):
+    def test_other_wording_is_unclear_and_another_subject_is_reported(self):
         for statement, unclear in (
             ("Anyone can move five days into the following calendar [a.md#x]", True),
             ("Ask your manager, Anna Berg, about the parking permit [a.md#x]", True),
@@ -55,13 +55,13 @@ class VerdictTests(VerdictCase):
                 self.assertEqual(from_rows(to_rows((found,))), (found,))
                 self.assertEqual(to_api((found,))[0].get("unclear", False), unclear)
 
-    def test_a_fact_beside_other_words_contradicts_only_what_is_nearly_literal(self):
+    def test_a_different_fact_contradicts_only_nearly_literal_statements(self):
         (literal,) = verify("The meal allowance is £30 [a.md#x]", (LEAVE,))
         (free,) = verify("Anna Berg plans what people eat on journeys for £30 [a.md#x]", (LEAVE,))
         self.assertEqual((literal.verdict, literal.unclear), ("not_found", False))
         self.assertEqual((free.verdict, free.unclear), ("not_found", True))
 
-    def test_other_words_about_another_subject_accuse_only_if_no_word_is_common(self):
+    def test_another_subject_is_reported_only_without_common_words(self):
         for statement, unclear in (
             ("The manager of the swimming pool sells melons [a.md#x]", True),
             ("Swimming pools have deep water [a.md#x]", False),
@@ -105,7 +105,7 @@ class VerdictTests(VerdictCase):
             "Staff have 38 days of leave in addition to public holidays",
         )
 
-    def test_german_cases_tell_who_acts(self):
+    def test_german_cases_determine_the_subject(self):
         law = source(
             9,
             "g.md",
@@ -174,7 +174,7 @@ class VerdictTests(VerdictCase):
             board, "supported", "Requests are confirmed by the start of a week in October"
         )
 
-    def test_one_thing_said_with_words_of_two_sentences_is_unclear(self):
+    def test_a_statement_with_words_of_two_sentences_is_unclear(self):
         ports = source(
             9,
             "p.md",
@@ -183,7 +183,7 @@ class VerdictTests(VerdictCase):
         (found,) = verify("Sennick is the oldest harbour ever built in the north [p.md]", (ports,))
         self.assertTrue(found.verdict == "not_found")
 
-    def test_what_is_excluded_in_german_is_not_permitted(self):
+    def test_an_exclusion_in_german_is_not_a_permission(self):
         law = source(
             9,
             "g.md",
@@ -225,7 +225,7 @@ class VerdictTests(VerdictCase):
             "Anna Berg runs the office in Sennick [b.md].",
         )
 
-    def test_what_is_denied_on_one_side_only_is_not_found(self):
+    def test_a_negation_on_one_side_only_is_not_found(self):
         self.assert_verdict(
             "not_found",
             "Staff may not carry over five days until 31 March [a.md#x].",
@@ -318,10 +318,10 @@ class VerdictTests(VerdictCase):
         self.assert_verdicts_in(SAFETY, "supported", "Overtime and sea bonus do not count towards full pay")
         self.assert_verdicts_in(SAFETY, "not_found", "Overtime and sea bonus are included in full pay")
 
-    def test_a_verb_is_not_its_homonym_that_has_an_opposite(self):
+    def test_a_verb_is_not_confused_with_a_homonym_that_has_an_opposite(self):
         self.assert_verdicts_in(SAFETY, "supported", "This course lasts 6 weeks")
 
-    def test_capitals_of_headings_make_no_names(self):
+    def test_capitals_of_headings_are_not_names(self):
         found = source(7, "u.md", "Staff Uniforms\n\nThey are issued free of charge at the clothing store.")
         self.assert_verdicts_in(found, "supported", "Uniforms are free of charge at the clothing store")
 
@@ -367,7 +367,7 @@ class VerdictTests(VerdictCase):
             FRIST, "not_found", "Der Arbeitgeber muss dem Betriebsrat eine Bescheinigung aushändigen"
         )
 
-    def test_other_words_alone_mark_nothing_but_contradict_together(self):
+    def test_single_other_words_mark_nothing_but_contradict_together(self):
         self.assert_verdicts_in(
             FAIRS,
             "supported",
@@ -380,7 +380,7 @@ class VerdictTests(VerdictCase):
             "On form HR-07 an investigator is appointed by the travel desk",
         )
 
-    def test_a_condition_denies_nothing_of_what_follows(self):
+    def test_a_negated_condition_does_not_negate_its_consequence(self):
         self.assert_verdicts_in(
             FAIRS, "supported", "During trade fairs the travel desk approves 30 per cent more"
         )
@@ -413,7 +413,7 @@ class VerdictTests(VerdictCase):
             "A secondary contact answers within eight hours",
         )
 
-    def test_an_item_of_a_list_says_nothing_of_another_label(self):
+    def test_an_item_of_a_list_does_not_support_another_label(self):
         phases = source(
             11,
             "k.md",
@@ -441,7 +441,7 @@ class VerdictTests(VerdictCase):
         )
         self.assertEqual(self.verdicts(answer), ["supported", "not_found"])
 
-    def test_beyond_the_bound_nothing_is_assured(self):
+    def test_beyond_the_limit_nothing_is_supported(self):
         answer = "Leave is planned in March [a.md#x]. " * (MAX_STATEMENTS + 5)
         found = self.verdicts(answer)
         self.assertEqual((len(found), found[-2], found[-1]), (MAX_STATEMENTS + 1, "quoted", "not_found"))
@@ -452,7 +452,7 @@ class RowsTests(SimpleTestCase):
         found = verify("Carried days lapse [a.md#x]. Nobody knows. Boats sail [b.md].", (LEAVE, BOATS))
         self.assertEqual(from_rows(to_rows(found)), found)
 
-    def test_counts_are_told_in_one_line(self):
+    def test_counts_are_shown_in_one_line(self):
         for verdicts, summary, rest in (
             (["quoted", "supported"], "All citations found in the text", ""),
             (["quoted", "uncited"], "1 statement found in its source", "1 statement cites no source"),
@@ -482,6 +482,6 @@ class RowsTests(SimpleTestCase):
         self.assertEqual(both.summary, f"1 of 3 statements was not found in its source; {unclear}")
         self.assertEqual((both.found, both.missing, both.cited), (1, 1, 3))
 
-    def test_places_move_with_what_is_left_out_and_added_before_them(self):
+    def test_positions_shift_with_text_removed_and_added_before_them(self):
         place = after_edits([(5, 10, 0), (12, 12, 3)])
         self.assertEqual([place(old) for old in (0, 5, 7, 10, 12, 13)], [0, 5, 5, 5, 7, 11])

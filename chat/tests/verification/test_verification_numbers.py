@@ -72,7 +72,7 @@ class NumberTests(VerdictCase):
             "xz -6 uses 6 MiB of memory",
         )
 
-    def test_numbers_of_sections_amounts_and_factors_are_told_apart(self):
+    def test_numbers_of_sections_amounts_and_factors_are_distinguished(self):
         found = [
             (token.value, token.unit)
             for token in tokens("§§ 23 bis 25, Abs. 2, $96.05, 10x, 2k 5 and am 3.10.")
@@ -134,7 +134,7 @@ class NumberTests(VerdictCase):
             ],
         )
 
-    def test_a_missing_number_accuses_if_the_rest_is_there_or_nothing(self):
+    def test_a_missing_number_is_reported_if_the_rest_or_nothing_occurs(self):
         fees = source(
             9,
             "f.md",
@@ -149,7 +149,7 @@ class NumberTests(VerdictCase):
                 (found,) = verify(statement, (fees,))
                 self.assertEqual((found.verdict, found.unclear), ("not_found", unclear))
 
-    def test_several_rows_may_be_said_in_one_statement(self):
+    def test_one_statement_may_combine_several_rows(self):
         needs = source(
             9,
             "r.md",
@@ -265,7 +265,7 @@ class NumberTests(VerdictCase):
             SAFETY, "supported", "The manual takes effect on 1 January 2026 and is edition 2026.1"
         )
 
-    def test_many_comparisons_in_one_sentence_end(self):
+    def test_many_comparisons_in_one_sentence_take_limited_time(self):
         text = "nobody may take more of 3 " * 3_000
         self.assertEqual(len(tokens(text)), 4 * 3_000)
 
@@ -309,7 +309,7 @@ class NumberTests(VerdictCase):
             "The night allowance is approved by the Technical Director",
         )
 
-    def test_the_time_that_a_number_is_of_counts(self):
+    def test_the_time_of_a_number_must_match(self):
         grant = source(12, "l.md", "The travel grant is $150 per month. Guards work two nights a week.")
         self.assert_verdicts_in(grant, "supported", "The travel grant is 150 dollars a month")
         self.assert_verdicts_in(
@@ -336,7 +336,7 @@ class NumberTests(VerdictCase):
         )
         self.assert_verdicts_in(disk, "not_found", "The server needs 16MB of memory")
 
-    def test_the_day_of_a_date_in_digits_is_no_other_number(self):
+    def test_the_day_of_a_numeric_date_is_not_another_number(self):
         table = source(
             15,
             "o.md",

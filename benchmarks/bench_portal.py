@@ -175,7 +175,7 @@ def measure(chromium, site, folder) -> None:  # type: ignore[no-untyped-def]
 
 
 def pictures(page, folder) -> None:  # type: ignore[no-untyped-def]
-    """Screenshots for the documentation: the answer, its source page, and a statement that was not found."""
+    """Screenshots of the answer, its source page, and a statement that was not found."""
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         for width in (1440, 1280, 1024, 390):

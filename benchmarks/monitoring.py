@@ -38,7 +38,7 @@ sys.path.insert(0, str(ROOT))
 from chat.tests.upstream_faults import Exchange, chunk, event, status  # noqa: E402
 from chatsite.tests.client import Session  # noqa: E402
 from chatsite.tests.db.test_frozen_database import frozen  # noqa: E402
-from chatsite.tests.faults import PASSWORD, Caller, FaultSite, fresh, upload  # noqa: E402
+from chatsite.tests.faults import PASSWORD, Caller, FaultSite, new_token, upload  # noqa: E402
 from chatsite.tests.faults import Upstream as Model  # noqa: E402
 from chatsite.tests.server import METRICS_TOKEN  # noqa: E402
 
@@ -148,7 +148,7 @@ def load(caller: Caller, session: Session) -> list[Callable[[], object]]:
         lambda: caller.whole(QUESTION),
         lambda: caller.request("GET", "/chat-history"),
         lambda: session.get("/documents/"),
-        lambda: (upload(session, f"{fresh()}.md", b"# Leave\n\nThirty days a year."), time.sleep(2)),
+        lambda: (upload(session, f"{new_token()}.md", b"# Leave\n\nThirty days a year."), time.sleep(2)),
     ]
 
 
@@ -223,7 +223,7 @@ def main() -> int:
         prometheus = Prometheus(folder / "prometheus", re.sub(r"^http://", "", site.url))
         stack.callback(prometheus.process.wait)
         stack.callback(prometheus.process.terminate)
-        caller = site.caller(fresh("u"))
+        caller = site.caller(new_token("u"))
         session = site.sign_in(caller.username, PASSWORD)
         upload(session, "leave.md", b"# Leave\n\nEmployees get thirty days of leave in each year.")
         time.sleep(5)

@@ -30,7 +30,7 @@ def slow_site():
 
 
 @pytest.fixture(scope="session")
-def faulty():
+def fault_site():
     """A site of two web processes with a model's server, and a PostgreSQL that tests stop and start.
 
     Its files are on a disk of 2 MB if the tests may mount one (`small_disk`).

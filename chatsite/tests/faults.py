@@ -31,7 +31,7 @@ from chatsite.server.embedded_postgres import (
 from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.server import Site, prepared, temporary_folder
 
-ORDER = re.compile(r"tell (\w+) words (\d+) pause (\d+)")
+SCRIPT = re.compile(r"tell (\w+) words (\d+) pause (\d+)")
 FILL = re.compile(r"fill \w+ with (\d+) times (\S+) around (\S+)")  # texts of a hostile model
 FILLINGS = {"spaces": " ", "tabs": "\t", "lines": "\n", "brackets": "["}
 PASSWORD = "correct horse battery"
@@ -55,14 +55,14 @@ STORED = """
 """
 
 
-def order(token, words=40, pause=20):
-    """A question."""
+def question_for(token, words=40, pause=20):
+    """A question whose answer has so many words, with pauses of so many milliseconds between them."""
     return f"tell {token} words {words} pause {pause}"
 
 
-def told(question):
+def answer_to(question):
     """The whole answer to a question."""
-    token, words, _ = ORDER.search(question).groups()
+    token, words, _ = SCRIPT.search(question).groups()
     return "".join(f"{token}-{number} " for number in range(int(words)))
 
 
@@ -73,7 +73,7 @@ def body_of(question, conversation=None):
     return json.dumps({"messages": messages, "session_state": conversation}).encode()
 
 
-def fresh(name="t"):
+def new_token(name="t"):
     """A unique token for a question."""
     return f"{name}{uuid4().hex[:10]}"
 
@@ -92,7 +92,7 @@ class Upstream(FakeOpenAI):
 
 def _asked(request):
     """Token, words and pause of the last question; the prompt also has the earlier ones."""
-    return ORDER.findall(request.prompt)[-1]
+    return SCRIPT.findall(request.prompt)[-1]
 
 
 async def _tell(exchange):
@@ -185,7 +185,7 @@ class FaultSite(Site):
 
     def caller(self, username=""):
         """A new account, with `PASSWORD`, and its key."""
-        username, secret = username or fresh("u"), new_key()
+        username, secret = username or new_token("u"), new_key()
         [(user,)] = self.query(
             "INSERT INTO accounts_user (username, password, first_name, last_name, email, is_staff,"
             " is_superuser, is_active, date_joined) VALUES (%s, %s, '', '', '', false, false, true, now())"
@@ -220,7 +220,7 @@ class FaultSite(Site):
             assert time.monotonic() < deadline, f"{token} has not ended: {rows}"
             time.sleep(0.05)
         [(question, state, code, text, _)] = rows
-        whole = told(question)
+        whole = answer_to(question)
         assert whole.startswith(text), f"what is stored is no prefix: {state} {code} {text!r}"
         assert (state == "complete") <= (text == whole), "complete, but not whole"
         return state, code, text

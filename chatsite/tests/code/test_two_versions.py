@@ -21,7 +21,16 @@ from functools import partial
 import pytest
 
 from chatsite.server.embedded_postgres import connection_parameters
-from chatsite.tests.faults import PASSWORD, FaultSite, Upstream, at_once, cluster, fresh, order, told
+from chatsite.tests.faults import (
+    PASSWORD,
+    FaultSite,
+    Upstream,
+    answer_to,
+    at_once,
+    cluster,
+    new_token,
+    question_for,
+)
 from chatsite.tests.limits import HANG_SECONDS, LONG_SECONDS
 from chatsite.tests.server import BASE, temporary_folder
 
@@ -51,7 +60,7 @@ def last_release():
     return commits.decode().split()[-1]
 
 
-class Asking:
+class ContinuousAsker:
     """Asks without a break, at each of the sites in turn, and repeats each question until it is answered."""
 
     def __init__(self, caller, sites):
@@ -63,12 +72,12 @@ class Asking:
     def _ask(self):
         number = 0
         while self.going:
-            token = fresh("ask")
+            token = new_token("ask")
             while True:
                 number += 1
                 site = self.sites[number % len(self.sites)]
                 try:
-                    answer = at(site, self.caller).whole(order(token, 10, 20), key=token)[0]
+                    answer = at(site, self.caller).whole(question_for(token, 10, 20), key=token)[0]
                 except Exception as error:  # any problem fails the test
                     answer = error
                 if answer == 200:
@@ -115,7 +124,7 @@ def versions():
 def test_nothing_is_lost_duplicated_or_refused_while_one_version_replaces_another(versions):
     old, new = versions
     sites = [old]
-    asking = [Asking(old.caller(), sites) for _ in range(CALLERS)]
+    asking = [ContinuousAsker(old.caller(), sites) for _ in range(CALLERS)]
     time.sleep(1)
     prepare(new)
     assert old.session().get("/readyz").status == 200
@@ -125,9 +134,9 @@ def test_nothing_is_lost_duplicated_or_refused_while_one_version_replaces_anothe
         for writer, reader in ((old, new), (new, old)):
             each_reads_and_stops_what_the_other_writes(at(writer, caller), at(reader, caller))
             a_page_of_one_follows_what_the_other_writes(writer, at(writer, caller), reader)
-        last = [fresh() for _ in range(4)]
+        last = [new_token() for _ in range(4)]
         for token in last:
-            at(old, caller).begin(order(token, 100, 30))
+            at(old, caller).begin(question_for(token, 100, 30))
         sites.remove(old)
         time.sleep(0.3)  # until a question that is being sent there has arrived
         assert old.stop(signal.SIGTERM) == 0
@@ -170,7 +179,7 @@ def test_data_of_every_kind_is_kept_and_shown_by_both_versions(versions):
         for site in (old, new):
             reader = at(site, old.caller())
             assert reader.request("GET", "/chat-history").status == 200
-            assert reader.end(reader.begin(order(fresh(), 10, 20)))[1]["state"] == "complete"
+            assert reader.end(reader.begin(question_for(new_token(), 10, 20)))[1]["state"] == "complete"
     assert "Traceback" not in new.output
 
 
@@ -193,26 +202,26 @@ def prepare(site):
 
 
 def each_reads_and_stops_what_the_other_writes(writing, reading):
-    token, stopped = fresh(), fresh()
-    assert reading.end(writing.begin(order(token, 40, 20)))[0] == told(order(token, 40))
-    run = writing.begin(order(stopped, 500, 20))
+    token, stopped = new_token(), new_token()
+    assert reading.end(writing.begin(question_for(token, 40, 20)))[0] == answer_to(question_for(token, 40))
+    run = writing.begin(question_for(stopped, 500, 20))
     time.sleep(0.3)
     assert reading.request("POST", f"/chat/runs/{run}/stop").status == 204
     assert writing.end(run)[1]["state"] == "stopped"
-    token = fresh()
-    calls = [partial(caller.whole, order(token, 20, 20), key=token) for caller in (writing, reading)]
+    token = new_token()
+    calls = [partial(caller.whole, question_for(token, 20, 20), key=token) for caller in (writing, reading)]
     (status, first), (_, second) = at_once(*calls)
     assert (status, first["message"]) == (200, second["message"])
     assert writing.site.upstream.calls(token) == 1
-    assert reading.whole(order(fresh(), 1, 0), conversation=first["session_state"])[0] == 200
+    assert reading.whole(question_for(new_token(), 1, 0), conversation=first["session_state"])[0] == 200
 
 
 def a_page_of_one_follows_what_the_other_writes(writer, writing, reader):
-    token = fresh()
+    token = new_token()
     session = writer.sign_in(writing.username, PASSWORD)
     cookies, session = session.cookies, reader.session()
     session.cookies = cookies
-    run = writing.begin(order(token, 40, 20))
+    run = writing.begin(question_for(token, 40, 20))
     [(conversation,)] = writer.query("SELECT conversation_id FROM chat_run WHERE id = %s", run)
     with session.websocket(f"/ws/c/{conversation}/") as websocket:
         websocket.send(json.dumps({"type": "follow", "run": run, "after": 0}))
@@ -220,4 +229,4 @@ def a_page_of_one_follows_what_the_other_writes(writer, writing, reader):
         while "done" not in kinds:
             frame = json.loads(websocket.recv(timeout=HANG_SECONDS))
             kinds += [message["type"] for message in frame["messages"]]
-    assert told(order(token, 40)).strip() in session.get(f"/c/{conversation}/").text
+    assert answer_to(question_for(token, 40)).strip() in session.get(f"/c/{conversation}/").text

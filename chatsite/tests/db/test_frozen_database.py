@@ -11,8 +11,13 @@ import psycopg
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from chatsite.tests.db.test_store_faults import Asking, all_taken, check, taken_again
-from chatsite.tests.faults import PASSWORD, at_once, fresh, order, told
+from chatsite.tests.db.test_store_faults import (
+    ContinuousAsker,
+    assert_stored_once,
+    retry_all,
+    retry_first_then_all,
+)
+from chatsite.tests.faults import PASSWORD, answer_to, at_once, new_token, question_for
 from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 
 pytestmark = pytest.mark.server
@@ -48,17 +53,19 @@ def timed(call):
     return time.monotonic() - begun, result
 
 
-def test_while_postgresql_is_frozen_requests_are_refused_in_time_and_afterwards_all_continues(faulty):
-    name = fresh("u")
-    caller, session = faulty.caller(name), faulty.sign_in(name, PASSWORD)
-    streams = [fresh() for _ in range(6)]
-    with Asking(caller) as asking:
-        runs = [caller.begin(order(token, 350, 20)) for token in streams]  # 7 s
-        late = [fresh() for _ in range(24)]
+def test_while_postgresql_is_frozen_requests_are_refused_in_time_and_afterwards_all_continues(fault_site):
+    name = new_token("u")
+    caller, session = fault_site.caller(name), fault_site.sign_in(name, PASSWORD)
+    streams = [new_token() for _ in range(6)]
+    with ContinuousAsker(caller) as asking:
+        runs = [caller.begin(question_for(token, 350, 20)) for token in streams]  # 7 s
+        late = [new_token() for _ in range(24)]
         time.sleep(0.5)
-        with frozen(faulty):
+        with frozen(fault_site):
             stopped = time.monotonic()
-            asked = [partial(timed, partial(caller.whole, order(token, 5, 0), key=token)) for token in late]
+            asked = [
+                partial(timed, partial(caller.whole, question_for(token, 5, 0), key=token)) for token in late
+            ]
             pages = [partial(timed, partial(session.get, path)) for path in ("/", "/documents/")]
             answers = at_once(*asked, *pages)
             ready = [timed(partial(session.get, "/readyz")) for _ in range(3)]
@@ -69,17 +76,17 @@ def test_while_postgresql_is_frozen_requests_are_refused_in_time_and_afterwards_
         assert {response.headers["Retry-After"] for _, response in answers[len(late) :]} == {"2"}
         assert {response.status for _, response in ready} == {503}
         assert max(seconds for seconds, _ in ready) < 1 + 2 * MARGIN_SECONDS
-        back = all_taken(*[partial(caller.whole, order(token, 5, 0), key=token) for token in late])
+        back = retry_all(*[partial(caller.whole, question_for(token, 5, 0), key=token) for token in late])
         tokens = asking.stop()
     assert [refusal for moment, refusal in asking.refusals if moment > back] == []
     assert {refusal for _, refusal in asking.refusals} <= {503}
-    check(faulty, [*streams, *late])
-    check(faulty, tokens, ("complete", "interrupted"))
+    assert_stored_once(fault_site, [*streams, *late])
+    assert_stored_once(fault_site, tokens, ("complete", "interrupted"))
     # A commit may be under way at that moment: its question is refused, but stored, and nobody answers it.
-    assert [faulty.ended(token)[0] for token in tokens].count("interrupted") <= 1
+    assert [fault_site.ended(token)[0] for token in tokens].count("interrupted") <= 1
     for token, run in zip(streams, runs, strict=True):
         text, end = caller.end(run)
-        assert (end["state"], text) == ("complete", told(order(token, 350)))
+        assert (end["state"], text) == ("complete", answer_to(question_for(token, 350)))
 
 
 @contextmanager
@@ -100,13 +107,13 @@ BLOCKED = {  # requests that need the table
 
 
 @pytest.mark.parametrize("table", BLOCKED)
-def test_no_request_waits_longer_than_three_seconds_for_a_blocked_table(faulty, table):
-    name = fresh("u")
-    caller, session = faulty.caller(name), faulty.sign_in(name, PASSWORD)
+def test_no_request_waits_longer_than_three_seconds_for_a_blocked_table(fault_site, table):
+    name = new_token("u")
+    caller, session = fault_site.caller(name), fault_site.sign_in(name, PASSWORD)
 
     def ask(method, path):
         if method == "POST":
-            connection, response = caller.ask(order(fresh(), 5, 0), path=path)
+            connection, response = caller.ask(question_for(new_token(), 5, 0), path=path)
             status = response.status, response.headers["Retry-After"]
             connection.close()
             return status
@@ -115,7 +122,7 @@ def test_no_request_waits_longer_than_three_seconds_for_a_blocked_table(faulty, 
         return answer.status, answer.headers["Retry-After"]
 
     calls = [partial(timed, partial(ask, *request)) for request in BLOCKED[table] for _ in range(6)]
-    with blocked(faulty, table):
+    with blocked(fault_site, table):
         answers = at_once(*calls)
     assert {answer for _, answer in answers} == {(503, "2")}
     assert max(seconds for seconds, _ in answers) < REFUSED_SECONDS
@@ -124,18 +131,18 @@ def test_no_request_waits_longer_than_three_seconds_for_a_blocked_table(faulty, 
         assert time.monotonic() < deadline
 
 
-def test_a_table_that_one_page_needs_does_not_stop_the_others(faulty):
-    name = fresh("u")
-    caller, session = faulty.caller(name), faulty.sign_in(name, PASSWORD)
-    running, asking = fresh(), [fresh() for _ in range(40)]
-    run = caller.begin(order(running, 100, 20))
+def test_a_table_that_one_page_needs_does_not_stop_the_others(fault_site):
+    name = new_token("u")
+    caller, session = fault_site.caller(name), fault_site.sign_in(name, PASSWORD)
+    running, asking = new_token(), [new_token() for _ in range(40)]
+    run = caller.begin(question_for(running, 100, 20))
     # Somebody else: the stuck requests of one person may delay that person's other requests.
-    other = fresh("u")
-    other_caller, other_session = faulty.caller(other), faulty.sign_in(other, PASSWORD)
+    other = new_token("u")
+    other_caller, other_session = fault_site.caller(other), fault_site.sign_in(other, PASSWORD)
     others = []
     at_once(*[partial(session.get, "/")] * 40)  # fills the pools, which open connections one by one
-    with blocked(faulty, "chat_usage"):
-        stuck = [partial(caller.whole, order(token, 5, 0)) for token in asking]
+    with blocked(fault_site, "chat_usage"):
+        stuck = [partial(caller.whole, question_for(token, 5, 0)) for token in asking]
         stuck += [partial(session.get, "/")] * 40
         crowd = threading.Thread(target=at_once, args=stuck, daemon=True)
         crowd.start()
@@ -152,44 +159,44 @@ def test_a_table_that_one_page_needs_does_not_stop_the_others(faulty):
     ]
     assert max(seconds for seconds, _ in others) < REFUSED_SECONDS
     text, end = caller.end(run)
-    assert (end["state"], text) == ("complete", told(order(running, 100)))
+    assert (end["state"], text) == ("complete", answer_to(question_for(running, 100)))
 
 
-def test_a_lock_timeout_is_logged_in_one_line(faulty):
-    caller = faulty.caller()
-    before, said = faulty.lines("Traceback"), faulty.lines("lock timeout")
-    with blocked(faulty, "chat_usage"):
-        at_once(*[partial(caller.whole, order(fresh(), 5, 0))] * 10)
-    assert faulty.lines("Traceback") == before
-    assert faulty.lines("lock timeout") - said <= 2  # one of each process
+def test_a_lock_timeout_is_logged_in_one_line(fault_site):
+    caller = fault_site.caller()
+    before, said = fault_site.lines("Traceback"), fault_site.lines("lock timeout")
+    with blocked(fault_site, "chat_usage"):
+        at_once(*[partial(caller.whole, question_for(new_token(), 5, 0))] * 10)
+    assert fault_site.lines("Traceback") == before
+    assert fault_site.lines("lock timeout") - said <= 2  # one of each process
 
 
-def test_a_question_that_already_holds_a_connection_is_given_up_in_time(faulty):
+def test_a_question_that_already_holds_a_connection_is_given_up_in_time(fault_site):
     """The question waits for a lock when the server is frozen, so it is in the middle of a statement."""
-    caller, token = faulty.caller(), fresh()
+    caller, token = fault_site.caller(), new_token()
     result = {}
 
     def ask():
-        result["answer"] = timed(partial(caller.whole, order(token, 5, 0), key=token))
+        result["answer"] = timed(partial(caller.whole, question_for(token, 5, 0), key=token))
 
-    with psycopg.connect(**faulty.parameters) as session:
+    with psycopg.connect(**fault_site.parameters) as session:
         session.execute("LOCK TABLE chat_usage IN ACCESS EXCLUSIVE MODE")
         thread = threading.Thread(target=ask, daemon=True)
         thread.start()
         time.sleep(0.5)
-        with frozen(faulty):
+        with frozen(fault_site):
             thread.join(HANG_SECONDS)
     seconds, (status, _) = result["answer"]
     assert status == 503
     assert seconds < REFUSED_SECONDS
-    taken_again(partial(caller.whole, order(token, 5, 0), key=token))
-    check(faulty, [token])
+    retry_first_then_all(partial(caller.whole, question_for(token, 5, 0), key=token))
+    assert_stored_once(fault_site, [token])
 
 
-def test_while_postgresql_is_frozen_new_pages_are_refused_in_time_and_admitted_afterwards(faulty):
-    name = fresh("u")
-    faulty.caller(name)
-    session = faulty.sign_in(name, PASSWORD)
+def test_while_postgresql_is_frozen_new_pages_are_refused_in_time_and_admitted_afterwards(fault_site):
+    name = new_token("u")
+    fault_site.caller(name)
+    session = fault_site.sign_in(name, PASSWORD)
     path = f"/ws/c/{session.post_json('/chat-history', {}).json()['id']}/"
 
     def come():
@@ -197,7 +204,7 @@ def test_while_postgresql_is_frozen_new_pages_are_refused_in_time_and_admitted_a
             session.websocket(path)
         return refused.value.response.status_code, refused.value.response.headers["Retry-After"]
 
-    with frozen(faulty):
+    with frozen(fault_site):
         answers = at_once(*[partial(timed, come)] * 30)
     assert {refusal for _, refusal in answers} == {(503, "2")}
     assert max(seconds for seconds, _ in answers) < REFUSED_SECONDS

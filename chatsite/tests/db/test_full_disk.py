@@ -17,8 +17,8 @@ import pytest
 
 from chatsite.db.availability import FULL_SECONDS
 from chatsite.server.embedded_postgres import connection_parameters
-from chatsite.tests.db.test_store_faults import FAIL, MEND, check, files
-from chatsite.tests.faults import PASSWORD, at_once, fresh, order, told, upload
+from chatsite.tests.db.test_store_faults import FAIL, MEND, assert_stored_once, files
+from chatsite.tests.faults import PASSWORD, answer_to, at_once, new_token, question_for, upload
 from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.server import temporary_folder
 
@@ -74,19 +74,19 @@ class SmallDisk:
 
 
 @pytest.fixture
-def small(faulty):
+def small_disk(fault_site):
     folder = temporary_folder() / "disk"
     folder.mkdir()
     folder.parent.chmod(0o755)
     for table in WRITTEN:  # removes what earlier tests left
-        faulty.query(f"VACUUM FULL {table}")
-    [(used,)] = faulty.query(SIZE, list(WRITTEN))
+        fault_site.query(f"VACUUM FULL {table}")
+    [(used,)] = fault_site.query(SIZE, list(WRITTEN))
     size = used + SPARE_BYTES
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "chatsite-test", str(folder)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("No file system may be mounted here.")
     try:
-        disk = SmallDisk(faulty, folder)
+        disk = SmallDisk(fault_site, folder)
         try:
             yield disk
         finally:
@@ -98,12 +98,12 @@ def small(faulty):
 
 
 @pytest.fixture
-def contrary(faulty):
+def abort_writes(fault_site):
     def make(event, times):
-        faulty.query(FAIL.format(event=event, code="53100", times=times, when=""))
+        fault_site.query(FAIL.format(event=event, code="53100", times=times, when=""))
 
     yield make
-    faulty.query(MEND)
+    fault_site.query(MEND)
     time.sleep(1.1 * FULL_SECONDS)  # the next test has room
 
 
@@ -111,8 +111,8 @@ def ask_until_refused(caller):
     """Ask questions whose texts fill the space that is left within the tables; return the accepted ones."""
     tokens = []
     for _ in range(200):
-        token = fresh()
-        connection, response = caller.ask(f"{order(token, 1, 0)} {'and so on ' * 2000}", key=token)
+        token = new_token()
+        connection, response = caller.ask(f"{question_for(token, 1, 0)} {'and so on ' * 2000}", key=token)
         connection.close()
         if response.status == 507:
             return tokens
@@ -128,40 +128,40 @@ def taken_within(call, seconds):
     return answer
 
 
-def test_answers_running_on_a_full_disk_are_completed_when_there_is_space(faulty, small):
-    caller, tokens = faulty.caller(), [fresh() for _ in range(6)]
-    before = faulty.lines("Traceback")
-    connections = [caller.ask(order(token, 250, 20)) for token in tokens]  # 5 s
+def test_answers_running_on_a_full_disk_are_completed_when_there_is_space(fault_site, small_disk):
+    caller, tokens = fault_site.caller(), [new_token() for _ in range(6)]
+    before = fault_site.lines("Traceback")
+    connections = [caller.ask(question_for(token, 250, 20)) for token in tokens]  # 5 s
     time.sleep(0.5)
-    small.fill()
+    small_disk.fill()
     time.sleep(1.5 * LEASE)
-    small.free()
+    small_disk.free()
     for token, (connection, response) in zip(tokens, connections, strict=True):
         text = "".join(json.loads(line).get("delta", {}).get("content") or "" for line in response)
         connection.close()
-        assert text == told(order(token, 250))
-    check(faulty, tokens)
-    assert faulty.lines("Traceback") == before
-    assert 0 < faulty.lines("No space left") <= 2 * LINES
+        assert text == answer_to(question_for(token, 250))
+    assert_stored_once(fault_site, tokens)
+    assert fault_site.lines("Traceback") == before
+    assert 0 < fault_site.lines("No space left") <= 2 * LINES
 
 
-def test_a_question_on_a_full_disk_is_refused_in_time_and_can_be_repeated(faulty, small):
-    caller, name = faulty.caller(), fresh("u")
-    faulty.caller(name)
-    session = faulty.sign_in(name, PASSWORD)
+def test_a_question_on_a_full_disk_is_refused_in_time_and_can_be_repeated(fault_site, small_disk):
+    caller, name = fault_site.caller(), new_token("u")
+    fault_site.caller(name)
+    session = fault_site.sign_in(name, PASSWORD)
     conversation = session.post_json("/chat-history", {}).json()["id"]
-    small.fill()
+    small_disk.fill()
     try:
         taken = ask_until_refused(caller)
-        late = [fresh() for _ in range(24)]
+        late = [new_token() for _ in range(24)]
         begun = time.monotonic()
-        answers = at_once(*[partial(caller.whole, order(token, 5, 0), key=token) for token in late])
+        answers = at_once(*[partial(caller.whole, question_for(token, 5, 0), key=token) for token in late])
         assert time.monotonic() - begun < LEASE + 2 + MARGIN_SECONDS
         assert {status for status, _ in answers} <= {200, 507}
         words = {body["error"] for status, body in answers if status == 507}
         assert words, "nothing was refused"
         assert all("no room" in each for each in words), words
-        connection, response = caller.ask(f"{order(fresh())} {'and so on ' * 2000}")
+        connection, response = caller.ask(f"{question_for(new_token())} {'and so on ' * 2000}")
         assert (response.status, response.headers["Retry-After"]) == (507, "10")
         connection.close()
         with session.websocket(f"/ws/c/{conversation}/") as websocket:
@@ -169,64 +169,70 @@ def test_a_question_on_a_full_disk_is_refused_in_time_and_can_be_repeated(faulty
             refused = json.loads(websocket.recv(timeout=HANG_SECONDS))
         assert (refused["type"], refused["code"], refused["key"]) == ("refused", "storage_full", "k" * 10)
     finally:
-        small.free()
+        small_disk.free()
     time.sleep(BACK_SECONDS)
-    assert caller.whole(order(fresh(), 5, 0))[0] == 200
+    assert caller.whole(question_for(new_token(), 5, 0))[0] == 200
     refused = [token for token, (status, _) in zip(late, answers, strict=True) if status == 507]
     for token in refused:
-        if not faulty.stored(token):  # otherwise there was space for the question, but not for its answer
-            assert caller.whole(order(token, 5, 0), key=token)[0] == 200
-    check(faulty, [*taken, *(t for t in late if faulty.stored(t))], ("complete", "failed", "interrupted"))
+        if not fault_site.stored(token):  # otherwise there was space for the question, but not for its answer
+            assert caller.whole(question_for(token, 5, 0), key=token)[0] == 200
+    assert_stored_once(
+        fault_site,
+        [*taken, *(t for t in late if fault_site.stored(t))],
+        ("complete", "failed", "interrupted"),
+    )
 
 
-def test_a_question_on_a_full_disk_is_refused_and_accepted_when_there_is_space(faulty, contrary):
+def test_a_question_on_a_full_disk_is_refused_and_accepted_when_there_is_space(fault_site, abort_writes):
     """The error is raised by a trigger."""
-    caller, token = faulty.caller(), fresh()
-    contrary("INSERT ON chat_run", times=1)
-    connection, response = caller.ask(order(token, 5, 0), key=token)
+    caller, token = fault_site.caller(), new_token()
+    abort_writes("INSERT ON chat_run", times=1)
+    connection, response = caller.ask(question_for(token, 5, 0), key=token)
     assert (response.status, response.headers["Retry-After"]) == (507, "10")
     assert "no room for the question" in json.loads(response.read())["error"]
     connection.close()
-    assert (faulty.stored(token), faulty.upstream.calls(token)) == ([], 0)
-    taken_within(partial(caller.whole, order(token, 5, 0), key=token), BACK_SECONDS)
-    check(faulty, [token])
+    assert (fault_site.stored(token), fault_site.upstream.calls(token)) == ([], 0)
+    taken_within(partial(caller.whole, question_for(token, 5, 0), key=token), BACK_SECONDS)
+    assert_stored_once(fault_site, [token])
 
 
 @pytest.mark.parametrize("event", ["INSERT ON chat_journalentry", "UPDATE OF finished_at ON chat_run"])
-def test_an_answer_on_a_temporarily_full_disk_is_kept_and_completed(faulty, contrary, event):
+def test_an_answer_on_a_temporarily_full_disk_is_kept_and_completed(fault_site, abort_writes, event):
     """The error is raised by a trigger."""
-    caller, token = faulty.caller(), fresh()
-    contrary(event, times=4)
-    status, body = caller.whole(order(token, 30, 10))
-    assert (status, body["message"]["content"]) == (200, told(order(token, 30)))
-    check(faulty, [token])
+    caller, token = fault_site.caller(), new_token()
+    abort_writes(event, times=4)
+    status, body = caller.whole(question_for(token, 30, 10))
+    assert (status, body["message"]["content"]) == (200, answer_to(question_for(token, 30)))
+    assert_stored_once(fault_site, [token])
 
 
-def test_an_answer_without_any_space_fails_with_a_reason_and_new_questions_are_refused(faulty, contrary):
+def test_an_answer_without_any_space_fails_with_a_reason_and_new_questions_are_refused(
+    fault_site, abort_writes
+):
     """The error is raised by a trigger on the table of sources."""
-    caller, token = faulty.caller(), fresh()
-    contrary("UPDATE OF thoughts ON history_message", times=10_000)
+    caller, token = fault_site.caller(), new_token()
+    abort_writes("UPDATE OF thoughts ON history_message", times=10_000)
     begun = time.monotonic()
-    connection, response = caller.ask(order(token, 5, 0))
+    connection, response = caller.ask(question_for(token, 5, 0))
     time.sleep(0.5)
-    if len(faulty.web_processes()) == 1:
-        assert caller.whole(order(fresh(), 5, 0))[0] == 507
+    if len(fault_site.web_processes()) == 1:
+        assert caller.whole(question_for(new_token(), 5, 0))[0] == 507
     last = json.loads(response.read().splitlines()[-1])
     connection.close()
     assert time.monotonic() - begun < LEASE + 2 + MARGIN_SECONDS
     assert "no room" in last["error"]
-    assert faulty.ended(token)[:2] == ("failed", "storage_full")
-    assert faulty.upstream.calls(token) == 0
+    assert fault_site.ended(token)[:2] == ("failed", "storage_full")
+    assert fault_site.upstream.calls(token) == 0
 
 
-def test_an_upload_on_a_full_database_disk_is_refused_and_leaves_no_file(faulty, contrary):
+def test_an_upload_on_a_full_database_disk_is_refused_and_leaves_no_file(fault_site, abort_writes):
     """The error is raised by a trigger."""
-    name = fresh("u")
-    faulty.caller(name)
-    session = faulty.sign_in(name, PASSWORD)
-    folder = Path(faulty.environment["CHATSITE_MEDIA_ROOT"])
+    name = new_token("u")
+    fault_site.caller(name)
+    session = fault_site.sign_in(name, PASSWORD)
+    folder = Path(fault_site.environment["CHATSITE_MEDIA_ROOT"])
     before = files(folder)
-    contrary("INSERT ON ingestion_document", times=1)
+    abort_writes("INSERT ON ingestion_document", times=1)
     status, reply = upload(session, "first.txt", b"a few words")
     assert status == 507, reply
     assert "no room" in json.dumps(reply)

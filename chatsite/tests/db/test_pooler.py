@@ -21,7 +21,17 @@ from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.server.pooler import check_sessions
 from chatsite.server.refusal import StartRefused
 from chatsite.tests.db.pgbouncer import PgBouncer
-from chatsite.tests.faults import PASSWORD, FaultSite, Upstream, at_once, cluster, fresh, order, told, upload
+from chatsite.tests.faults import (
+    PASSWORD,
+    FaultSite,
+    Upstream,
+    answer_to,
+    at_once,
+    cluster,
+    new_token,
+    question_for,
+    upload,
+)
 from chatsite.tests.limits import LONG_SECONDS
 from chatsite.tests.server import BASE, Site, temporary_folder
 
@@ -215,7 +225,7 @@ def pooled(database):
 
 
 def test_200_questions_over_http_are_answered_from_the_askers_own_documents_alone(pooled):
-    people = [fresh("reader") for _ in range(PEOPLE)]
+    people = [new_token("reader") for _ in range(PEOPLE)]
     callers = [pooled.caller(name) for name in people]
     for name in people:
         text = f"# Harbour rules\n\nThe harbour master's word of the day is {name}zorn.\n"
@@ -234,11 +244,15 @@ def test_200_questions_over_http_are_answered_from_the_askers_own_documents_alon
             if number is None:
                 return
             mine = number % PEOPLE
-            token = fresh()
-            question = f"{order(token, 5, 1)} What is the harbour master's word of the day?"
+            token = new_token()
+            question = f"{question_for(token, 5, 1)} What is the harbour master's word of the day?"
             status, body = callers[mine].whole(question)
             seen = set(re.findall(r"(reader\w+?)zorn", json.dumps(body)))
-            if status != 200 or seen != {people[mine]} or told(order(token, 5)) not in json.dumps(body):
+            if (
+                status != 200
+                or seen != {people[mine]}
+                or answer_to(question_for(token, 5)) not in json.dumps(body)
+            ):
                 wrong.append((number, status, seen - {people[mine]}))
 
     at_once(*[ask] * 8, seconds=120)
@@ -249,10 +263,10 @@ def test_200_questions_over_http_are_answered_from_the_askers_own_documents_alon
 
 def test_processes_notify_each_other_past_the_pooler(pooled):
     """Without notifications, the answer would be read only once a second."""
-    caller, token = pooled.caller(), fresh()
+    caller, token = pooled.caller(), new_token()
     listeners = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' OR query = 'SELECT 1'"
     assert pooled.query(listeners)[0][0] >= 2
-    run = caller.begin(order(token, 200, 20))
+    run = caller.begin(question_for(token, 200, 20))
     answers = at_once(*[partial(caller.request, "POST", f"/chat/runs/{run}/stop") for _ in range(4)])
     assert {answer.status for answer in answers} == {204}
     assert pooled.ended(token, 2)[0] == "stopped"

@@ -12,7 +12,7 @@ from functools import partial
 import psycopg
 import pytest
 
-from chatsite.tests.faults import PASSWORD, at_once, fresh, order, told, upload
+from chatsite.tests.faults import PASSWORD, answer_to, at_once, new_token, question_for, upload
 from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 
 pytestmark = pytest.mark.server
@@ -32,7 +32,7 @@ TAKE_AWAY = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE applic
 MEND = "DROP FUNCTION IF EXISTS fault CASCADE; DROP SEQUENCE IF EXISTS fault_number"
 
 
-class Asking:
+class ContinuousAsker:
     """Asks without a break, and sends each question again until it is accepted."""
 
     def __init__(self, caller):
@@ -42,14 +42,14 @@ class Asking:
 
     def _ask(self):
         while self.going:
-            token = fresh("ask")
+            token = new_token("ask")
             while not self._taken(token):
                 time.sleep(0.1)
             self.tokens.append(token)
 
     def _taken(self, token):
         try:
-            connection, response = self.caller.ask(order(token, 5, 10), key=token, timeout=10)
+            connection, response = self.caller.ask(question_for(token, 5, 10), key=token, timeout=10)
         except OSError as error:
             self.refusals.append((time.monotonic(), error))
             return False
@@ -72,15 +72,15 @@ class Asking:
         self.going = False
 
 
-def check(faulty, tokens, states=("complete",)):
+def assert_stored_once(fault_site, tokens, states=("complete",)):
     """Assert that every question was stored and answered once, and its answer ended in a given state."""
     for token in tokens:
-        assert len(faulty.stored(token)) == 1, "an acknowledged question is lost"
-        assert faulty.ended(token, 20)[0] in states, faulty.ended(token)
-        assert faulty.upstream.calls(token) <= 1
+        assert len(fault_site.stored(token)) == 1, "an acknowledged question is lost"
+        assert fault_site.ended(token, 20)[0] in states, fault_site.ended(token)
+        assert fault_site.upstream.calls(token) <= 1
 
 
-def taken_again(*calls):
+def retry_first_then_all(*calls):
     """Repeat the first request until it is accepted; then all others must be accepted."""
     deadline = time.monotonic() + BACK_SECONDS + MARGIN_SECONDS
     while (first := calls[0]())[0] == 503 and time.monotonic() < deadline:
@@ -88,7 +88,7 @@ def taken_again(*calls):
     assert [first[0], *(status for status, _ in at_once(*calls[1:]))] == [200] * len(calls)
 
 
-def all_taken(*calls):
+def retry_all(*calls):
     """Send requests together until all are accepted, and once more; return the time between the two."""
     deadline = time.monotonic() + BACK_SECONDS + 2 * MARGIN_SECONDS
     while {status for status, _ in at_once(*calls)} != {200}:
@@ -99,19 +99,19 @@ def all_taken(*calls):
     return moment
 
 
-def test_a_restart_of_postgresql_loses_nothing(faulty):
-    caller = faulty.caller()
+def test_a_restart_of_postgresql_loses_nothing(fault_site):
+    caller = fault_site.caller()
     # Waits until the faults of the test before are over.
-    all_taken(partial(caller.whole, order(fresh(), 5, 0)))
-    streams = [fresh() for _ in range(6)]
-    with Asking(caller) as asking:
-        connections = [caller.ask(order(token, 120, 20)) for token in streams]
+    retry_all(partial(caller.whole, question_for(new_token(), 5, 0)))
+    streams = [new_token() for _ in range(6)]
+    with ContinuousAsker(caller) as asking:
+        connections = [caller.ask(question_for(token, 120, 20)) for token in streams]
         assert {response.status for _, response in connections} == {200}
         time.sleep(0.5)
-        faulty.cluster._control("restart", "-m", "fast")
+        fault_site.cluster._control("restart", "-m", "fast")
         returned = time.monotonic()
-        after = [fresh() for _ in range(6)]
-        back = all_taken(*[partial(caller.whole, order(token, 5, 0), key=token) for token in after])
+        after = [new_token() for _ in range(6)]
+        back = retry_all(*[partial(caller.whole, question_for(token, 5, 0), key=token) for token in after])
         while len(asking.tokens) <= 3:
             time.sleep(0.05)
         tokens = asking.stop()
@@ -119,46 +119,46 @@ def test_a_restart_of_postgresql_loses_nothing(faulty):
     back = max(back, returned + BACK_SECONDS)
     assert [refusal for moment, refusal in asking.refusals if moment > back] == []
     assert {refusal for _, refusal in asking.refusals} <= {503}
-    check(faulty, [*streams, *tokens, *after])
+    assert_stored_once(fault_site, [*streams, *tokens, *after])
     for token, (connection, response) in zip(streams, connections, strict=True):
         text = "".join(json.loads(line).get("delta", {}).get("content") or "" for line in response)
         connection.close()
-        assert text == told(order(token, 120)), "a reader missed something"
+        assert text == answer_to(question_for(token, 120)), "a reader missed something"
 
 
-def test_while_postgresql_is_stopped_the_site_is_busy_and_afterwards_all_continues(faulty):
-    name = fresh("u")
-    caller, session = faulty.caller(name), faulty.sign_in(name, PASSWORD)
-    streams = [fresh() for _ in range(6)]
-    runs = [caller.begin(order(token, 150, 20)) for token in streams]
-    [(conversation,)] = faulty.query("SELECT conversation_id FROM chat_run WHERE id = %s", runs[0])
-    late = [fresh() for _ in range(3)]
+def test_while_postgresql_is_stopped_the_site_is_busy_and_afterwards_all_continues(fault_site):
+    name = new_token("u")
+    caller, session = fault_site.caller(name), fault_site.sign_in(name, PASSWORD)
+    streams = [new_token() for _ in range(6)]
+    runs = [caller.begin(question_for(token, 150, 20)) for token in streams]
+    [(conversation,)] = fault_site.query("SELECT conversation_id FROM chat_run WHERE id = %s", runs[0])
+    late = [new_token() for _ in range(3)]
     with session.websocket(f"/ws/c/{conversation}/") as websocket:
-        faulty.cluster._control("stop", "-m", "fast")
+        fault_site.cluster._control("stop", "-m", "fast")
         stopped = time.monotonic()
         try:
-            asked = [partial(caller.whole, order(token), key=token) for token in late]
+            asked = [partial(caller.whole, question_for(token), key=token) for token in late]
             pages = [partial(session.get, path) for path in ("/", f"/c/{conversation}/", "/readyz")]
             answers = at_once(*asked, *pages, seconds=8)
-            websocket.send(json.dumps({"type": "ask", "text": order(fresh()), "key": "k" * 10}))
+            websocket.send(json.dumps({"type": "ask", "text": question_for(new_token()), "key": "k" * 10}))
             refused = json.loads(websocket.recv(timeout=HANG_SECONDS))
             time.sleep(max(0, stopped + AWAY_SECONDS - time.monotonic()))
         finally:
-            faulty.cluster._control("start", "-l", str(faulty.cluster.log))
+            fault_site.cluster._control("start", "-l", str(fault_site.cluster.log))
     assert [answer[0] for answer in answers[:3]] == [503] * 3
     assert {answer[1]["error"].partition(".")[0] for answer in answers[:3]} == {
         "The site is overloaded, or cannot reach its database"
     }
     assert [answer.status for answer in answers[3:]] == [503] * 3
     assert (refused["type"], refused["code"], refused["key"]) == ("refused", "busy", "k" * 10)
-    taken_again(*asked)
-    check(faulty, [*streams, *late])
+    retry_first_then_all(*asked)
+    assert_stored_once(fault_site, [*streams, *late])
     for token, run in zip(streams, runs, strict=True):
         text, end = caller.end(run)
-        assert (end["state"], text) == ("complete", told(order(token, 150)))
+        assert (end["state"], text) == ("complete", answer_to(question_for(token, 150)))
 
 
-def taken(parameters):
+def open_all_connections(parameters):
     """Open as many connections as the server allows."""
     held = []
     while True:
@@ -168,15 +168,15 @@ def taken(parameters):
             return held
 
 
-def test_without_free_connections_the_site_is_busy_in_time(faulty):
-    caller, token = faulty.caller(), fresh()
-    held = taken(faulty.parameters)
+def test_without_free_connections_the_site_is_busy_in_time(fault_site):
+    caller, token = fault_site.caller(), new_token()
+    held = open_all_connections(fault_site.parameters)
     # The site's own connections are ended and taken before it can reopen them.
     while held[0].execute(TAKE_AWAY).fetchall():
-        held += taken(faulty.parameters)
+        held += open_all_connections(fault_site.parameters)
     try:
         begun = time.monotonic()
-        answers = at_once(*[partial(caller.whole, order(token), key=token)] * 12, seconds=15)
+        answers = at_once(*[partial(caller.whole, question_for(token), key=token)] * 12, seconds=15)
         assert time.monotonic() - begun < 10 + MARGIN_SECONDS
         assert {status for status, _ in answers} <= {503, 200}
         assert 503 in {status for status, _ in answers}
@@ -184,42 +184,42 @@ def test_without_free_connections_the_site_is_busy_in_time(faulty):
         for connection in held:
             connection.close()
         returned = time.monotonic()
-    taken_again(*[partial(caller.whole, order(token), key=token)] * 2)
-    check(faulty, [token])
+    retry_first_then_all(*[partial(caller.whole, question_for(token), key=token)] * 2)
+    assert_stored_once(fault_site, [token])
     # For the next tests: the process that accepted none of these requests needs as long to notice.
     time.sleep(max(0.0, returned + BACK_SECONDS - time.monotonic()))
 
 
 @pytest.fixture
-def contrary(faulty):
+def abort_writes(fault_site):
     """A function that makes PostgreSQL abort transactions that change a table."""
 
     def make(event, code, times, when=""):
-        faulty.query(FAIL.format(event=event, code=code, times=times, when=when))
+        fault_site.query(FAIL.format(event=event, code=code, times=times, when=when))
 
     yield make
-    faulty.query(MEND)
+    fault_site.query(MEND)
 
 
 @pytest.mark.parametrize("code", ["40001", "40P01"])
-def test_a_rolled_back_question_is_stored_at_the_second_attempt(faulty, contrary, code):
-    caller, token = faulty.caller(), fresh()
-    contrary("INSERT ON chat_run", code, times=1)
-    status, body = caller.whole(order(token, 5, 0))
+def test_a_rolled_back_question_is_stored_at_the_second_attempt(fault_site, abort_writes, code):
+    caller, token = fault_site.caller(), new_token()
+    abort_writes("INSERT ON chat_run", code, times=1)
+    status, body = caller.whole(question_for(token, 5, 0))
     assert status == 200, body
-    check(faulty, [token])
-    assert faulty.upstream.calls(token) == 1
+    assert_stored_once(fault_site, [token])
+    assert fault_site.upstream.calls(token) == 1
 
 
-def test_a_question_rolled_back_repeatedly_is_refused_and_can_be_sent_again(faulty, contrary):
-    caller, token = faulty.caller(), fresh()
-    contrary("INSERT ON chat_run", "40001", times=2)
-    connection, response = caller.ask(order(token, 5, 0), key=token)
+def test_a_question_rolled_back_repeatedly_is_refused_and_can_be_sent_again(fault_site, abort_writes):
+    caller, token = fault_site.caller(), new_token()
+    abort_writes("INSERT ON chat_run", "40001", times=2)
+    connection, response = caller.ask(question_for(token, 5, 0), key=token)
     assert (response.status, response.headers["Retry-After"]) == (503, "2")
     connection.close()
-    assert (faulty.stored(token), faulty.upstream.calls(token)) == ([], 0)
-    assert caller.whole(order(token, 5, 0), key=token)[0] == 200
-    check(faulty, [token])
+    assert (fault_site.stored(token), fault_site.upstream.calls(token)) == ([], 0)
+    assert caller.whole(question_for(token, 5, 0), key=token)[0] == 200
+    assert_stored_once(fault_site, [token])
 
 
 @pytest.mark.parametrize(
@@ -230,33 +230,33 @@ def test_a_question_rolled_back_repeatedly_is_refused_and_can_be_sent_again(faul
         "UPDATE OF thoughts ON history_message",
     ],
 )
-def test_writes_during_an_answer_may_be_rolled_back_several_times(faulty, contrary, event):
-    caller, token = faulty.caller(), fresh()
-    contrary(event, "40001", times=3)
-    status, body = caller.whole(order(token, 30, 10))
-    assert (status, body["message"]["content"]) == (200, told(order(token, 30)))
-    check(faulty, [token])
+def test_writes_during_an_answer_may_be_rolled_back_several_times(fault_site, abort_writes, event):
+    caller, token = fault_site.caller(), new_token()
+    abort_writes(event, "40001", times=3)
+    status, body = caller.whole(question_for(token, 30, 10))
+    assert (status, body["message"]["content"]) == (200, answer_to(question_for(token, 30)))
+    assert_stored_once(fault_site, [token])
 
 
 def files(disk):
     return sorted(path.name for path in disk.rglob("*") if path.is_file())
 
 
-def test_a_full_disk_refuses_an_upload_without_leftovers_and_the_site_continues(faulty):
-    if faulty.small_disk is None:
+def test_a_full_disk_refuses_an_upload_without_leftovers_and_the_site_continues(fault_site):
+    if fault_site.small_disk is None:
         pytest.skip("No file system may be mounted here.")
-    name = fresh("u")
-    caller, session = faulty.caller(name), faulty.sign_in(name, PASSWORD)
-    before = files(faulty.small_disk)
+    name = new_token("u")
+    caller, session = fault_site.caller(name), fault_site.sign_in(name, PASSWORD)
+    before = files(fault_site.small_disk)
     # There is no space for the file of the second one, and none even for the body of the third.
     assert upload(session, "first.txt", b"a b c " * 200_000)[0] == 201
-    kept = files(faulty.small_disk)
+    kept = files(fault_site.small_disk)
     assert len(kept) == len(before) + 1
     for size in (200_000, 900_000):
         status, reply = upload(session, "second.txt", b"d e f " * size)
         assert status == 507, reply
         assert "no room" in json.dumps(reply)
-        assert files(faulty.small_disk) == kept
-    token = fresh()
-    assert caller.whole(order(token, 5, 0))[0] == 200
+        assert files(fault_site.small_disk) == kept
+    token = new_token()
+    assert caller.whole(question_for(token, 5, 0))[0] == 200
     assert upload(session, "small.txt", b"a few words")[0] == 201

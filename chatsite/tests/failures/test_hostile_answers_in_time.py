@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from chatsite.tests.faults import PASSWORD, fresh, upload
+from chatsite.tests.faults import PASSWORD, new_token, upload
 from chatsite.tests.limits import MARGIN_SECONDS
 
 pytestmark = pytest.mark.server
@@ -26,7 +26,7 @@ def until(condition, seconds):
         time.sleep(0.05)
 
 
-class Asking(threading.Thread):
+class PagePoller(threading.Thread):
     """Another person, who requests a small page again and again."""
 
     def __init__(self, session):
@@ -41,25 +41,25 @@ class Asking(threading.Thread):
 
 
 @pytest.mark.parametrize("filling", ["spaces", "tabs", "lines", "brackets"])
-def test_an_answer_of_190_000_spaces_does_not_delay_other_people(faulty, filling):
-    owner, name, token = fresh("u"), f"{fresh()}.txt", fresh()
-    faulty.caller(owner)
-    session = faulty.sign_in(owner, PASSWORD)
+def test_an_answer_of_190_000_spaces_does_not_delay_other_people(fault_site, filling):
+    owner, name, token = new_token("u"), f"{new_token()}.txt", new_token()
+    fault_site.caller(owner)
+    session = fault_site.sign_in(owner, PASSWORD)
     assert upload(session, name, f"The {token} ferry leaves at ten.".encode())[0] == 201
-    until(lambda: faulty.query(READY, name) == [(1,)], 30)
-    others = [Asking(faulty.session()) for _ in range(2)]
+    until(lambda: fault_site.query(READY, name) == [(1,)], 30)
+    others = [PagePoller(fault_site.session()) for _ in range(2)]
     for other in others:
         other.start()
-    caller = faulty.caller()
+    caller = fault_site.caller()
     asking, asked = caller.ask(f"fill {token} with 190000 times {filling} around {name}: the {token} ferry")
     page = threading.Thread(target=asked.read, daemon=True)
     page.start()
-    until(lambda: [state for state, _ in faulty.query(STATE, f"%{token}%")] == ["complete"], 60)
+    until(lambda: [state for state, _ in fault_site.query(STATE, f"%{token}%")] == ["complete"], 60)
     for other in others:
         other.over.set()
         other.join(10)
     asking.close()
-    [(_, length)] = faulty.query(STATE, f"%{token}%")
+    [(_, length)] = fault_site.query(STATE, f"%{token}%")
     assert length > 190_000, "the whole of it was answered"
     assert min(len(other.waits) for other in others) >= 5, "others were served meanwhile"
     assert max(max(other.waits) for other in others) < MAX_SECONDS + MARGIN_SECONDS

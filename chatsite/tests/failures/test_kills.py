@@ -14,7 +14,7 @@ from collections import Counter
 import psutil
 import pytest
 
-from chatsite.tests.faults import FaultSite, Upstream, fresh, order, told
+from chatsite.tests.faults import FaultSite, Upstream, answer_to, new_token, question_for
 from chatsite.tests.limits import LONG_SECONDS
 from chatsite.tests.server import alive, prepared, temporary_folder
 
@@ -76,8 +76,8 @@ class Asked:
     """One question, repeated until it is acknowledged, and the part of its answer that was read."""
 
     def __init__(self, caller):
-        self.caller, self.token = caller, fresh("kill")
-        self.question = order(self.token, random.randint(20, 120), 20)
+        self.caller, self.token = caller, new_token("kill")
+        self.question = question_for(self.token, random.randint(20, 120), 20)
         self.acknowledged = 0
         self.thread = threading.Thread(target=self._ask, daemon=True)
         self.thread.start()
@@ -124,7 +124,7 @@ def judged(site, asked):
         found["doubled"] += stored > 1 or len(rows) > 1 or site.upstream.calls(one.token) > 1
         for _, state, _, text, _ in rows:
             found[state] += 1
-            whole = told(one.question)
+            whole = answer_to(one.question)
             found["no prefix"] += not whole.startswith(text) or (state == "complete" and text != whole)
     found["invented"] = sum(number for content, number in messages.items() if content not in site.known)
     site.known |= {one.question for one in asked}

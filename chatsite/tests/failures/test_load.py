@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from chatsite.tests.faults import FaultSite, Upstream, at_once, fresh, order, told
+from chatsite.tests.faults import FaultSite, Upstream, answer_to, at_once, new_token, question_for
 from chatsite.tests.limits import MARGIN_SECONDS
 from chatsite.tests.server import prepared, temporary_folder
 
@@ -40,8 +40,8 @@ class Asked:
     """One question, and the head of its response."""
 
     def __init__(self, caller, words=60, pause=20):
-        self.caller, self.token = caller, fresh()
-        self.question = order(self.token, words, pause)
+        self.caller, self.token = caller, new_token()
+        self.question = question_for(self.token, words, pause)
 
     def __call__(self):
         begun = time.monotonic()
@@ -55,8 +55,8 @@ class Asked:
         body = self.response.read()
         self.connection.close()
         if self.status == 200:
-            assert told(self.question).strip().encode() in body
-            assert site.ended(self.token) == ("complete", "", told(self.question))
+            assert answer_to(self.question).strip().encode() in body
+            assert site.ended(self.token) == ("complete", "", answer_to(self.question))
             assert site.upstream.calls(self.token) == 1
             return ""
         assert int(self.headers["Retry-After"]) > 0
@@ -79,16 +79,16 @@ def streams(caller, number):
 
 
 def test_the_limit_of_concurrent_answers_applies_across_processes(loaded):
-    caller, tokens = loaded.caller(), [fresh() for _ in range(30)]
+    caller, tokens = loaded.caller(), [new_token() for _ in range(30)]
     begun = time.monotonic()
-    calls = [partial(caller.ask, order(token, 150, 20)) for token in tokens]
+    calls = [partial(caller.ask, question_for(token, 150, 20)) for token in tokens]
     taken = at_once(*calls)
     assert time.monotonic() - begun < 3 + MARGIN_SECONDS
     statuses = {token: response.status for token, (_, response) in zip(tokens, taken, strict=True)}
     assert sorted(statuses.values()) == [200] * AT_ONCE + [429] * (30 - AT_ONCE)
     for token, (connection, response) in zip(tokens, taken, strict=True):
         if response.status == 200:
-            assert loaded.ended(token) == ("complete", "", told(order(token, 150)))
+            assert loaded.ended(token) == ("complete", "", answer_to(question_for(token, 150)))
         else:
             assert int(response.headers["Retry-After"]) > 0
             assert loaded.stored(token) == []
@@ -107,7 +107,7 @@ def test_the_limit_of_questions_per_minute_is_exact(loaded):
 
 
 def test_concurrent_messages_use_exactly_the_daily_allowance(loaded):
-    name = fresh("u")
+    name = new_token("u")
     caller = loaded.caller(name)
     loaded.query(ALLOW, name)
     asked = [Asked(caller, 1, 0) for _ in range(AT_ONCE)]

@@ -11,7 +11,7 @@ import pytest
 
 from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.tests.failures.test_redis_faults import Redis
-from chatsite.tests.faults import FaultSite, Upstream, fresh, order, told
+from chatsite.tests.faults import FaultSite, Upstream, answer_to, new_token, question_for
 from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.server import prepared, temporary_folder
 
@@ -93,9 +93,9 @@ def longest_pause(site, run, seconds):
 
 
 def check_hanging(site, hung):
-    caller, written, stopped = site.caller(), fresh(), fresh()
-    run = caller.begin(order(written, 150, 40))  # 6 s
-    other = caller.begin(order(stopped, 500, 40))
+    caller, written, stopped = site.caller(), new_token(), new_token()
+    run = caller.begin(question_for(written, 150, 40))  # 6 s
+    other = caller.begin(question_for(stopped, 500, 40))
     time.sleep(0.6)
     with hung:
         assert longest_pause(site, run, HUNG_SECONDS) < HUNG_SECONDS - 1
@@ -106,7 +106,7 @@ def check_hanging(site, hung):
             assert time.monotonic() - begun < STOP_SECONDS + JOURNAL_SECONDS + MARGIN_SECONDS
             time.sleep(0.02)
         text, end = caller.end(run)
-        assert (text, end["state"]) == (told(order(written, 150)), "complete")
+        assert (text, end["state"]) == (answer_to(question_for(written, 150)), "complete")
     assert "Traceback" not in site.output
 
 

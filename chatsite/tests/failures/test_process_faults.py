@@ -13,7 +13,16 @@ from http.client import IncompleteRead
 import psutil
 import pytest
 
-from chatsite.tests.faults import PASSWORD, READY, at_once, close_code, fresh, order, told, upload
+from chatsite.tests.faults import (
+    PASSWORD,
+    READY,
+    answer_to,
+    at_once,
+    close_code,
+    new_token,
+    question_for,
+    upload,
+)
 from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.server import alive
 
@@ -53,31 +62,31 @@ def ended_within(process, seconds):
     return time.monotonic() - begun
 
 
-def test_a_web_process_that_is_stopped_finishes_its_answers_and_refuses_no_request(faulty):
-    wait_for_processes(faulty)
-    caller, tokens = faulty.caller(), [fresh() for _ in range(MANY)]
-    streams = [caller.ask(order(token, 40, 20)) for token in tokens]
-    process = faulty.web_processes()[0]
+def test_a_web_process_that_is_stopped_finishes_its_answers_and_refuses_no_request(fault_site):
+    wait_for_processes(fault_site)
+    caller, tokens = fault_site.caller(), [new_token() for _ in range(MANY)]
+    streams = [caller.ask(question_for(token, 40, 20)) for token in tokens]
+    process = fault_site.web_processes()[0]
     process.send_signal(signal.SIGTERM)
-    later = [fresh() for _ in range(8)]
-    answers = at_once(*[partial(caller.whole, order(token, 5, 10)) for token in later])
+    later = [new_token() for _ in range(8)]
+    answers = at_once(*[partial(caller.whole, question_for(token, 5, 10)) for token in later])
     assert [status for status, _ in answers] == [200] * 8
     for token, (connection, response) in zip(tokens, streams, strict=True):
-        assert streamed(response) == (told(order(token, 40)), True)
+        assert streamed(response) == (answer_to(question_for(token, 40)), True)
         connection.close()
     for token in [*tokens, *later]:
-        assert faulty.ended(token, 5)[0] == "complete"
-        assert faulty.upstream.calls(token) == 1
+        assert fault_site.ended(token, 5)[0] == "complete"
+        assert fault_site.upstream.calls(token) == 1
     ended_within(process, GRACE + 2)
-    wait_for_processes(faulty)
+    wait_for_processes(fault_site)
 
 
-def test_a_connection_accepted_just_before_the_end_is_answered(faulty):
-    wait_for_processes(faulty)
-    process = faulty.web_processes()[0]
-    callers = [faulty.session().socket() for _ in range(MANY)]
+def test_a_connection_accepted_just_before_the_end_is_answered(fault_site):
+    wait_for_processes(fault_site)
+    process = fault_site.web_processes()[0]
+    callers = [fault_site.session().socket() for _ in range(MANY)]
     while not (let_in := [caller for caller in callers if has(process, caller)]):
-        callers.append(faulty.session().socket())
+        callers.append(fault_site.session().socket())
     process.send_signal(signal.SIGTERM)
     while any(one.status == psutil.CONN_LISTEN for one in process.net_connections("tcp")):
         pass  # until it has closed its listening socket
@@ -88,18 +97,18 @@ def test_a_connection_accepted_just_before_the_end_is_answered(faulty):
     for caller in callers:
         caller.close()
     ended_within(process, GRACE + 2)
-    wait_for_processes(faulty)
+    wait_for_processes(fault_site)
 
 
-def test_an_answer_longer_than_the_grace_period_keeps_its_text_and_is_followed_elsewhere(faulty):
-    wait_for_processes(faulty)
-    name = fresh("u")
-    caller, tokens = faulty.caller(name), [fresh() for _ in range(MANY)]
-    session = faulty.sign_in(name, PASSWORD)
-    runs = [caller.begin(order(token, 200, 50)) for token in tokens]  # 10 s
-    [(conversation,)] = faulty.query("SELECT conversation_id FROM chat_run WHERE id = %s", runs[0])
+def test_an_answer_longer_than_the_grace_period_keeps_its_text_and_is_followed_elsewhere(fault_site):
+    wait_for_processes(fault_site)
+    name = new_token("u")
+    caller, tokens = fault_site.caller(name), [new_token() for _ in range(MANY)]
+    session = fault_site.sign_in(name, PASSWORD)
+    runs = [caller.begin(question_for(token, 200, 50)) for token in tokens]  # 10 s
+    [(conversation,)] = fault_site.query("SELECT conversation_id FROM chat_run WHERE id = %s", runs[0])
     with session.websocket(f"/ws/c/{conversation}/") as websocket:
-        process = web_process_of(faulty, websocket)
+        process = web_process_of(fault_site, websocket)
         begun = time.monotonic()
         process.send_signal(signal.SIGTERM)
         assert close_code(websocket, GRACE) == 1012, "the page is told to come back"
@@ -108,16 +117,16 @@ def test_an_answer_longer_than_the_grace_period_keeps_its_text_and_is_followed_e
     ends = at_once(*[partial(caller.end, run) for run in runs])
     states = set()
     for token, (text, end) in zip(tokens, ends, strict=True):
-        state, code, stored = faulty.ended(token, 1)
+        state, code, stored = fault_site.ended(token, 1)
         assert (end["state"], text) == (state, stored)
         assert (state, code) in {("complete", ""), ("interrupted", "interrupted")}
         if state == "interrupted":
             assert len(stored.split()) > 10, "what came in the grace is kept"
-        assert faulty.upstream.calls(token) == 1
+        assert fault_site.upstream.calls(token) == 1
         states.add(state)
     assert "interrupted" in states
     ended_within(process, 1)
-    wait_for_processes(faulty)
+    wait_for_processes(fault_site)
 
 
 def web_process_of(site, websocket):
@@ -131,37 +140,43 @@ def has(process, sock):
     return any(one.raddr and one.raddr.port == port for one in process.net_connections("tcp"))
 
 
-def test_a_killed_web_process_interrupts_only_its_own_answers(faulty):
-    wait_for_processes(faulty)
-    caller, tokens = faulty.caller(), [fresh() for _ in range(MANY)]
-    streams = [caller.ask(order(token, 100, 20), key=token) for token in tokens]
+def test_a_killed_web_process_interrupts_only_its_own_answers(fault_site):
+    wait_for_processes(fault_site)
+    caller, tokens = fault_site.caller(), [new_token() for _ in range(MANY)]
+    streams = [caller.ask(question_for(token, 100, 20), key=token) for token in tokens]
     time.sleep(0.7)
-    faulty.web_processes()[0].kill()
+    fault_site.web_processes()[0].kill()
     texts = [streamed(response) for _, response in streams]
     for connection, _ in streams:
         connection.close()
     for token, (text, whole) in zip(tokens, texts, strict=True):
-        state, code, stored = faulty.ended(token, 2 + 5 + 3)  # lease, housekeeping, and a margin
+        state, code, stored = fault_site.ended(token, 2 + 5 + 3)  # lease, housekeeping, and a margin
         assert (state, code) in {("complete", ""), ("interrupted", "interrupted")}
         assert whole <= (state == "complete")
         assert stored.startswith(text) or text.startswith(stored)
-        assert len(text) - len(stored) < len(told(order(token, 100))) // 2, "more than a second is lost"
-        assert caller.whole(order(token, 100, 20), key=token)[0] == (200 if state == "complete" else 502)
-        assert faulty.upstream.calls(token) == 1, "the same request again asks no model"
-    wait_for_processes(faulty)
+        assert len(text) - len(stored) < len(answer_to(question_for(token, 100))) // 2, (
+            "more than a second is lost"
+        )
+        assert caller.whole(question_for(token, 100, 20), key=token)[0] == (
+            200 if state == "complete" else 502
+        )
+        assert fault_site.upstream.calls(token) == 1, "the same request again asks no model"
+    wait_for_processes(fault_site)
 
 
-def test_a_frozen_web_process_that_resumes_does_not_change_closed_runs(faulty):
-    wait_for_processes(faulty)
-    caller, tokens = faulty.caller(), [fresh() for _ in range(MANY)]
-    streams = [caller.ask(order(token, 250, 20)) for token in tokens]
+def test_a_frozen_web_process_that_resumes_does_not_change_closed_runs(fault_site):
+    wait_for_processes(fault_site)
+    caller, tokens = fault_site.caller(), [new_token() for _ in range(MANY)]
+    streams = [caller.ask(question_for(token, 250, 20)) for token in tokens]
     time.sleep(0.7)
-    process = next(one for one in faulty.web_processes() if has(one, streams[0][0].sock))
+    process = next(one for one in fault_site.web_processes() if has(one, streams[0][0].sock))
     theirs = [has(process, connection.sock) for connection, _ in streams]
     process.suspend()
     try:
         frozen = time.monotonic()
-        ends = [faulty.ended(token, 2 + 5 + 3 + 1) for token in tokens]  # lease, housekeeping, and a margin
+        ends = [
+            fault_site.ended(token, 2 + 5 + 3 + 1) for token in tokens
+        ]  # lease, housekeeping, and a margin
         time.sleep(max(0, frozen + FROZEN_SECONDS - time.monotonic()))
     finally:
         process.resume()
@@ -170,28 +185,28 @@ def test_a_frozen_web_process_that_resumes_does_not_change_closed_runs(faulty):
         assert end[:2] == (("interrupted", "interrupted") if mine else ("complete", ""))
         assert whole, "its readers are told the end"
         assert text.startswith(end[2])
-        assert faulty.ended(token) == end, "what was closed is written anew"
-        assert faulty.upstream.calls(token) == 1
+        assert fault_site.ended(token) == end, "what was closed is written anew"
+        assert fault_site.upstream.calls(token) == 1
     for connection, _ in streams:
         connection.close()
-    later = [fresh() for _ in range(MANY)]
-    answers = at_once(*[partial(caller.whole, order(token, 5, 10)) for token in later])
+    later = [new_token() for _ in range(MANY)]
+    answers = at_once(*[partial(caller.whole, question_for(token, 5, 10)) for token in later])
     assert [status for status, _ in answers] == [200] * MANY
-    assert process in faulty.web_processes()
+    assert process in fault_site.web_processes()
 
 
-def test_a_stopped_worker_leaves_its_documents_to_the_next(faulty):
-    name = fresh("u")
-    faulty.caller(name)
-    session = faulty.sign_in(name, PASSWORD)
-    [(before,)] = faulty.query(READY)
+def test_a_stopped_worker_leaves_its_documents_to_the_next(fault_site):
+    name = new_token("u")
+    fault_site.caller(name)
+    session = fault_site.sign_in(name, PASSWORD)
+    [(before,)] = fault_site.query(READY)
     for place in range(2):
-        text = f"{fresh()} is the number {place}. " * 500
-        assert upload(session, f"{fresh()}.txt", text.encode())[0] == 201
-    faulty.wait_for_worker()
-    faulty.children("chatsite.server.worker")[0].send_signal(signal.SIGTERM)
-    assert faulty.caller().whole(order(fresh(), 5, 0))[0] == 200
+        text = f"{new_token()} is the number {place}. " * 500
+        assert upload(session, f"{new_token()}.txt", text.encode())[0] == 201
+    fault_site.wait_for_worker()
+    fault_site.children("chatsite.server.worker")[0].send_signal(signal.SIGTERM)
+    assert fault_site.caller().whole(question_for(new_token(), 5, 0))[0] == 200
     deadline = time.monotonic() + HANG_SECONDS
-    while faulty.query(READY) != [(before + 2,)]:
+    while fault_site.query(READY) != [(before + 2,)]:
         assert time.monotonic() < deadline, "documents were not read"
         time.sleep(0.1)

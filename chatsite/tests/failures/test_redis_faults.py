@@ -10,7 +10,7 @@ import time
 import pytest
 
 from chat.runs.notifications import CHANNEL
-from chatsite.tests.faults import FaultSite, Upstream, fresh, order, told
+from chatsite.tests.faults import FaultSite, Upstream, answer_to, new_token, question_for
 from chatsite.tests.limits import HANG_SECONDS, LONG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.server import prepared, temporary_folder
 
@@ -99,8 +99,8 @@ def followed(caller, run, found):
 
 def lateness(site, meanwhile=lambda: None):
     """The longest delay of a character, between the first follower who got it and any other one."""
-    caller, token = site.caller(), fresh()
-    run = caller.begin(order(token, WORDS, PAUSE))
+    caller, token = site.caller(), new_token()
+    run = caller.begin(question_for(token, WORDS, PAUSE))
     found = []
     threads = [threading.Thread(target=followed, args=(caller, run, found)) for _ in range(FOLLOWERS)]
     for thread in threads:
@@ -109,7 +109,7 @@ def lateness(site, meanwhile=lambda: None):
     meanwhile()
     for thread in threads:
         thread.join(HANG_SECONDS)
-    whole = told(order(token, WORDS))
+    whole = answer_to(question_for(token, WORDS))
     assert [(text, end["state"]) for text, _, end in found] == [(whole, "complete")] * FOLLOWERS
     assert site.ended(token)[0] == "complete"
     assert site.upstream.calls(token) == 1
@@ -119,8 +119,8 @@ def lateness(site, meanwhile=lambda: None):
 
 def stop_time(site):
     """How long a stop takes that reaches any of the processes."""
-    caller, token = site.caller(), fresh()
-    run = caller.begin(order(token, 500, 20))
+    caller, token = site.caller(), new_token()
+    run = caller.begin(question_for(token, 500, 20))
     time.sleep(0.3)
     begun = time.monotonic()
     assert caller.request("POST", f"/chat/runs/{run}/stop").status == 204

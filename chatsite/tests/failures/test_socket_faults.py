@@ -10,7 +10,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import Frame, Opcode
 from websockets.sync.client import connect
 
-from chatsite.tests.faults import PASSWORD, at_once, close_code, fresh, order, told
+from chatsite.tests.faults import PASSWORD, answer_to, at_once, close_code, new_token, question_for
 from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 
 pytestmark = pytest.mark.server
@@ -52,11 +52,11 @@ NONSENSE = {
 }
 
 
-def test_an_invalid_message_closes_the_socket_with_its_code_and_the_answer_continues(faulty):
-    caller, token = faulty.caller("talker"), fresh()
-    session = faulty.sign_in("talker", PASSWORD)
-    run = caller.begin(order(token, 150, 20))
-    [(conversation,)] = faulty.query("SELECT conversation_id FROM chat_run WHERE id = %s", run)
+def test_an_invalid_message_closes_the_socket_with_its_code_and_the_answer_continues(fault_site):
+    caller, token = fault_site.caller("talker"), new_token()
+    session = fault_site.sign_in("talker", PASSWORD)
+    run = caller.begin(question_for(token, 150, 20))
+    [(conversation,)] = fault_site.query("SELECT conversation_id FROM chat_run WHERE id = %s", run)
 
     def code_of(send):
         with session.websocket(f"/ws/c/{conversation}/") as websocket:
@@ -68,18 +68,18 @@ def test_an_invalid_message_closes_the_socket_with_its_code_and_the_answer_conti
 
     codes = at_once(*[lambda send=send: code_of(send) for send, _ in NONSENSE.values()])
     assert dict(zip(NONSENSE, codes, strict=True)) == {name: code for name, (_, code) in NONSENSE.items()}
-    assert faulty.ended(token, 10)[0] == "complete"
-    assert faulty.upstream.calls(token) == 1
+    assert fault_site.ended(token, 10)[0] == "complete"
+    assert fault_site.upstream.calls(token) == 1
 
 
-def test_a_page_that_closes_while_asking_has_asked_once_or_not_at_all(faulty):
-    name = fresh("u")
-    caller = faulty.caller(name)
-    session = faulty.sign_in(name, PASSWORD)
-    _, first = caller.whole(order(fresh(), 1, 0))
+def test_a_page_that_closes_while_asking_has_asked_once_or_not_at_all(fault_site):
+    name = new_token("u")
+    caller = fault_site.caller(name)
+    session = fault_site.sign_in(name, PASSWORD)
+    _, first = caller.whole(question_for(new_token(), 1, 0))
     for _ in range(6):
-        token = fresh()
-        asked = json.dumps({"type": "ask", "text": order(token, 10, 5), "key": token})
+        token = new_token()
+        asked = json.dumps({"type": "ask", "text": question_for(token, 10, 5), "key": token})
         with session.websocket(f"/ws/c/{first['session_state']}/") as websocket:
             websocket.send(asked)
             websocket.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
@@ -88,30 +88,32 @@ def test_a_page_that_closes_while_asking_has_asked_once_or_not_at_all(faulty):
         with session.websocket(f"/ws/c/{first['session_state']}/") as websocket:
             websocket.send(asked)
             assert json.loads(websocket.recv(timeout=HANG_SECONDS))["type"] == "accepted"
-        assert faulty.ended(token) == ("complete", "", told(order(token, 10)))
-        assert faulty.upstream.calls(token) == 1
+        assert fault_site.ended(token) == ("complete", "", answer_to(question_for(token, 10)))
+        assert fault_site.upstream.calls(token) == 1
 
 
-def test_withdrawn_rights_reach_every_open_connection_within_two_seconds(faulty):
-    name, token = fresh("u"), fresh()
-    caller = faulty.caller(name)
-    session = faulty.sign_in(name, PASSWORD)
-    asking, asked = caller.ask(order(token, 1000, 20))
+def test_withdrawn_rights_reach_every_open_connection_within_two_seconds(fault_site):
+    name, token = new_token("u"), new_token()
+    caller = fault_site.caller(name)
+    session = fault_site.sign_in(name, PASSWORD)
+    asking, asked = caller.ask(question_for(token, 1000, 20))
     run = asked.headers["Chat-Run"]
     reading, events = caller.events(run)
-    [(conversation,)] = faulty.query("SELECT conversation_id FROM chat_run WHERE id = %s", run)
+    [(conversation,)] = fault_site.query("SELECT conversation_id FROM chat_run WHERE id = %s", run)
     with session.websocket(f"/ws/c/{conversation}/") as websocket:
         websocket.send(json.dumps({"type": "follow", "run": run, "after": 0}))
         websocket.recv(timeout=HANG_SECONDS)
-        faulty.query("UPDATE accounts_apikey SET revoked_at = now() WHERE prefix = %s", caller.secret[:12])
+        fault_site.query(
+            "UPDATE accounts_apikey SET revoked_at = now() WHERE prefix = %s", caller.secret[:12]
+        )
         revoked = time.monotonic()
         assert [len(end) > 0 for end in at_once(asked.read, events.read)] == [True, True]
         assert time.monotonic() - revoked < 2 + MARGIN_SECONDS
         assert caller.request("GET", f"/chat/runs/{run}/events").status == 401
-        assert faulty.stored(token)[0][1] == "streaming", "the answer is its owner's, not the key's"
-        faulty.query("UPDATE accounts_user SET is_active = false WHERE username = %s", name)
+        assert fault_site.stored(token)[0][1] == "streaming", "the answer is its owner's, not the key's"
+        fault_site.query("UPDATE accounts_user SET is_active = false WHERE username = %s", name)
         disabled = time.monotonic()
-        assert faulty.ended(token, 2)[0] == "stopped"
+        assert fault_site.ended(token, 2)[0] == "stopped"
         assert close_code(websocket) == 4404, "though nothing is asked on it"
         assert time.monotonic() - disabled < 2 + MARGIN_SECONDS
     asking.close()
@@ -119,11 +121,11 @@ def test_withdrawn_rights_reach_every_open_connection_within_two_seconds(faulty)
 
 
 @pytest.mark.parametrize("origin", ["https://elsewhere.example", "http://127.0.0.1:1", "null", None])
-def test_pages_of_other_origins_get_no_socket(faulty, origin):
-    name, token = fresh("u"), fresh()
-    caller = faulty.caller(name)
-    session = faulty.sign_in(name, PASSWORD)
-    _, first = caller.whole(order(fresh(), 1, 0))
+def test_pages_of_other_origins_get_no_socket(fault_site, origin):
+    name, token = new_token("u"), new_token()
+    caller = fault_site.caller(name)
+    session = fault_site.sign_in(name, PASSWORD)
+    _, first = caller.whole(question_for(new_token(), 1, 0))
     address = f"ws://{session.host}:{session.port}/ws/c/{first['session_state']}/"
     headers = {"Cookie": session.headers()["Cookie"]}
     with (
@@ -134,10 +136,10 @@ def test_pages_of_other_origins_get_no_socket(faulty, origin):
     assert refused.value.response.status_code == 403
     if origin:
         # A page of another origin can send a form with the cookies, but cannot read a CSRF token.
-        body = json.dumps({"messages": [{"role": "user", "content": order(token)}]}).encode()
+        body = json.dumps({"messages": [{"role": "user", "content": question_for(token)}]}).encode()
         del session.cookies["csrftoken"]
         headers = {"Content-Type": "text/plain", "Origin": origin}
         for kind in ("text/plain", "application/json"):
             answer = session.request("POST", "/chat", body, headers | {"Content-Type": kind})
             assert answer.status == 403
-    assert faulty.stored(token) == []
+    assert fault_site.stored(token) == []

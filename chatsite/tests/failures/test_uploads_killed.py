@@ -19,7 +19,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from chatsite.tests.failures.test_kills import postgresql, web, worker
-from chatsite.tests.faults import PASSWORD, FaultSite, Upstream, fresh
+from chatsite.tests.faults import PASSWORD, FaultSite, Upstream, new_token
 from chatsite.tests.limits import LONG_SECONDS
 from chatsite.tests.server import BASE, prepared, temporary_folder
 
@@ -72,7 +72,7 @@ class Uploading:
     """
 
     def __init__(self, site):
-        self.site, self.name = site, fresh("u")
+        self.site, self.name = site, new_token("u")
         site.caller(self.name)
         self.session = site.sign_in(self.name, PASSWORD)
         self.sent, self.acknowledged, self.refused = {}, {}, []
@@ -93,7 +93,7 @@ class Uploading:
             acts[self.number % len(acts)]()
 
     def _text(self, name):
-        word = fresh("w")
+        word = new_token("w")
         self.sent.setdefault(name, []).append(word)
         return f"# {name}\n\n" + f"The word of this version is {word}.\n\n" + "More words follow here. " * 200
 

@@ -16,7 +16,7 @@ from django.test import TransactionTestCase
 from xdist.scheduler import LoadFileScheduling
 
 TOGETHER = {
-    "faulty": (
+    "fault_site": (
         "failures/test_process_faults",
         "failures/test_client_faults",
         "db/test_full_disk",

@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed
 from chatsite.server.serving import uvicorn_server
 from chatsite.tests.db.test_frozen_database import frozen
 from chatsite.tests.failures.test_process_faults import GRACE, ended_within, has, wait_for_processes
-from chatsite.tests.faults import PASSWORD, FaultSite, Upstream, at_once, fresh, order
+from chatsite.tests.faults import PASSWORD, FaultSite, Upstream, at_once, new_token, question_for
 from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.server import Site, prepared, temporary_folder
 
@@ -74,7 +74,7 @@ class Reader:
 
     def __init__(self, caller, token, path, members):
         self.token = token
-        body = {"messages": [*SAID, {"role": "user", "content": order(token, WORDS, PAUSE)}]} | members
+        body = {"messages": [*SAID, {"role": "user", "content": question_for(token, WORDS, PAUSE)}]} | members
         head = caller.headers(Accept="*/*")
         session = caller.site.session()
         self.connection, self.response = session.stream("POST", path, json.dumps(body).encode(), head)
@@ -94,7 +94,7 @@ def resumed_as_events(caller, run):
 
 
 def whole(caller, token):
-    body = {"messages": [*SAID, {"role": "user", "content": order(token, WORDS, PAUSE)}]}
+    body = {"messages": [*SAID, {"role": "user", "content": question_for(token, WORDS, PAUSE)}]}
     data = json.dumps(body).encode()
     connection, response = caller.site.session().stream("POST", "/chat", data, caller.headers(), GRACE + 20)
     try:
@@ -110,13 +110,13 @@ class Ending:
         self.site, self.caller = site, site.caller(name)
         session = site.sign_in(name, PASSWORD)
         self.readers = {
-            protocol: Reader(self.caller, fresh(), path, members)
+            protocol: Reader(self.caller, new_token(), path, members)
             for protocol, (path, members, _, _) in PROTOCOLS.items()
         }
         runs = [reader.run for reader in self.readers.values()]
         self.resumed = [(self.caller.events(run)[1], json_lines) for run in runs]
         self.resumed += [(resumed_as_events(self.caller, run)[1], server_sent) for run in runs]
-        self.asked = fresh()
+        self.asked = new_token()
         [(conversation,)] = site.query("SELECT conversation_id FROM chat_run WHERE id = %s", runs[0])
         with ExitStack() as stack:
             pages = [stack.enter_context(session.websocket(f"/ws/c/{conversation}/")) for _ in range(5)]
@@ -164,9 +164,9 @@ def messages_of(page):
 @pytest.fixture(scope="module", params=[1, 2])
 def ending(request):
     """The end of a site with one web process, and with two."""
-    site = request.getfixturevalue("alone" if request.param == 1 else "faulty")
+    site = request.getfixturevalue("alone" if request.param == 1 else "fault_site")
     wait_for_processes(site, request.param)
-    yield Ending(site, fresh("u"))
+    yield Ending(site, new_token("u"))
     wait_for_processes(site, request.param)
 
 
@@ -209,9 +209,9 @@ def test_a_page_gets_the_end_before_its_socket_closes_and_an_idle_one_closes_at_
 
 def test_a_process_ends_in_time_despite_a_frozen_database_and_a_missing_body(alone):
     wait_for_processes(alone, 1)
-    caller, tokens = alone.caller(), [fresh() for _ in range(6)]
+    caller, tokens = alone.caller(), [new_token() for _ in range(6)]
     for token in tokens:
-        caller.begin(order(token, WORDS, PAUSE))
+        caller.begin(question_for(token, WORDS, PAUSE))
     lines = "".join(f"{name}: {value}\r\n" for name, value in caller.headers().items())
     head = f"POST /chat HTTP/1.1\r\nHost: localhost\r\n{lines}Content-Length: 100\r\n\r\n"
     with socket.create_connection((caller.site.session().host, caller.site.session().port)) as half:

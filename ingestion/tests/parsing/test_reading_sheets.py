@@ -9,6 +9,7 @@ from django.test import SimpleTestCase
 from openpyxl.comments import Comment
 from openpyxl.styles import Font
 
+from ingestion.parsing.readers.office.cell_styles import open_workbook
 from ingestion.parsing.readers.tables import table_lines
 from ingestion.tests import building
 from ingestion.tests.parsing.test_reading_formats import reading
@@ -67,6 +68,64 @@ def with_parts(rows, **related):
     parts["xl/_rels/drawing.xml.rels"] = building.RELATIONS.format(chart)
     parts["xl/chart.xml"] = CHART
     return building.package(parts)
+
+
+def with_styles(styles):
+    """A workbook with these styles, whose cells have the styles 0 to 3."""
+    with zipfile.ZipFile(io.BytesIO(building.xlsx({"Fares": FARES}))) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    values = [["Port", "Since", "Fare"], ["Ellery", 45717, 45.5], ["Gannet", 45718, 38]]
+    styles_of = [(1, 1, 1), (0, 2, 3), (0, 2, 3)]
+    rows = "".join(
+        "<row>"
+        + "".join(styled(value, number) for value, number in zip(row, numbers, strict=True))
+        + "</row>"
+        for row, numbers in zip(values, styles_of, strict=True)
+    )
+    sheet = f'<worksheet xmlns="{building.SHEET}"><sheetData>{rows}</sheetData></worksheet>'
+    parts["xl/worksheets/sheet1.xml"] = sheet
+    parts["xl/styles.xml"] = f'<x:styleSheet xmlns:x="{building.SHEET}">{styles}</x:styleSheet>'
+    return building.package(parts)
+
+
+def styled(value, number):
+    if isinstance(value, str):
+        return f'<c s="{number}" t="inlineStr"><is><t>{value}</t></is></c>'
+    return f'<c s="{number}"><v>{value}</v></c>'
+
+
+class StylesTests(SimpleTestCase):
+    FORMATS = '<x:numFmts><x:numFmt numFmtId="170" formatCode="&quot;€&quot;0.00"/></x:numFmts>'
+    FONTS = (
+        "<x:fonts><x:font/><m:AlternateContent xmlns:m='urn:m'><m:Choice><x:font><x:b/></x:font></m:Choice>"
+        "<m:Fallback><x:font><x:b/></x:font></m:Fallback></m:AlternateContent></x:fonts>"
+    )
+    CELLS = (
+        '<x:cellXfs><x:xf numFmtId="0" fontId="0"/><x:xf numFmtId="0" fontId="1"/>'
+        '<x:xf numFmtId="14" fontId="0"/><x:xf numFmtId="170" fontId="0"/></x:cellXfs>'
+    )
+    READ = ["Port: Ellery; Since: 2025-03-01; Fare: €45.50", "Port: Gannet; Since: 2025-03-02; Fare: €38.00"]
+
+    def lines(self, *styles):
+        return reading("a.xlsx", with_styles("".join(styles))).sections[0].text.split("\n")
+
+    def test_a_named_style_without_a_name_or_format_does_not_prevent_reading(self):
+        for named in ('<x:cellStyle xfId="0"/>', '<x:cellStyle name="Normal" xfId="7"/>'):
+            styles = f"<x:cellStyles>{named}</x:cellStyles>"
+            self.assertEqual(self.lines(self.FORMATS, self.FONTS, self.CELLS, styles), self.READ)
+
+    def test_an_unknown_attribute_of_a_format_does_not_prevent_reading(self):
+        cells = self.CELLS.replace("<x:xf ", '<x:xf more="1" ')
+        self.assertEqual(self.lines(self.FORMATS, self.FONTS, cells), self.READ)
+
+    def test_bold_type_is_found_when_styles_are_at_fault(self):
+        cells = self.CELLS.replace("<x:xf ", '<x:xf more="1" ')
+        for mark, expected in (("<x:b/>", True), ('<x:b val="0"/>', False)):
+            data = with_styles(self.FORMATS + self.FONTS.replace("<x:b/>", mark) + cells)
+            sheet = open_workbook(io.BytesIO(data)).worksheets[0]
+            first, *others = sheet.iter_rows()
+            self.assertEqual([bool(cell.font.b) for cell in first], [expected] * 3)
+            self.assertFalse(any(cell.font.b for row in others for cell in row))
 
 
 class SheetNotesTests(SimpleTestCase):

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import openpyxl
+from openpyxl.utils import column_index_from_string
 
 from chatsite.dependency_internals import sheet_source
 from ingestion.parsing.packages import DAMAGE, open_package, relations, xml_part
 from ingestion.parsing.readers.tables import CELL_CHARACTERS, BoldRow, add_rows
 from ingestion.parsing.sections import Contents, Limits, one_line
 
+from .cell_styles import open_workbook
 from .drawings import R, drawing_text, paragraphs
 
 QUOTED = re.compile(r'"([^"]*)"|\\(.)')
@@ -101,7 +102,7 @@ def read(path: Path, limits: Limits) -> Contents:
     process reports.
     """
     with path.open("rb") as file, open_package(path) as archive:  # openpyxl checks the extension of a path
-        book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        book = open_workbook(file)
         contents = Contents(limits, book.properties.title or "")
         for sheet in book.worksheets:
             if sheet.sheet_state == "visible":
@@ -175,7 +176,7 @@ def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
                 first, last = int(match[2]), int(match[3])
                 count += 1
                 if count <= MERGED_AT_MOST and first < last:
-                    column = openpyxl.utils.column_index_from_string(match[1].decode())
+                    column = column_index_from_string(match[1].decode())
                     merged.setdefault(column, []).append((first, min(last, first + MERGED_ROWS)))
             rest = chunk[-MERGED_LONGEST:]
 

@@ -69,6 +69,7 @@ MESSAGES = (
     gettext_noop("The file is not valid JSON, or nested too deeply."),
     gettext_noop("The file's groups are nested too deeply."),
     gettext_noop("The file is not a message: it has no header."),
+    gettext_noop("The file is not a calendar, or it has no events."),
     gettext_noop("The table cannot be read: a cell is longer than %(number)s characters."),
     gettext_noop("Reading took longer than is allowed (%(number)s s)."),
     gettext_noop("The file needs more memory to read than is allowed (%(number)s MB)."),

@@ -13,7 +13,7 @@ from .sections import (
 
 Family = Literal[
     "pdf", "word", "slides", "sheets", "web", "markup", "csv", "json", "text", "image",
-    "odt", "ods", "odp", "rtf", "epub", "old", "mail", "outlook", "archive",
+    "odt", "ods", "odp", "rtf", "epub", "old", "mail", "outlook", "calendar", "archive",
 ]  # fmt: skip
 OPEN = "application/vnd.oasis.opendocument"
 OFFICE = "application/vnd.openxmlformats-officedocument"
@@ -52,6 +52,7 @@ OLD_SHEETS = Format("old", "Excel 97", "application/vnd.ms-excel")
 OLD_SLIDES = Format("old", "PowerPoint 97", "application/vnd.ms-powerpoint")
 MAIL = Format("mail", "e-mail", "message/rfc822")
 OUTLOOK = Format("outlook", "Outlook message", "application/vnd.ms-outlook")
+CALENDAR = Format("calendar", "calendar", "text/calendar")
 ARCHIVE = Format("archive", "ZIP archive", "application/zip")
 
 FORMATS = {
@@ -84,6 +85,7 @@ FORMATS = {
     ".ppt": OLD_SLIDES,
     ".eml": MAIL,
     ".msg": OUTLOOK,
+    ".ics": CALENDAR,
     ".zip": ARCHIVE,
 }
 CONTAINERS = frozenset({MAIL.media_type, OUTLOOK.media_type, ARCHIVE.media_type})  # formats that have parts

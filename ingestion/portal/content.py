@@ -43,6 +43,7 @@ from ingestion.models import Document
 from ingestion.parsing.formats import (
     ARCHIVE,
     BOOK,
+    CALENDAR,
     CSV,
     JPEG,
     JSON,
@@ -89,7 +90,7 @@ CHECK_SECONDS = 1.0  # time after which a transfer that still runs checks its ca
 # Possessive, to avoid backtracking over all divisions of adjacent runs of white space.
 RANGE = re.compile(r"\s*+bytes\s*+=\s*+(\d{0,18})\s*+-\s*+(\d{0,18})\s*+", re.ASCII)
 # Show these formats as plain text: a browser would download CSV, and Markdown may contain HTML.
-SHOWN = {kind.media_type: "text/plain; charset=utf-8" for kind in (TEXT, MARKUP, CSV, TABS, JSON)}
+SHOWN = {kind.media_type: "text/plain; charset=utf-8" for kind in (TEXT, MARKUP, CSV, TABS, JSON, CALENDAR)}
 SHOWN[PDF.media_type] = PDF.media_type
 # Front ends fetch a file and show it from a `blob:` URL, which keeps the media type but not the sandbox: a
 # script in HTML would run with the front end's origin. Therefore only types that cannot contain scripts keep

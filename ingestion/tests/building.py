@@ -277,7 +277,7 @@ def ole(streams):
 
 def outlook(texts, *attachments, numbers=()):
     """A message saved by Outlook: {id of a property: text or bytes}, and its attachments as such messages,
-    or as (name, bytes).
+    or as (name, bytes). The id may include the type.
 
     `numbers` are properties of fixed size, as (id with type, value).
     """
@@ -289,7 +289,7 @@ def _outlook(texts, attachments, numbers, header):
     streams = {"__properties_version1.0": header + fixed}
     for key, value in texts.items():
         kind, data = ("001F", value.encode("utf-16-le")) if isinstance(value, str) else ("001E", value)
-        streams[f"__substg1.0_{key}{kind}"] = data
+        streams[f"__substg1.0_{key if len(key) > 4 else key + kind}"] = data
     for number, attached in enumerate(attachments):
         folder = f"__attach_version1.0_#{number:08X}"
         if isinstance(attached, dict):

@@ -1,12 +1,16 @@
-"""Events of calendars (iCalendar, RFC 5545) as text."""
+"""Events of calendars (iCalendar, RFC 5545) as text: invitations, and files with calendars."""
 
 import re
 from collections.abc import Iterator
 from datetime import date, timedelta
+from pathlib import Path
 
-from ingestion.parsing.sections import one_line
+from ingestion.parsing.encodings import decode
+from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
 
-MAX_EVENTS = 200
+MAX_EVENTS = 200  # of an invitation
+MAX_FILE_EVENTS = 50_000
+NO_CALENDAR = "The file is not a calendar, or it has no events."
 LINE_CHARACTERS = 10_000
 FOLD = re.compile(r"\r?\n[ \t]")
 TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
@@ -17,23 +21,46 @@ CANCELLED = "cancelled"
 Property = tuple[str, dict[str, str], str]  # name, parameters, value
 
 
+def read(path: Path, limits: Limits) -> Contents:
+    """Read a file with a calendar; each event is cited by its number. Raises Unreadable."""
+    calendar = decode(path.read_bytes())
+    contents = Contents(limits, _title(calendar))
+    for number, (summary, text) in enumerate(_events(calendar, MAX_FILE_EVENTS), 1):
+        contents.add(f"event={number}", None, summary, text)
+    if not contents.sections:
+        raise Unreadable(NO_CALENDAR)
+    return contents
+
+
 def calendar_text(calendar: str) -> str:
     """The events, each as lines such as "When: …" and "Where: …"."""
+    return "\n\n".join(text for _, text in _events(calendar, MAX_EVENTS))
+
+
+def _title(calendar: str) -> str:
+    names = (value for name, _, value in _properties(calendar) if name in ("X-WR-CALNAME", "NAME"))
+    return _plain(next(names, ""))
+
+
+def _events(calendar: str, most: int) -> Iterator[tuple[str, str]]:
+    """The name and the text of each event that has any."""
     events: list[list[Property]] = []
-    is_open = False
+    is_taken = is_open = False
     method = ""
     for name, parameters, value in _properties(calendar):
         if (name, value.upper()) == ("BEGIN", "VEVENT"):
-            is_open = len(events) < MAX_EVENTS
-            events += [[]] if is_open else []
+            is_taken = is_open = len(events) < most
+            events += [[]] if is_taken else []
         elif name in ("BEGIN", "END"):  # a reminder is inside an event
-            is_open = name == "END" and value.upper() == "VALARM" and bool(events)
+            is_open = name == "END" and value.upper() == "VALARM" and is_taken
         elif is_open:
             events[-1].append((name, parameters, value))
         elif name == "METHOD":
             method = value.upper()
-    texts = ("\n".join(_event(event, is_cancelled=method == "CANCEL")) for event in events)
-    return "\n\n".join(filter(None, texts))
+    for event in events:
+        summary = next((_plain(value) for name, _, value in event if name == "SUMMARY"), "")
+        if text := "\n".join(_event(event, is_cancelled=method == "CANCEL")):
+            yield one_line(summary, LINE_CHARACTERS), text
 
 
 def _properties(calendar: str) -> Iterator[Property]:

@@ -14,6 +14,7 @@ from ingestion.parsing.formats import DAMAGED
 from ingestion.parsing.sections import Contents, Limits, Parts, Unreadable, one_line
 
 from . import tnef
+from .compressed_rtf import compressed_text
 from .message import HEADER_CHARACTERS, NO_HEADER, Message, Text, contents_of, without_logos
 
 # Characters of a header that the library parses at once; its time grows with the square of the length.
@@ -116,8 +117,13 @@ def _add_tnef(message: Message, name: str, data: bytes) -> None:
         message.attachments.append((name, data))
         return
     message.attachments += found.attachments
-    if not any(text.text.strip() for text in message.texts):
-        message.texts += [Text(0, False, found.text)] if found.text.strip() else [Text(0, True, found.html)]
+    if any(text.text.strip() for text in message.texts):
+        return
+    if found.text.strip() or not found.html.strip():
+        text = found.text if found.text.strip() else compressed_text(found.rich_text)
+        message.texts.append(Text(0, False, text))
+    else:
+        message.texts.append(Text(0, True, found.html))
 
 
 def _parts(message: Any) -> Iterator[tuple[Any, int]]:

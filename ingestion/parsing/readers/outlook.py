@@ -15,6 +15,7 @@ from ingestion.parsing.encodings import decode
 from ingestion.parsing.formats import DAMAGED
 from ingestion.parsing.sections import Contents, Limits, Parts, Unreadable, one_line
 
+from .compressed_rtf import compressed_text
 from .message import (
     HEADER_CHARACTERS,
     NAME_CHARACTERS,
@@ -26,7 +27,8 @@ from .message import (
 )
 
 # Ids of properties (see MS-OXPROPS), without their types.
-SUBJECT, SENDER, SENDER_ADDRESS, TO, CC, BODY, HTML = "0037", "0C1A", "5D01", "0E04", "0E03", "1000", "1013"
+SUBJECT, SENDER, SENDER_ADDRESS, TO, CC = "0037", "0C1A", "5D01", "0E04", "0E03"
+BODY, HTML, RICH_TEXT = "1000", "1013", "1009"
 DATA, LONG_NAME, SHORT_NAME, CONTENT_ID = "3701", "3707", "3704", "3712"
 SHOWN_NAME = "3001"
 SENT, CODE_PAGE, INTERNET_CODE_PAGE, LOCALE = 0x0039_0040, 0x3FFD_0003, 0x3FDE_0003, 0x3FF1_0003
@@ -95,7 +97,10 @@ class _Reader:
         )
         html = self._stream([*at, f"__substg1.0_{HTML}0102"])
         message.html = _html(html, numbers) if html else self._text([*at, HTML], encoding)
-        message.texts = [Text(1, False, self._text([*at, BODY], encoding)), Text(1, True, message.html)]
+        plain = self._text([*at, BODY], encoding)
+        if not plain.strip() and not message.html.strip():
+            plain = compressed_text(self._stream([*at, f"__substg1.0_{RICH_TEXT}0102"]))
+        message.texts = [Text(1, False, plain), Text(1, True, message.html)]
         self._add_attachments(message, at, encoding)
         return message
 

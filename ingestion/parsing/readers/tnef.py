@@ -10,7 +10,7 @@ HEADER_BYTES = 6
 BODY, MESSAGE_PROPERTIES = 0x0002_800C, 0x0006_9003
 BEGINS_ATTACHMENT, TITLE, DATA, PROPERTIES = 0x0006_9002, 0x0001_8010, 0x0006_800F, 0x0006_9005
 CODE_PAGE = 0x0006_9007
-HTML_ID, LONG_NAME_ID, SHOWN_NAME_ID, DATA_ID = 0x1013, 0x3707, 0x3001, 0x3701
+HTML_ID, RICH_TEXT_ID, LONG_NAME_ID, SHOWN_NAME_ID, DATA_ID = 0x1013, 0x1009, 0x3707, 0x3001, 0x3701
 NAMED_FROM = 0x8000
 MULTIPLE = 0x1000
 TEXT_8, TEXT, OBJECT, BINARY = 0x1E, 0x1F, 0x0D, 0x102
@@ -22,10 +22,11 @@ MAX_PROPERTIES = 20_000
 
 @dataclass(slots=True)
 class Opened:
-    """The content of the file; `attachments` are (name, bytes)."""
+    """The content of the file; `attachments` are (name, bytes), `rich_text` is compressed."""
 
     text: str = ""
     html: str = ""
+    rich_text: bytes = b""
     attachments: list[tuple[str, bytes]] = field(default_factory=list)
 
 
@@ -45,6 +46,8 @@ def opened(data: bytes) -> Opened:
             for name, content, is_wide in _properties(value):
                 if name == HTML_ID:
                     found.html = content.decode("utf-16-le", "replace") if is_wide else decode(content)
+                elif name == RICH_TEXT_ID:
+                    found.rich_text = content
         elif kind == BEGINS_ATTACHMENT:
             found.attachments.append(("attachment", b""))
         elif found.attachments:

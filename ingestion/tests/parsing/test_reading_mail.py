@@ -9,12 +9,13 @@ from unittest import mock
 from django.test import SimpleTestCase
 
 from ingestion.parsing.containers import NOT_A_FORMAT
-from ingestion.parsing.readers import mail, outlook
-from ingestion.parsing.sections import Limits
+from ingestion.parsing.readers import invitations, mail, outlook
+from ingestion.parsing.readers.compressed_rtf import compressed_text
+from ingestion.parsing.sections import Limits, Unreadable
 from ingestion.tests import building
 from ingestion.tests.parsing.test_reading_formats import reading
 
-SUBJECT, SENDER, BODY = "0037", "0C1A", "1000"
+SUBJECT, SENDER, BODY, RICH_TEXT = "0037", "0C1A", "1000", "10090102"
 LOCALE, CODE_PAGE = 0x3FF1_0003, 0x3FFD_0003
 PLAN = {SUBJECT: "Plan", SENDER: "Ann", BODY: "The ferry leaves at nine."}
 
@@ -168,6 +169,34 @@ class InvitationTests(SimpleTestCase):
         event = "METHOD:CANCEL\nBEGIN:VEVENT\nSUMMARY:Fair\nEND:VEVENT\n"
         self.assertEqual(self.event(event), "Event: Fair\nStatus: cancelled")
 
+    def test_each_event_of_a_file_with_a_calendar_is_a_section(self):
+        events = (
+            "BEGIN:VEVENT\nSUMMARY:Fair\nDTSTART:20260302\nDESCRIPTION:Stalls open at ten.\nEND:VEVENT\n"
+            "BEGIN:VEVENT\nDTSTART:20260303T080000Z\nEND:VEVENT\nBEGIN:VEVENT\nEND:VEVENT\n"
+        )
+        calendar = f"BEGIN:VCALENDAR\nX-WR-CALNAME:Fairs\\, 2026\n{events}END:VCALENDAR\n"
+        found = reading("a.ics", calendar.encode())
+        self.assertEqual(found.title, "Fairs, 2026")
+        self.assertEqual(
+            [(section.anchor, section.heading, section.text) for section in found.sections],
+            [
+                ("event=1", "Fair", "Event: Fair\nWhen: 2026-03-02\nStalls open at ten."),
+                ("event=2", "", "When: 2026-03-03 08:00 (UTC)"),
+            ],
+        )
+
+    def test_a_file_without_an_event_is_not_read_as_a_calendar(self):
+        for data in (b"nonsense", b"BEGIN:VCALENDAR\nEND:VCALENDAR\n"):
+            with self.assertRaisesMessage(Unreadable, "not a calendar"):
+                reading("a.ics", data)
+
+    def test_a_reminder_of_an_event_that_is_left_out_adds_nothing_to_another(self):
+        event = "BEGIN:VEVENT\nSUMMARY:Fair\nBEGIN:VALARM\nEND:VALARM\nLOCATION:{}\nEND:VEVENT\n"
+        many = event.format("Quay") * invitations.MAX_EVENTS + event.format("Barn").replace(
+            "SUMMARY:Fair", "X:Y"
+        )
+        self.assertNotIn("Barn", invitations.calendar_text(many))
+
     def test_an_invalid_calendar_adds_nothing(self):
         for calendar in ("", "nonsense", "BEGIN:VEVENT", "BEGIN:VEVENT\nSUMMARY", ";;;:\n" * 100):
             self.assertIsNone(self.event(calendar), calendar)
@@ -184,6 +213,50 @@ def texts(*properties):
         data = (text + "\0").encode("utf-16-le")
         whole += struct.pack("<HHII", 0x1F, number, 1, len(data)) + data.ljust(-(-len(data) // 4) * 4, b"\0")
     return whole
+
+
+def binary(*properties):
+    """Properties of a message or an attachment: (id, bytes)."""
+    whole = struct.pack("<I", len(properties))
+    for number, data in properties:
+        whole += struct.pack("<HHII", 0x102, number, 1, len(data)) + data.ljust(-(-len(data) // 4) * 4, b"\0")
+    return whole
+
+
+# The example of MS-OXRTFCP: {\rtf1\ansi\ansicpg1252\pard hello world}
+COMPRESSED = bytes.fromhex(
+    "2d0000002b0000004c5a4675f1c5c7a703000a007263706731323542320af32068656c090020627705b06c647d0a800fa0"
+)
+
+
+def stored(text):
+    """Rich text as Outlook stores it without compression."""
+    return struct.pack("<II4sI", len(text) + 12, len(text), b"MELA", 0) + text
+
+
+class RichTextTests(SimpleTestCase):
+    def test_a_message_of_outlook_that_only_has_rich_text_is_read(self):
+        text = rb"{\rtf1\ansi\fromtext The ferry leaves at nine.\par Bring a coat.\par}"
+        for data, expected in (
+            (COMPRESSED, "hello world"),
+            (stored(text), "The ferry leaves at nine.\n\nBring a coat."),
+        ):
+            message = {SUBJECT: "Plan", SENDER: "Ann", RICH_TEXT: data}
+            found = reading("a.msg", building.outlook(message))
+            self.assertEqual(found.sections[-1].text, expected)
+
+    def test_tags_around_text_that_was_html_are_left_out(self):
+        text = (
+            rb"{\rtf1\ansi\fromhtml1{\*\htmltag64 <p>}\htmlrtf {\htmlrtf0 At nine.{\*\htmltag72 </p>}"
+            rb"\htmlrtf\par}\htmlrtf0}"
+        )
+        self.assertEqual(compressed_text(stored(text)), "At nine.")
+
+    def test_damaged_rich_text_is_read_up_to_the_damage(self):
+        for end in range(len(COMPRESSED)):
+            self.assertIn(compressed_text(COMPRESSED[:end]), ("", *("hello world"[:n] for n in range(1, 12))))
+        for data in (b"", bytes(40), stored(b"{" * 5_000), COMPRESSED[:16] + b"\xff" * 5_000):
+            self.assertEqual(compressed_text(data), "")
 
 
 class WinmailTests(SimpleTestCase):
@@ -214,6 +287,13 @@ class WinmailTests(SimpleTestCase):
         data = self.winmail(attribute(1, 0x0006_9003, texts((0x1013, "<p>At <b>nine</b>.</p>"))))
         found = reading("a.eml", mime(("winmail.dat", "application/ms-tnef", data), text=""))
         self.assertEqual(found.sections[-1].text, "At nine.")
+
+    def test_rich_text_in_a_winmail_file_is_the_text_if_there_is_no_other(self):
+        attributes = attribute(1, 0x0006_9003, binary((0x1009, COMPRESSED)))
+        found = reading(
+            "a.eml", mime(("winmail.dat", "application/ms-tnef", self.winmail(attributes)), text="")
+        )
+        self.assertEqual(found.sections[-1].text, "hello world")
 
     def test_a_broken_winmail_file_is_read_up_to_the_damage(self):
         whole = self.winmail(

@@ -51,7 +51,11 @@ class _State:
 
 def read(path: Path, limits: Limits) -> Contents:
     """Read a rich text file by heading. Raises Unreadable."""
-    reader = _Reader(path.read_bytes(), limits)
+    return contents_of(path.read_bytes(), limits)
+
+
+def contents_of(data: bytes, limits: Limits) -> Contents:
+    reader = _Reader(data, limits)
     reader.outline.find_lone_titles()
     return reader.outline.titled(reader.title)
 

@@ -3,8 +3,8 @@
 from .models import Message
 
 WORDS = {
-    "rate_limited": "The language model takes no more questions at the moment.",
-    "upstream_unavailable": "The language model does not answer at the moment.",
+    "rate_limited": "The language model accepts no more questions at the moment.",
+    "upstream_unavailable": "The language model is not responding.",
     "upstream_timeout": "The language model took too long to answer.",
     "upstream_protocol": "The language model sent something that cannot be read.",
     "upstream_misconfigured": "The language model refuses this site’s settings.",

@@ -77,7 +77,7 @@ class Support:
     """A passage that the model got, with the place that opens it in the panel.
 
     Passages of a page share a label. The cited passage supports a statement; the others are only on the same
-    page (`near`).
+    page (`is_near`).
     """
 
     source: Source
@@ -128,8 +128,8 @@ class Panel:
     def tabs(self) -> list[tuple[str, str]]:
         """The available views, with their labels.
 
-        For a source that the reader may not open, only the views about the whole answer are available, and
-        only if the URL requests one of them.
+        If the reader may not open the source, there are none, unless the URL requests a view of the whole
+        answer.
         """
         if self.source is None and self.view in ("passage", "page"):
             return []

@@ -1,6 +1,6 @@
-"""Runs of the proof by the worker, one at a time.
+"""Runs of a site's own test questions (the proof); the worker executes one at a time.
 
-They are split into short jobs, so that documents can be read in between.
+Runs are split into short jobs, so that documents can be read in between.
 """
 
 import hashlib
@@ -62,7 +62,10 @@ def results_of(run: ProofRun, user: User) -> list[ProofResult]:
 def pairs_of(
     before: Iterable[ProofResult], after: Iterable[ProofResult]
 ) -> list[tuple[ProofResult, ProofResult]]:
-    """Pairs of results of the same question with the same expected document, even if it was deleted."""
+    """Pairs the results of a question whose text and expected document are unchanged.
+
+    A document that was deleted in the meantime still counts as the same.
+    """
     former = {each.question_id: each for each in before if each.outcome}
     pairs = [
         (former[each.question_id], each) for each in after if each.outcome and each.question_id in former
@@ -132,7 +135,7 @@ def _ask_some(run_id: int) -> bool:
     with _reader_of(run) as principal:
         for row in waiting:
             result = ask(principal, row.question)
-            result.pk, result.asked = row.pk, _digest(row.question)  # the current text
+            result.pk, result.asked = row.pk, _digest(row.question)  # of the text that was asked now
             asked.append(result)
     fields = ["asked", "wants_nothing", "wanted", "outcome", "rank", "found", "statements", "supported"]
     ProofResult.objects.bulk_update(asked, fields)

@@ -62,7 +62,7 @@ def as_mark(upload: "UploadedFile[Any]") -> bytes:
 
 
 class TextsForm(forms.ModelForm):  # type: ignore[type-arg]
-    """The form for a new version, initially filled with another one."""
+    """The form for a new version, prefilled with the texts of an existing one."""
 
     new_mark = forms.FileField(
         label=capfirst(gettext_lazy("mark")),
@@ -92,7 +92,7 @@ class TextsForm(forms.ModelForm):  # type: ignore[type-arg]
             if values.get(begin) and values.get(end) and values[end] <= values[begin]:
                 self.add_error(end, gettext("The end must be after the beginning."))
         if values.get("maintenance_until") and not values.get("maintenance_from"):
-            self.add_error("maintenance_from", gettext("From when?"))
+            self.add_error("maintenance_from", gettext("Enter when the maintenance begins."))
         newest = SiteTexts.lock_newest()
         if newest and newest.pk != values.get("newest"):
             raise forms.ValidationError(
@@ -112,7 +112,7 @@ class TextsForm(forms.ModelForm):  # type: ignore[type-arg]
         if not self.is_bound or self.errors:
             return
         if not self.instance.changes_since(SiteTexts.objects.first() or SiteTexts()):
-            self.add_error(None, gettext("Nothing is changed."))
+            self.add_error(None, gettext("You have not changed anything."))
 
 
 def without_append_mark(prompt: str) -> str:
@@ -255,7 +255,7 @@ class SiteTextsAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ign
             if "_keep" in request.POST:
                 return self._keep(request, draft)
             if not question:
-                form.add_error("question", gettext("Which question?"))
+                form.add_error("question", gettext("Enter a question."))
             else:
                 try:
                     with reading_as(request.user.pk):

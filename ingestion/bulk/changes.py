@@ -33,11 +33,11 @@ TASK = "ingestion.bulk_change"
 BATCH = 50  # documents in one transaction
 SECONDS = 5.0  # duration of one job; the next job continues
 RETENTION = timedelta(days=30)  # time after which a change is deleted and can no longer be undone
-GONE = gettext_noop("It was deleted meanwhile.")
+GONE = gettext_noop("It has been deleted in the meantime.")
 MOVED = gettext_noop("It now belongs to somebody else.")
-PART = gettext_noop("It is part of an archive or a message, which decides this.")
-MIRRORED = gettext_noop("It mirrors a file of a synchronised folder, which decides this.")
-CHANGED_SINCE = gettext_noop("It was changed again since.")
+PART = gettext_noop("It is part of an archive or a message; change that instead.")
+MIRRORED = gettext_noop("It mirrors a file of a synchronised folder; change it there instead.")
+CHANGED_SINCE = gettext_noop("It has been changed again since then.")
 ALL_READ = gettext_noop("Everyone who signs in can read it already.")
 ALL_STILL_READ = gettext_noop("Everyone who signs in can still read it.")
 SAME_NAME = gettext_noop("The folder already has a document of this name and owner.")
@@ -52,7 +52,7 @@ class Refused(Exception):
 
 
 class Change(ABC):
-    """A property of documents that can be changed in bulk, as JSON values."""
+    """A property of documents that can be changed in bulk; its values are JSON."""
 
     mirrored = False  # whether this also applies to documents that mirror a file
 
@@ -339,7 +339,7 @@ def _work_on_some(change_id: int) -> bool:
     actor = change.actor
     needed = "delete" if change.kind == Kind.DELETE else "change"
     if actor is None or not (actor.is_staff and actor.has_perm(f"ingestion.{needed}_document")):
-        name = actor.get_username() if actor else "The account that began this"
+        name = actor.get_username() if actor else "The account that started the change"
         _end(change, State.STOPPED, NO_RIGHT.format(name))
         return False
     items = list(change.items.filter(outcome=Outcome.WAITING).order_by("pk")[:BATCH])
@@ -399,7 +399,8 @@ def _apply(
     item.reason = of.remark(present, change.wanted)
     if wanted == present:
         if change.kind == Kind.READERS:
-            of.write(document, wanted, actor)  # a queued replacement file may set other readers
+            # Written all the same, because a queued replacement of the file may set other readers.
+            of.write(document, wanted, actor)
         return Outcome.UNCHANGED
     of.write(document, wanted, actor)
     document.refresh_from_db()

@@ -178,7 +178,9 @@ def _scores(places: Sequence[Place], grades: dict[CitationTarget, float]) -> tup
 
 
 def ranking(found: Sequence[Place], wanted: Container[CitationTarget]) -> Ranking:
-    """The target that each passage matches: the exact place if the truth has one, else the document."""
+    """The target that each passage matches: the exact place if the question expects one, otherwise
+    the document.
+    """
     keys = []
     for place in found:
         exact = CitationTarget(place.document_id, place.anchor)
@@ -217,16 +219,16 @@ def table(judged: Sequence[QuestionScore]) -> NDArray[np.float64]:
 def _value(name: str, value: str) -> Any:
     if name == "mode":
         if value not in get_args(Mode):
-            raise UnknownSetting(f"mode is one of {', '.join(get_args(Mode))}.")
+            raise UnknownSetting(f"mode must be one of {', '.join(get_args(Mode))}.")
         return value
     if name in ("include_category", "exclude_category"):
         return value
     try:
         number = int(value) if name == "top" else float(value)
     except ValueError:
-        raise UnknownSetting(f"{name} is a number.") from None
+        raise UnknownSetting(f"{name} must be a number.") from None
     if name == "top" and not 1 <= number <= MAX_PASSAGES:
-        raise UnknownSetting(f"top is from 1 to {MAX_PASSAGES}.")
+        raise UnknownSetting(f"top must be from 1 to {MAX_PASSAGES}.")
     if name == "minimum_score" and not 0 <= number <= 1:
-        raise UnknownSetting("minimum_score is from 0 to 1.")
+        raise UnknownSetting("minimum_score must be from 0 to 1.")
     return number

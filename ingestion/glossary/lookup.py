@@ -55,7 +55,7 @@ class Meaning:
 class Lookup:
     """Finds additional words to search for, from entries that the reader may see.
 
-    The caller runs the statement `known_words` with `parameters`, together with its own statements.
+    The caller executes the statement `known_words` with `parameters`, and passes its rows to `expansion`.
     """
 
     def __init__(self, principal: Principal, question: str) -> None:

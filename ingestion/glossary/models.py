@@ -36,10 +36,15 @@ class HouseWord(models.Model):
     """
 
     class Kind(models.TextChoices):
-        TERM = "term", gettext_lazy("A term: a question with one of its names searches for all of them")
+        TERM = (
+            "term",
+            gettext_lazy("A term: if a question contains one of its names, all of them are searched for"),
+        )
         EVERYDAY = (
             "everyday",
-            gettext_lazy("Everyday words: a question with them also searches for the other words"),
+            gettext_lazy(
+                "Everyday words: if a question contains them, the other words are also searched for"
+            ),
         )
 
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.TERM)
@@ -107,9 +112,9 @@ class HouseWord(models.Model):
         for field, text in (("term", self.term), ("synonyms", self.synonyms)):
             names = names_of(text)
             if field == "term" and not any(map(plain_words, names)):
-                raise ValidationError({field: gettext("This has no word.")})
+                raise ValidationError({field: gettext("Enter at least one word.")})
             if len(names) > MAX_NAMES:
-                raise ValidationError({field: gettext("These are more than %(most)s.") % {"most": MAX_NAMES}})
+                raise ValidationError({field: gettext("Enter at most %(most)s.") % {"most": MAX_NAMES}})
             if any(len(plain_words(name).split()) > MAX_WORDS_OF_A_NAME for name in names):
                 raise ValidationError(
                     {field: gettext("Each has at most %(most)s words.") % {"most": MAX_WORDS_OF_A_NAME}}

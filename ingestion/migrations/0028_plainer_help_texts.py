@@ -106,7 +106,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='houseword',
             name='kind',
-            field=models.CharField(choices=[('term', 'A term: a question with one of its names searches for all of them'), ('everyday', 'Everyday words: a question with them also searches for the other words')], default='term', max_length=10),
+            field=models.CharField(choices=[('term', 'A term: if a question contains one of its names, all of them are searched for'), ('everyday', 'Everyday words: if a question contains them, the other words are also searched for')], default='term', max_length=10),
         ),
         migrations.AlterField(
             model_name='houseword',

@@ -61,7 +61,7 @@ class Pill:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A changed paragraph with its unchanged neighbours, and how many are omitted before these."""
+    """A changed paragraph, its unchanged neighbours, and the number of unchanged ones left out before."""
 
     skipped: int
     before: str
@@ -82,7 +82,7 @@ class Comparison:
     def of(cls, before: str, after: str, page: int) -> "Comparison":
         """Page `page` of the changes from `before` to `after`.
 
-        Each unchanged paragraph is shown only once: before a change, or after the last change of a run.
+        Each unchanged paragraph is shown only once: before a change, or after the last of several changes.
         """
         paragraphs = compare(before, after)
         places = [at for at, each in enumerate(paragraphs) if each.kind != "same"]

@@ -26,5 +26,5 @@ class Command(BaseCommand):
         try:
             export(person, options["file"], actor=None)
         except OSError as fault:
-            raise CommandError(f"It could not be exported: {fault}") from None
+            raise CommandError(f"The data could not be exported: {fault}") from None
         self.stdout.write(f"Exported to {options['file']}.")

@@ -30,8 +30,7 @@ TOGETHER = 8  # maximum distance, in words, between two words that are adjacent 
 _TIME_UNITS = frozenset(map(stem, ("minute", "hour", "day", "week", "month", "year")))
 _ADVANCE = re.compile(r"\b(?:ahead|advance|before(?:hand)?|notice|earlier|prior)\b", re.IGNORECASE)
 _UNITS = _TIME_UNITS | {stem("time"), stem("period")}
-# The first part of such compound adjectives does not count: “a smoke-filled space” says nothing about
-# smoking.
+# The first part of a compound adjective is ignored: “a smoke-filled space” says nothing about smoking.
 _DESCRIBED_BY = re.compile(r"\b\w{1,30}-(?=\w{1,30}(?:ed|free|proof|resistant)\b)", re.IGNORECASE)
 _NO_WORDS = frozenset[str]()
 _PAYS = dict.fromkeys(
@@ -179,7 +178,7 @@ class QuotedText:
 
     @cached_property
     def known_as_asked(self) -> int:
-        """How many named words occur literally or split (“payday”, “pay day”), not as synonyms."""
+        """The number of named words that occur literally or as two words (“pay day” for “payday”)."""
         held, named = self.stems, self.question.named
         parts = {
             word
@@ -193,8 +192,8 @@ class QuotedText:
 class AnswerType:
     """A type of answer: whether a question asks for it, and whether a quotation has it.
 
-    `is_worded` says that the second test only checks the positions of words, so that a text that fails it may
-    still answer.
+    With `is_worded`, the second test only checks the positions of words; a text that fails it may still be an
+    answer.
     """
 
     name: str
@@ -233,8 +232,8 @@ def _keeps_direction(quoted: QuotedText) -> bool:
 def _has_count(quoted: QuotedText) -> bool:
     """Whether the quotation gives a number of the counted thing.
 
-    If any sentence mentions the thing, the sentence with the number or the one before it must mention it.
-    Together with the headings, a sentence that counts the thing must also have half of the other named words.
+    If the thing is mentioned at all, it must be in the sentence with the number or in the one before. The
+    sentence with the number and the headings must contain half of the other named words.
     """
     question = quoted.question
     words = [word for word in question.counted if word in question.named]
@@ -246,7 +245,7 @@ def _has_count(quoted: QuotedText) -> bool:
     thing = [frozenset({word}) | quoted.other_words(word) for word in words]
     spans = [span.text for span in spans_of(quoted.texts[0])]
     # The previous sentence may name the thing: “Leave is booked early. It is 27 days.”
-    named_so = {words[0], *(thing[0] - _UNITS)}  # in “hours of rest”, “hours” is not a synonym of “rest”
+    named_so = {words[0], *(thing[0] - _UNITS)}  # units are no synonyms: “hours of rest”
     mentions = {place for place, text in enumerate(spans) if not named_so.isdisjoint(held_stems(text))}
     with_number = [place for place, text in enumerate(spans) if has_number(text)]
     if mentions and with_number and mentions.isdisjoint({*with_number, *(at - 1 for at in with_number)}):
@@ -327,7 +326,8 @@ def _names_deed(quoted: QuotedText) -> bool:
 def _has_words_together(quoted: QuotedText) -> bool:
     """Whether words that are adjacent in the question (“travel time”) are near each other.
 
-    Only pairs of which the quoted text has both words are checked. “Part-time … or world travel” fails.
+    Only pairs of which the quoted text has both words are checked. For “travel time”, a text with “part-time
+    … or world travel” fails.
     """
     return all(
         any(abs(distance) <= TOGETHER for distance in distances) for distances in quoted.pair_distances

@@ -172,7 +172,7 @@ class EditingTests(TextsTestCase):
         moment = {"banner_until_0": "2026-01-01", "banner_until_1": "00:00"}
         moment |= {"banner_from_0": "2026-02-01", "banner_from_1": "00:00"}
         for values, words in (
-            ({}, "Nothing is changed."),
+            ({}, "You have not changed anything."),
             ({"banner": "Hello", **moment}, "The end must be after the beginning."),
             ({"prompt": ">>> More"}, "The text must not begin with"),
             ({"name": "x" * 61}, "at most 60 characters"),

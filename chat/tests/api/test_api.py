@@ -204,7 +204,7 @@ class ChatApiTests(TransactionTestCase):
             response = await self.post("/chat")
         self.assertEqual(
             (response.status_code, response.json()),
-            (502, {"error": "The language model does not answer at the moment."}),
+            (502, {"error": "The language model is not responding."}),
         )
 
     async def test_without_a_model_the_answer_is_only_the_quotation(self):

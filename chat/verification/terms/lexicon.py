@@ -47,7 +47,7 @@ STOP_WORDS = _words(
     abschnitt dokument man erst erstmals erstmalig
     """
 )
-ACRONYMS = frozenset(("MIT", "IT", "US", "WHO", "States"))  # names that would be stop words in another case
+ACRONYMS = frozenset(("MIT", "IT", "US", "WHO", "States"))  # names that would be stop words in lower case
 # Words with so little meaning that a paraphrase may add them.
 LIGHT_WORDS = _words(
     """
@@ -139,7 +139,7 @@ POLES: dict[str, tuple[int, int]] = {
 }
 DENIABLE = frozenset(number for number, line in enumerate(_POLES) if line.startswith("!"))
 
-# Pairs of opposite groups of words. Unlike poles, these are also content words.
+# Pairs of opposite groups of words. Unlike the words in `_POLES`, these also count as content words.
 OPPOSITES = tuple(
     tuple(side.split() for side in line.split("|"))
     for line in Path(__file__).with_name("opposites.txt").read_text(encoding="utf-8").splitlines()

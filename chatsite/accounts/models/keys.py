@@ -51,7 +51,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         addresses: Sequence[str] = (),
         acts_for_others: bool = False,
     ) -> tuple["ApiKey", str]:
-        """Create a key; returns it and its text, which is not stored.
+        """Create a key; return its row and the secret, which is not stored.
 
         It is valid for `days` (by default, as configured); 0 means no expiry. `scopes` limit its use;
         `addresses` are the networks from which it is valid (everywhere if empty).

@@ -26,7 +26,7 @@ BY_PROVIDER = "oidc_signed_in"  # session key: the person signed in at the provi
 
 
 class SignInFailed(Exception):
-    """The provider's response signs nobody in. The message is for the log."""
+    """Signing in failed. The message is for the log."""
 
 
 @dataclass(frozen=True, slots=True)

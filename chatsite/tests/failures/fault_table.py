@@ -25,11 +25,11 @@ DEADLINES = {
 
 WORDS = {
     "": "",
-    "upstream_unavailable": "The language model does not answer at the moment.",
+    "upstream_unavailable": "The language model is not responding.",
     "upstream_timeout": "The language model took too long to answer.",
     "upstream_protocol": "The language model sent something that cannot be read.",
     "upstream_misconfigured": "The language model refuses this site’s settings.",
-    "rate_limited": "The language model takes no more questions at the moment.",
+    "rate_limited": "The language model accepts no more questions at the moment.",
     "context_overflow": "The question and its sources are too long for the language model.",
     "content_filter": "Your message contains content that was flagged by the OpenAI content filter.",
     "empty_answer": "The language model sent an empty answer.",

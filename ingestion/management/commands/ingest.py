@@ -64,7 +64,9 @@ class Command(BaseCommand):
         for item in items:
             if item.document and not item.unchanged:
                 item.document = Document.objects.filter(pk=item.document.pk).first()
-                item.reason = item.document.reason if item.document else "It was deleted meanwhile."
+                item.reason = (
+                    item.document.reason if item.document else "It has been deleted in the meantime."
+                )
         failed = [item for item in items if item.reason or item.document is None]
         unchanged = [item for item in items if item.unchanged]
         taken = [item.document.pk for item in items if item.document and not item.unchanged]

@@ -65,7 +65,7 @@ def read(path: Path, limits: Limits, parts: Parts) -> Contents:
 
 
 class _Reader:
-    """Reads the messages in a file; each is in a storage, which is identified by its path."""
+    """Reads the messages of a file; each is an OLE storage, identified by its path."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -159,7 +159,7 @@ def _encoding_of(numbers: dict[int, int]) -> str:
 
 
 def _encoding(code_page: int) -> str:
-    """Python's name of a code page of Windows; texts of other ones are read as Western European."""
+    """Python's codec for a Windows code page; unknown pages are read as Western European."""
     is_known = 1250 <= code_page <= 1258 or code_page in (874, 932, 936, 949, 950)
     return f"cp{code_page}" if is_known else "cp1252"
 

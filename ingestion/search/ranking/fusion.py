@@ -46,7 +46,7 @@ new_candidate: Callable[[Sequence[Any]], Candidate] = partial(tuple.__new__, Can
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """How much of a question its best passage must match for an answer, and for a sure answer.
+    """How well the best passage must match a question: for any answer, and for a confident one.
 
     Both bounds grow with the logarithm of the number of readable passages, because among more passages the
     best one matches better by chance. `at_1000` is the bound for a thousand passages; `per_e` is added each
@@ -92,10 +92,10 @@ ALIKE = 0.3  # with at least this similarity, a passage also counts as found by 
 class Relevance(NamedTuple):
     """Signs that the question is answered; each has its own weight.
 
-    `met` is the greatest sum of share and similarity in one passage, `nearest` the greatest similarity.
-    `closest` and `first` come from RerankScores: how well the words of the best matching passage, and of the
-    first passage, match those of the question. `length` is the logarithm of the number of words in the
-    question, because long questions match less.
+    `met` is the highest sum, over all passages, of coverage and vector similarity; `nearest` is the highest
+    similarity. `closest` and `first` come from RerankScores: how well the words of the best matching passage,
+    and of the first passage, match those of the question. `length` is the logarithm of the number of words in
+    the question, because long questions match less.
     """
 
     met: float
@@ -119,9 +119,9 @@ CLOSE_SENTENCES = Bound(1.45, 0.035, 2.04, 0.04, step=0.24)
 class VectorTrust:
     """How much the similarities of an embedding model count.
 
-    `weight` is their share of a score; they only count in `languages` (all, if empty). `words` is the bound
-    for words without vectors. `weights` are those of the signs in `Relevance`. With `close`, `settle` decides
-    on relevance, after the words of the best passages have been compared.
+    `weight` is the share of the similarity in a score; similarities are used only for `languages` (all, if
+    empty). `words` is the bound for words without vectors. `weights` are those of the signs in `Relevance`.
+    If `close` is set, `settle` decides on relevance later, with the rerank scores.
     """
 
     weight: float

@@ -336,7 +336,7 @@ class FileTests(TestCase):
             ("PTO,leave,,Nobodies,", "no group of the name “Nobodies”"),
             ("PTO,leave,,,nickname", "the kind is"),
             ("PTO,leave,,,,more", "6 columns"),
-            ("…,leave,,,", "no word"),
+            ("…,leave,,,", "at least one word"),
             ("VPN,leave,,,", "in line 2"),
             ("PTO,le\0ave,,,", "NUL"),
             (f"PTO,leave,{'x' * 501},,", "500"),

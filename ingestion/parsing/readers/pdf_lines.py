@@ -18,8 +18,9 @@ from .pdf_page_text import (
 )
 from .pdf_running_titles import EDGE_LINES
 from .pdf_scans import SCAN_HEIGHT, is_behind_scan, with_plain_sizes
-from .pdf_tables import ROWS, Table, Word, tables
+from .pdf_tables import ROWS, Table, tables
 from .pdf_tags import has_tags, tagged_tables, words_in_cells
+from .pdf_words import Word
 
 MAX_WORDS = 5_000  # pages with more words are not searched for tables
 MIN_RULES = 3  # minimum number of drawn lines between the rows of a table

@@ -12,7 +12,8 @@ import pypdfium2.raw as pdfium
 
 from ingestion.parsing.sections import one_line
 
-from .pdf_tables import Rule, Word
+from .pdf_tables import Rule
+from .pdf_words import Word
 
 FONT_NAME_BYTES = 200
 LINE_CHARACTERS = 20_000

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
 
+from .pdf_columns import Found, close_tables
+from .pdf_words import CELL_CHARACTERS, MARKERS, Span, Word, free_spans, is_leader
 from .tables import header_of, is_number, numbered_lines
 
 NEAR = 4.0  # maximum distance, in points, between edges of lines that belong together
@@ -22,43 +24,14 @@ RULED_GUTTER, GUTTER = 0.7, 1.1  # minimum white space between columns in em, wi
 LINE_PITCH = 1.6  # maximum distance, in em, between the lines of a cell
 PITCH = 2.6  # maximum distance, in em, between rows without drawn lines
 ROWS = 3  # minimum number of rows without drawn lines
-CELL_CHARACTERS = 28  # a column with longer cells counts as text; one such column is allowed
 LEVEL = 0.15  # greatest difference of the tops of cells on one line, as a share of their height
 MAX_NUMBERS = 4  # words of a cell that consists of numbers
 SPACED = 1.15  # rows are further apart than the lines of a cell by this factor
-MARKERS = 3  # characters of a bullet or a list number
 
 
 LEAST_ALIKE = 2  # minimum number of cells in a column to determine its kind
+REST = 0.2  # share of the lines of a table that are not counted when it is compared with another one
 ALIKE = 0.8  # share of a column's cells that must contain numbers
-
-Span = tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word, its box in points from the page's lower left corner, and the number of its line.
-
-    `first` and `last` are PDFium's indices of its characters.
-    """
-
-    text: str
-    left: float
-    right: float
-    bottom: float
-    top: float
-    line: int
-    bold: bool = False
-    first: int = 0
-    last: int = 0
-
-    @property
-    def middle(self) -> float:
-        return (self.bottom + self.top) / 2
-
-    @property
-    def middle_across(self) -> float:
-        return (self.left + self.right) / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,14 +182,9 @@ def tables(words: Sequence[Word], rules: Iterable[Rule]) -> list[Table]:
     certain = []
     for table in (*found, *_aligned(rest, em)):
         size = sum(len(word.text) for row in table.cells for cell in row for word in cell)
-        if size == sum(len(word.text) for word in words if word.line in table.lines and not _is_leader(word)):
+        if size == sum(len(word.text) for word in words if word.line in table.lines and not is_leader(word)):
             certain.append(table)
     return certain
-
-
-def _is_leader(word: Word) -> bool:
-    """Whether these are dots that lead from one column to the next."""
-    return not word.text.strip(".…")
 
 
 def _groups(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
@@ -254,7 +222,7 @@ def _ruled(words: Sequence[Word], group: list[Rule], em: float) -> Iterator[Tabl
     The column names may be above the first line, as bold words below text outside the table.
     """
     left, right = group[0].left - NEAR, group[0].right + NEAR
-    inside = [word for word in words if left < word.middle_across < right and not _is_leader(word)]
+    inside = [word for word in words if left < word.middle_across < right and not is_leader(word)]
     gutter = RULED_GUTTER * em
     run = _Run(gutter)
     run.takes(_names_at_the_end([word for word in inside if word.middle > group[0].height], em))
@@ -263,7 +231,7 @@ def _ruled(words: Sequence[Word], group: list[Rule], em: float) -> Iterator[Tabl
         row, below_row = run.split(band)
         rest = below_row or band
         names = _names_at_the_end(rest, em)
-        has_text_above = len(names) < len(rest) and bool(_free(names, gutter)[1:-1])
+        has_text_above = len(names) < len(rest) and bool(free_spans(names, gutter)[1:-1])
         if below_row:
             run.takes(row)
         if below_row or has_text_above or not run.takes(band):
@@ -287,13 +255,50 @@ def _names_at_the_end(words: Sequence[Word], em: float) -> list[Word]:
 
 def _aligned(words: Sequence[Word], em: float) -> Iterator[Table]:
     """Tables without drawn lines: adjacent rows whose columns are separate everywhere."""
+    lines = _visual_lines(words)
+    if _from_the_right(words):
+        yield from _with_wide_gutters(lines, em)
+        return
+    wide = list(_with_wide_gutters(lines, em))
+    close = [
+        table
+        for table in map(_table, close_tables(lines, em))
+        if not any(_is_by_chance(table, other) for other in wide)
+    ]
+    yield from close
+    yield from _with_wide_gutters(_without(lines, close), em)
+
+
+def _table(found: Found) -> Table:
+    lines = frozenset(word.line for row in found.cells for cell in row for word in cell)
+    return Table(found.cells, found.named or is_named(found.cells), lines, found.gutters)
+
+
+def _is_by_chance(close: Table, wide: Table) -> bool:
+    """Whether words of adjacent rows of a table with wide gutters are aligned by chance.
+
+    This is likely if only a part of the rows is aligned, or if the aligned parts have no names.
+    """
+    is_part = len(close.lines) < (1 - REST) * len(wide.lines)
+    return len(close.lines & wide.lines) > REST * len(close.lines) and (
+        is_part or (wide.named and not close.named)
+    )
+
+
+def _without(lines: Iterable[list[Word]], tables: Iterable[Table]) -> list[list[Word]]:
+    """The lines that are in none of the tables."""
+    taken = {number for table in tables for number in table.lines}
+    return [line for line in lines if taken.isdisjoint(word.line for word in line)]
+
+
+def _with_wide_gutters(lines: Iterable[list[Word]], em: float) -> Iterator[Table]:
     run = _Run(GUTTER * em, ruled=False)
-    for row in _visual_lines(words):
-        near = not run.bands or run.bands[-1][0].middle - row[0].middle < PITCH * em
-        if not (near and run.takes(row)):
+    for line in lines:
+        near = not run.bands or run.bands[-1][0].middle - line[0].middle < PITCH * em
+        if not (near and run.takes(line)):
             yield from run.table()
             run = _Run(GUTTER * em, ruled=False)
-            run.takes(row)
+            run.takes(line)
     yield from run.table()
 
 
@@ -313,7 +318,7 @@ class _Run:
             return False
         left = min(self._left, *(word.left for word in band))
         right = max(self._right, *(word.right for word in band))
-        free = _free(band, self._gutter)
+        free = free_spans(band, self._gutter)
         both = self._common(free) if self.bands else free
         if any(left < start and end < right for start, end in both):
             self.bands += self._rows(band, free) if self._ruled else [band]
@@ -326,7 +331,7 @@ class _Run:
         lines = _visual_lines(band)
         for place, line in enumerate(lines if len(self.bands) >= ROWS - 1 else ()):
             left, right = line[0].left, max(word.right for word in line)
-            is_one = not any(left < start and end < right for start, end in _free(line, self._gutter))
+            is_one = not any(left < start and end < right for start, end in free_spans(line, self._gutter))
             if is_one and any(left < start and end < right for start, end in self._gutters()):
                 return list(itertools.chain(*lines[:place])), list(itertools.chain(*lines[place:]))
         return list(band), []
@@ -475,17 +480,6 @@ def _visual_lines(words: Iterable[Word]) -> list[list[Word]]:
         else:
             lines.append([word])
     return [sorted(line, key=lambda word: word.left) for line in lines]
-
-
-def _free(band: Sequence[Word], least: float) -> list[Span]:
-    """White space in a row, including that before its first and after its last word: cells may be empty."""
-    spans: list[Span] = []
-    end = -math.inf
-    for word in sorted(band, key=lambda word: word.left):
-        if word.left - end >= least:
-            spans.append((end, word.left))
-        end = max(word.right, end)
-    return [*spans, (end, math.inf)]
 
 
 def _like_cells(rows: list[list[str]]) -> bool:

@@ -14,7 +14,8 @@ from typing import Any
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from .pdf_tables import Span, Table, Word, is_named
+from .pdf_tables import Table, is_named
+from .pdf_words import Span, Word
 from .tables import MOST_SPAN
 
 MAX_PAGES = 1_000  # pages of a document: for each page, PDFium goes through the tags of all pages

@@ -131,6 +131,50 @@ class TablesTests(SimpleTestCase):
             with self.subTest(words=words[0]):
                 self.assertNotIn(";", "\n".join(self.lines([each for each in words if each[2]])))
 
+    CLOSE = (
+        ("Region", "Pier", "No", "Fare"),
+        ("Northern Isles", "Ellery", "12", "45.00"),
+        ("Northern Coast", "Oban", "9", "8.50"),
+        ("Southern Coast", "Carrow", "22", "51.00"),
+        ("Southern Isles", "Sennick", "7", "38.50"),
+        ("Eastern Sounds", "Wick", "14", "9.20"),
+        ("Eastern Fjords", "Holm", "31", "40.10"),
+        ("Western Fjords", "Stour", "5", "7.75"),
+        ("Western Sounds", "Linney", "18", "12.00"),
+    )
+
+    def test_columns_with_little_space_between_them_are_recognised_by_their_edges(self):
+        # The longest cell of each column ends about 3 points before the next column begins.
+        lines = self.lines(self.cells(self.CLOSE, (50, 134, 177, 195)))
+        self.assertEqual(lines[0], "Region: Northern Isles; Pier: Ellery; No: 12; Fare: 45.00")
+        self.assertEqual(lines[-1], "Region: Western Sounds; Pier: Linney; No: 18; Fare: 12.00")
+        self.assertEqual(len(lines), 8)
+
+    def test_references_with_numbers_are_not_rows(self):
+        authors = ("Ann Smith", "Bo Larsen", "Cy Young", "Dee Hall", "Ed Poe", "Flo Abbott")
+        text = [
+            (
+                50,
+                700 - 13 * n,
+                f"{n} {authors[n % 6]} {1990 + 2 * n}, The ferries, pages {3 * n} to {5 * n + 20}",
+            )
+            for n in range(1, 19)
+        ]
+        self.assertNotIn(";", "\n".join(self.lines(text)))
+
+    def test_words_aligned_by_chance_do_not_divide_a_column(self):
+        rows = [("Team", "Fare")]
+        rows += [
+            (f"Ellery Harbour at {name} Ferries", f"{n}.50")
+            for n, name in enumerate(["Oban", "Wick"] * 5, 10)
+        ]
+        rows += [
+            (f"{name} at Ellery Harbour", f"{n}.20") for n, name in enumerate(["Stour", "Linney Bay"] * 5, 30)
+        ]
+        lines = self.lines(self.cells(rows, (50, 330)))
+        self.assertEqual(lines[0], "Team: Ellery Harbour at Oban Ferries; Fare: 10.50")
+        self.assertEqual(lines[-1], "Team: Linney Bay at Ellery Harbour; Fare: 39.20")
+
     def test_names_and_values_of_a_pdf_form_are_not_a_header(self):
         rows = [("Phone", "01632 960118"), ("Name", "Ann Smith"), ("Town", "Ellery")]
         self.assertEqual(self.lines(self.cells(rows, (50, 200)))[1], "Name; Ann Smith")

@@ -1,0 +1,245 @@
+"""Finds tables without drawn lines whose columns are close together, by the alignment of their cells.
+
+Between such columns there is often no more space than between two words. They are recognised by space at the
+same place in many adjacent lines, beside cells that begin or end at the same place.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from .pdf_words import CELL_CHARACTERS, MARKERS, Span, Word, free_spans, is_leader
+from .tables import is_number
+
+ROWS = 6  # minimum number of rows
+CLOSE_ROWS = 8  # minimum number of rows if columns are close together
+FILLED = 0.7  # share of the cells that must have text
+NARROW = 0.2  # minimum space between columns, in em
+WIDE = 1.1  # space between columns that needs no alignment, in em
+PITCH = 2.6  # greatest distance between rows, in em
+HEADER_LINES = 5
+NAMES_APART = 0.6  # minimum space between the names of columns, in em
+ALIGNED = 1.2  # greatest difference of aligned edges, in points
+LARGE = 1.4  # a taller line is a title
+PERIOD = 4  # characters of a year, which may name a column
+SHARE = 0.8  # share of rows that must be alike
+
+Cells = list[list[Word]]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The rows of a table, the space between its columns, and whether its first row has their names."""
+
+    cells: list[Cells]
+    gutters: list[Span]
+    named: bool
+
+
+def close_tables(lines: Sequence[Sequence[Word]], em: float) -> Iterator[Found]:
+    """The tables in lines from top to bottom; each line has its words from left to right."""
+    spaces = [_spaces(line, NARROW * em) for line in lines]
+    numbers = [any(any(map(str.isdigit, word.text)) for word in line[1:]) for line in lines]
+    top = above = 0  # `above` is the first line that may name columns
+    failed_columns = failed_end = failed_rows = 0
+    following = _gutters(lines, spaces, numbers, top, em)
+    while top + ROWS <= len(lines):
+        gutters, following = following, _gutters(lines, spaces, numbers, top + 1, em)
+        if not gutters or len(following) > len(gutters):
+            top += 1
+            continue
+        if len(gutters) == failed_columns and failed_end - top > failed_rows * 7 / 8:
+            top += 1  # nearly the same rows were no table
+            continue
+        end = top + ROWS
+        while end < len(lines) and _is_near(lines, end, em):
+            common = _common(gutters, spaces[end], NARROW * em)
+            if len(common) < len(gutters):
+                break
+            gutters = common
+            end += 1
+        rows = [_divided(line, gutters) for line in lines[top:end]]
+        is_wide = all(right - left >= WIDE * em for left, right in gutters)
+        if end - top >= (ROWS if is_wide else CLOSE_ROWS) and _is_table(rows):
+            names = _names(lines[above:top], lines[top], rows, gutters, em)
+            yield Found([*names, *rows], gutters, named=bool(names))
+            top = above = end
+            following = _gutters(lines, spaces, numbers, top, em)
+        else:
+            failed_columns, failed_end, failed_rows = len(gutters), end, end - top
+            # In proportion to the rows that were read in vain, so that a page takes linear time.
+            top += 1 + (end - top) // 32
+            following = _gutters(lines, spaces, numbers, top, em)
+
+
+def _spaces(line: Sequence[Word], least: float) -> list[Span]:
+    """The white space of a line; none if it has dots that lead to a number."""
+    return [] if any(map(is_leader, line)) else free_spans(line, least)
+
+
+def _is_near(lines: Sequence[Sequence[Word]], number: int, em: float) -> bool:
+    return lines[number - 1][0].middle - lines[number][0].middle < PITCH * em
+
+
+def _common(one: Sequence[Span], other: Sequence[Span], least: float) -> list[Span]:
+    """The parts of at least this width that both have, from left to right."""
+    both = []
+    place = next_place = 0
+    while place < len(one) and next_place < len(other):
+        first, second = one[place], other[next_place]
+        start, end = max(first[0], second[0]), min(first[1], second[1])
+        if end - start >= least:
+            both.append((start, end))
+        if first[1] < second[1]:
+            place += 1
+        else:
+            next_place += 1
+    return both
+
+
+def _gutters(
+    lines: Sequence[Sequence[Word]],
+    spaces: Sequence[Sequence[Span]],
+    numbers: Sequence[bool],
+    top: int,
+    em: float,
+) -> list[Span]:
+    """The space between columns in the rows from `top` on; empty if these are no rows."""
+    if top + ROWS > len(lines) or sum(numbers[top : top + ROWS]) < ROWS / 2:
+        return []  # most text has no numbers, and needs no closer look
+    common = list(spaces[top])
+    for number in range(top + 1, top + ROWS):
+        if len(common) < 3 or not _is_near(lines, number, em):
+            return []
+        common = _common(common, spaces[number], NARROW * em)
+    rows = lines[top : top + ROWS]
+    left, right = min(line[0].left for line in rows), max(word.right for line in rows for word in line)
+    inside = [span for span in common if left < span[0] and span[1] < right]
+    columns = list(zip(*(_divided(line, inside) for line in rows), strict=True)) if inside else []
+    if any(not any(column[1:]) for column in columns):
+        return []  # the first line names columns, and is aligned differently
+    return [
+        span
+        for span, (before, after) in zip(inside, pairwise(columns), strict=True)
+        if span[1] - span[0] >= WIDE * em or _are_aligned(before, after)
+    ]
+
+
+def _are_aligned(before: Sequence[Sequence[Word]], after: Sequence[Sequence[Word]]) -> bool:
+    """Whether cells end at the same place before the space, or begin there after it.
+
+    Numbers may also be aligned at their other side.
+    """
+    one, other = [cell for cell in before if cell], [cell for cell in after if cell]
+    return (
+        _same(cell[0].left for cell in other)
+        or _same(cell[-1].right for cell in one)
+        or (_are_numbers(other) and _same(cell[-1].right for cell in other))
+        or (_are_numbers(one) and _same(cell[0].left for cell in one))
+    )
+
+
+def _same(places: Iterable[float]) -> bool:
+    found = list(places)
+    usual = median(found) if found else 0.0
+    return len(found) > 1 and sum(abs(each - usual) < ALIGNED for each in found) >= SHARE * len(found)
+
+
+def _are_numbers(cells: Sequence[Sequence[Word]]) -> bool:
+    texts = [_text(cell) for cell in cells]
+    numbers = sum(is_number(text) and any(map(str.isdigit, text)) for text in texts)
+    return bool(texts) and numbers >= SHARE * len(texts)
+
+
+def _text(cell: Sequence[Word]) -> str:
+    return " ".join(word.text for word in cell)
+
+
+def _divided(line: Sequence[Word], gutters: Sequence[Span]) -> Cells:
+    cells: Cells = [[] for _ in range(len(gutters) + 1)]
+    middles = [(start + end) / 2 for start, end in gutters]
+    for word in line:
+        cells[bisect_right(middles, word.left)].append(word)
+    return cells
+
+
+def _is_table(rows: Sequence[Cells]) -> bool:
+    """Whether these are rows of short cells with a number, and not columns of text or a list."""
+    columns = [[cell for cell in column if cell] for column in zip(*rows, strict=True)]
+    texts = [list(map(_text, column)) for column in columns]
+    least = SHARE * len(rows)
+    long = sum(median(map(len, column)) > CELL_CHARACTERS for column in texts if column)
+    first = texts[0]
+    return (
+        len(first) >= least
+        and sum(sum(map(bool, row)) > 1 for row in rows) >= least
+        and sum(map(len, texts)) >= FILLED * len(rows) * len(texts)
+        and any(len(text) > MARKERS for text in first)
+        and any(map(_are_numbers, columns[1:]))
+        and long <= (len(columns) > 2 or median(map(len, first)) <= CELL_CHARACTERS / 2)
+    )
+
+
+def _names(
+    above: Sequence[Sequence[Word]],
+    first: Sequence[Word],
+    rows: Sequence[Cells],
+    gutters: Sequence[Span],
+    em: float,
+) -> list[Cells]:
+    """The row with the names of the columns, from the lines above the first row; empty if there is none."""
+    height = median(word.top - word.bottom for word in first)
+    found: list[Cells] = []
+    below = first
+    for line in above[: -HEADER_LINES - 1 : -1]:
+        is_large = max(word.top - word.bottom for word in line) > LARGE * height
+        if is_large or line[0].middle - below[0].middle > PITCH * em:
+            break
+        cells = _named(line, gutters, em)
+        texts = [_text(cell) for cell in cells if cell]
+        if not texts or any(is_number(text) and len(text) > PERIOD for text in texts):
+            break
+        found.insert(0, cells)
+        below = line
+    while found and sum(map(bool, found[0])) < 2:
+        found.pop(0)
+    names = [[word for cells in found for word in cells[column]] for column in range(len(gutters) + 1)]
+    return [names] if 2 * sum(map(bool, names)) > len(names) else []
+
+
+def _named(line: Sequence[Word], gutters: Sequence[Span], em: float) -> Cells:
+    """The cells of a line above the rows; empty if a word is above several columns.
+
+    Names may be aligned differently than the cells below them.
+    """
+    parts = _parts(line, NAMES_APART * em)
+    if len(parts) == len(gutters) + 1:
+        return parts
+    edges = []
+    for start, end in gutters:
+        spaces = [
+            (one.right, other.left)
+            for one, other in pairwise(line)
+            if one.right < end + ALIGNED and start - ALIGNED < other.left
+        ]
+        if any(word.left < start and end < word.right for word in line):
+            return []
+        aligned = [span for span in spaces if abs(span[1] - end) < ALIGNED or abs(span[0] - start) < ALIGNED]
+        left, right = max(aligned or spaces, key=lambda span: span[1] - span[0], default=(start, end))
+        edges.append((left + right) / 2)
+    cells: Cells = [[] for _ in range(len(gutters) + 1)]
+    for word in line:
+        cells[sum(word.middle_across > edge for edge in edges)].append(word)
+    return cells
+
+
+def _parts(line: Sequence[Word], least: float) -> list[list[Word]]:
+    parts: list[list[Word]] = []
+    for word in line:
+        if parts and word.left - parts[-1][-1].right < least:
+            parts[-1].append(word)
+        else:
+            parts.append([word])
+    return parts

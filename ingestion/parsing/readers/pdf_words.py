@@ -1,0 +1,52 @@
+"""Words of a PDF page with their boxes, and the white space between them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+CELL_CHARACTERS = 28  # a column with longer cells counts as text; one such column is allowed
+MARKERS = 3  # characters of a bullet or a list number
+
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word, its box in points from the page's lower left corner, and the number of its line.
+
+    `first` and `last` are PDFium's indices of its characters.
+    """
+
+    text: str
+    left: float
+    right: float
+    bottom: float
+    top: float
+    line: int
+    bold: bool = False
+    first: int = 0
+    last: int = 0
+
+    @property
+    def middle(self) -> float:
+        return (self.bottom + self.top) / 2
+
+    @property
+    def middle_across(self) -> float:
+        return (self.left + self.right) / 2
+
+
+def free_spans(band: Sequence[Word], least: float) -> list[Span]:
+    """White space in a row, including that before its first and after its last word: cells may be empty."""
+    spans: list[Span] = []
+    end = -math.inf
+    for word in sorted(band, key=lambda word: word.left):
+        if word.left - end >= least:
+            spans.append((end, word.left))
+        end = max(word.right, end)
+    return [*spans, (end, math.inf)]
+
+
+def is_leader(word: Word) -> bool:
+    """Whether these are dots that lead from one column to the next."""
+    return not word.text.strip(".…")

@@ -276,6 +276,24 @@ class VerdictTests(VerdictCase):
         marked = [row[start:end] for start, end in statement.proofs[0].marks]
         self.assertEqual(marked, ["Under 1 year", "up to 4 weeks"])
 
+    def test_no_in_the_cell_of_a_row_denies_nothing_in_the_next_cell(self):
+        rooms = source(
+            1,
+            "rooms.xlsx",
+            "Room: R1; Seats: 6; Projector: yes; Floor: 1\nRoom: R3; Seats: 10; Projector: no; Floor: blue\n"
+            "Room: R4; Seats: 12; Projector: yes; Floor: 2\nRoom: R6; Seats: 16; Projector: no; Floor: 3",
+        )
+        head = "| Room | Seats | Projector | Floor |\n|---|---|---|---|\n"
+        for row, verdict in (
+            ("R3 | 10 | no | blue", "supported"),
+            ("R6 | 16 | no | 3", "supported"),
+            ("R4 | 12 | no | 2", "not_found"),
+            ("R6 | no | 16 | 3", "not_found"),
+        ):
+            with self.subTest(row=row):
+                (statement,) = verify(f"{head}| {row} [rooms.xlsx] |", [rooms])
+                self.assertEqual(statement.verdict, verdict)
+
     def test_the_marks_of_a_row_end_with_the_small_words_of_its_cells(self):
         row = "Case: Public duties (jury service); Days: As long as required, pay made up"
         (statement,) = verify(

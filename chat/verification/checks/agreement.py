@@ -136,6 +136,8 @@ def denial(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], related:
     the claim to related words of the units.
     """
     own = [at for at, token in enumerate(claim.tokens) if token.kind is Kind.NEGATION]
+    if own and any(_quotes_cells(claim, unit) for unit in chosen):
+        return 0.0
     places = [
         (unit, at) for unit in chosen for at, token in enumerate(unit.tokens) if token.kind is Kind.NEGATION
     ]
@@ -256,6 +258,17 @@ def _is_cell(unit: Unit, at: int) -> bool:
         return False
     following = unit.tokens[at + 1] if at + 1 < len(unit.tokens) else None
     return following is None or following.kind in (Kind.NEGATION, Kind.NUMBER)
+
+
+def _quotes_cells(claim: Claim, unit: Unit) -> bool:
+    """Whether the claim has only cells of a row, in their order: “R3 | no” of “Room: R3; Lift: no”.
+
+    In such a claim, “no” denies nothing that follows it.
+    """
+    values = (token for cell in unit.cells for token in unit.tokens[cell.start : cell.end])
+    return bool(unit.cells) and all(
+        any((own.kind, own.value) == (token.kind, token.value) for token in values) for own in claim.tokens
+    )
 
 
 def _is_of_claimed_column(claim: Claim, unit: Unit, at: int) -> bool:

@@ -1,4 +1,4 @@
-"""Recognises messages that greet or thank and contain no question, and provides the answers."""
+"""Recognises greetings, thanks and questions about the site itself, and provides the answers."""
 
 import re
 from dataclasses import dataclass
@@ -16,6 +16,15 @@ class _Kind:
 
 # German and English. The first kind with a word of the message applies.
 _KINDS = (
+    _Kind(
+        frozenset({"welchedokumente"}),
+        "Die Seite „Dokumente“ führt alle Dokumente auf, die Sie lesen dürfen. Fragen Sie mich nach"
+        " allem, was darin steht.",
+    ),
+    _Kind(
+        frozenset({"whichdocuments"}),
+        "The page “Documents” lists every document that you can read. Ask me about anything in them.",
+    ),
     _Kind(
         frozenset({"werbistdu"}),
         "Guten Tag! Diese Website beantwortet Fragen aus den Dokumenten, die Sie lesen dürfen, und nennt zu"
@@ -58,6 +67,15 @@ _BESIDE = frozenset(
     was well wir you your besten answer antwort that s die for alles klar wonderful wunderbar
     """.split()  # noqa: SIM905 (a list of words reads as one)
 )
+_WHICH_DOCUMENTS = re.compile(
+    r"\b(?:what|which|how many) (?:documents|files|sources) (?:do you (?:have|know)|are (?:there|available)"
+    r"|can (?:i|you) (?:read|see|search|use))\b|\bwhat can i ask(?: you)?(?: about)?\b"
+)
+_WELCHE_DOKUMENTE = re.compile(
+    r"\b(?:welche|wie viele) (?:dokumente|dateien|unterlagen|quellen)"
+    r" (?:gibt es|hast du|haben sie|kennst du|kennen sie|kann ich (?:lesen|sehen|einsehen))\b"
+    r"|\bwas kann ich(?: (?:dich|sie))?(?: alles)? fragen\b"
+)
 MAX_CHARACTERS = 80
 _GOOD_DAY = re.compile(r"\bgood (?:morning|afternoon|evening|day)\b")
 _HOW_ARE_YOU = re.compile(r"\b(?:how are you(?: today)?|wie geht (?:es|s)(?: (?:dir|ihnen|euch))?)\b")
@@ -71,6 +89,12 @@ _WER_BIST_DU = re.compile(
     r"|\bwas (?:kannst du|können sie)(?: für mich tun)?\b"
     r"|\b(?:wie|wobei) (?:kannst du|können sie) mir helfen\b|\bwas ist das für eine (?:seite|website)\b"
 )
+_ABOUT_THE_SITE = (
+    (_WHICH_DOCUMENTS, "whichdocuments"),
+    (_WELCHE_DOKUMENTE, "welchedokumente"),
+    (_WHO_ARE_YOU, "whoareyou"),
+    (_WER_BIST_DU, "werbistdu"),
+)
 ANSWERS = tuple(kind.answer for kind in _KINDS)
 
 
@@ -79,7 +103,9 @@ def answer_to(message: str) -> str:
     if len(message) > MAX_CHARACTERS:
         return ""
     text = _HOW_ARE_YOU.sub("", _GOOD_DAY.sub("hello", plain_words(message)))
-    words = {*_WER_BIST_DU.sub("werbistdu", _WHO_ARE_YOU.sub("whoareyou", text)).split()}
+    for question, word in _ABOUT_THE_SITE:
+        text = question.sub(word, text)
+    words = {*text.split()}
     if not words <= _BESIDE.union(*(kind.words for kind in _KINDS)):
         return ""
     return next((kind.answer for kind in _KINDS if kind.words & words), "")

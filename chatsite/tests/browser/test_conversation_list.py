@@ -52,6 +52,18 @@ def test_the_menu_of_a_row_pins_its_conversation_and_stays_on_the_page(chromium,
         expect(page.locator(".history section").first).to_have_attribute("aria-label", "Pinned")
 
 
+def test_a_new_conversation_is_visible_in_a_list_that_was_scrolled_down(chromium, slow_site):
+    with open_page(chromium, slow_site.url, viewport={"width": 1280, "height": 520}) as page:
+        sign_in(page, "hr", slow_site.passwords["hr"])
+        for _ in range(14):
+            ask(page, "hello")
+        page.goto("/")
+        page.locator(".history").evaluate("list => { list.scrollTop = list.scrollHeight }")
+        expect(page.locator(".history .row[data-conversation]").first).not_to_be_in_viewport()
+        ask(page, "How many days a year may I work from abroad?")
+        expect(page.locator(".history .row[aria-current]")).to_be_in_viewport(ratio=0.9)
+
+
 def test_actions_on_conversations_are_enabled_after_one_is_ticked(chromium, slow_site):
     with open_page(chromium, slow_site.url) as page:
         sign_in(page, "hr", slow_site.passwords["hr"])

@@ -51,9 +51,17 @@ if (page.dots) {
   document.addEventListener('visibilitychange', lookAtDots);
   if (tabs) tabs.onmessage = lookAtDots;
 }
+// A new conversation may be above the rows that were last seen. (scrollIntoView could also scroll the page.)
+function showCurrent(list) {
+  const row = $('[aria-current]', list)?.getBoundingClientRect();
+  if (!row) return;
+  const { top, bottom } = list.getBoundingClientRect();
+  list.scrollTop += Math.min(row.top - top, 0) || Math.max(row.bottom - bottom, 0);
+}
 const list = $('.history');
 if (list) {
   list.scrollTop = Number(store.get('list'));
+  showCurrent(list);
   list.addEventListener('scroll', () => store.set('list', String(list.scrollTop)), { passive: true });
   rove(list);
 }

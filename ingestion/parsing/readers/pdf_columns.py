@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from .pdf_words import CELL_CHARACTERS, MARKERS, Span, Word, free_spans, is_leader
+from .pdf_words import CELL_CHARACTERS, MARKERS, Span, Word, common_spans, free_spans, is_leader
 from .tables import is_number
 
 ROWS = 6  # minimum number of rows
@@ -55,7 +55,7 @@ def close_tables(lines: Sequence[Sequence[Word]], em: float) -> Iterator[Found]:
             continue
         end = top + ROWS
         while end < len(lines) and _is_near(lines, end, em):
-            common = _common(gutters, spaces[end], NARROW * em)
+            common = common_spans(gutters, spaces[end], NARROW * em)
             if len(common) < len(gutters):
                 break
             gutters = common
@@ -83,22 +83,6 @@ def _is_near(lines: Sequence[Sequence[Word]], number: int, em: float) -> bool:
     return lines[number - 1][0].middle - lines[number][0].middle < PITCH * em
 
 
-def _common(one: Sequence[Span], other: Sequence[Span], least: float) -> list[Span]:
-    """The parts of at least this width that both have, from left to right."""
-    both = []
-    place = next_place = 0
-    while place < len(one) and next_place < len(other):
-        first, second = one[place], other[next_place]
-        start, end = max(first[0], second[0]), min(first[1], second[1])
-        if end - start >= least:
-            both.append((start, end))
-        if first[1] < second[1]:
-            place += 1
-        else:
-            next_place += 1
-    return both
-
-
 def _gutters(
     lines: Sequence[Sequence[Word]],
     spaces: Sequence[Sequence[Span]],
@@ -113,7 +97,7 @@ def _gutters(
     for number in range(top + 1, top + ROWS):
         if len(common) < 3 or not _is_near(lines, number, em):
             return []
-        common = _common(common, spaces[number], NARROW * em)
+        common = common_spans(common, spaces[number], NARROW * em)
     rows = lines[top : top + ROWS]
     left, right = min(line[0].left for line in rows), max(word.right for line in rows for word in line)
     inside = [span for span in common if left < span[0] and span[1] < right]

@@ -13,7 +13,7 @@ from itertools import pairwise
 from statistics import median
 
 from .pdf_columns import Found, close_tables
-from .pdf_words import CELL_CHARACTERS, MARKERS, Span, Word, free_spans, is_leader
+from .pdf_words import CELL_CHARACTERS, MARKERS, Span, Word, common_spans, free_spans, is_leader
 from .tables import header_of, is_number, numbered_lines
 
 NEAR = 4.0  # maximum distance, in points, between edges of lines that belong together
@@ -319,7 +319,7 @@ class _Run:
         left = min(self._left, *(word.left for word in band))
         right = max(self._right, *(word.right for word in band))
         free = free_spans(band, self._gutter)
-        both = self._common(free) if self.bands else free
+        both = common_spans(self._free, free, self._gutter) if self.bands else free
         if any(left < start and end < right for start, end in both):
             self.bands += self._rows(band, free) if self._ruled else [band]
             self._free, self._left, self._right = both, left, right
@@ -374,21 +374,6 @@ class _Run:
         named = self._ruled or is_named(cells)
         lines = frozenset(word.line for band in self.bands for word in band)
         yield Table(cells, named, lines, gutters)
-
-    def _common(self, other: list[Span]) -> list[Span]:
-        """The white space that a row has in common with the previous rows, from left to right."""
-        both = []
-        place = next_place = 0
-        while place < len(self._free) and next_place < len(other):
-            first, second = self._free[place], other[next_place]
-            start, end = max(first[0], second[0]), min(first[1], second[1])
-            if end - start >= self._gutter:
-                both.append((start, end))
-            if first[1] < second[1]:
-                place += 1
-            else:
-                next_place += 1
-        return both
 
 
 def _divided(band: Sequence[Word], gutters: Sequence[Span]) -> list[list[Word]]:

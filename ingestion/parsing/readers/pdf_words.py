@@ -47,6 +47,22 @@ def free_spans(band: Sequence[Word], least: float) -> list[Span]:
     return [*spans, (end, math.inf)]
 
 
+def common_spans(one: Sequence[Span], other: Sequence[Span], least: float) -> list[Span]:
+    """The parts of at least this width that both have; all are ordered from left to right."""
+    both = []
+    place = next_place = 0
+    while place < len(one) and next_place < len(other):
+        first, second = one[place], other[next_place]
+        start, end = max(first[0], second[0]), min(first[1], second[1])
+        if end - start >= least:
+            both.append((start, end))
+        if first[1] < second[1]:
+            place += 1
+        else:
+            next_place += 1
+    return both
+
+
 def is_leader(word: Word) -> bool:
     """Whether these are dots that lead from one column to the next."""
     return not word.text.strip(".…")

@@ -16,8 +16,8 @@ from history.models import Conversation, Message
 from ingestion.access.models import AccessEntry
 from ingestion.models import Document
 
+from .evaluation.models import ProofQuestion, ProofResult, ProofRun  # noqa: F401 (tables of this app)
 from .overview.models import Asker, CountedUntil, DayFigures, DocumentUse  # noqa: F401 (tables of this app)
-from .proof.models import ProofQuestion, ProofResult, ProofRun  # noqa: F401 (tables of this app)
 from .site_texts.models import SiteTexts, StartingQuestion  # noqa: F401 (tables of this app)
 from .unanswered.models import UnansweredQuestion  # noqa: F401 (tables of this app)
 

@@ -8,8 +8,8 @@ from chatsite.accounts.audit import audit_stream, chain
 from chatsite.db import side_jobs
 
 from . import announcements, retention_rules  # noqa: F401  (registers the webhook events of answers)
+from .evaluation import running
 from .overview.counting import count_ended_runs
-from .proof import running
 from .unanswered.question_judging import judge_new
 
 
@@ -63,12 +63,12 @@ def apply_retention(timestamp: int) -> None:
 
 @app.task(name=running.TASK, queue=side_jobs.QUEUE, retry=RetryStrategy(max_attempts=5, exponential_wait=3))
 def prove(run_id: int) -> None:
-    """Ask the next questions of a proof run."""
+    """Ask the next questions of a evaluation run."""
     running.continue_run(run_id)
 
 
 @app.periodic(cron="*/5 * * * *")
 @app.task(name="chat.queue_lost_proofs", queue=side_jobs.QUEUE, queueing_lock="queue-lost-proofs")
 def queue_lost_proofs(timestamp: int) -> None:
-    """Continue a proof run that was interrupted by a database failure."""
+    """Continue a evaluation run that was interrupted by a database failure."""
     running.queue_lost()

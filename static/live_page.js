@@ -1,5 +1,5 @@
 // Updates pages about work in progress: the start page while the first documents are read, documents in the admin,
-// a bulk change, a run of the proof. Fetches the current page every 3 seconds while it has a `data-running` element
+// a bulk change, an evaluation. Fetches the current page every 3 seconds while it has a `data-running` element
 // or an unfinished document, and copies the `data-live` regions and the cells of documents that have changed. If
 // the running element has `data-reload`, reloads the page when the work has ended.
 

@@ -198,27 +198,27 @@ def group_of_question(day: Day) -> Locator:
     return day.page.locator("section.in-vain").filter(has_text="electric car").first
 
 
-def proof_before(day: Day) -> None:
+def evaluation_before(day: Day) -> None:
     add = group_of_question(day).get_by_role("link", name="Add to the evaluation questions")
     day.follow(add, "new evaluation question")
     day.pick(day.page.locator(".field-document .select2-selection").first, DOCUMENT)
     day.shot("filled in")
     day.save()
-    open_proof(day)
-    run_proof(day, "before the answer")
+    open_evaluation(day)
+    run_evaluation(day, "before the answer")
 
 
-def open_proof(day: Day) -> None:
+def open_evaluation(day: Day) -> None:
     day.open("/admin/", "home")
     day.follow(day.link("Is the site better or worse than before?"), "runs")
     day.follow(day.link("Questions"), "questions")
 
 
-def run_proof(day: Day, note: str) -> None:
+def run_evaluation(day: Day, note: str) -> None:
     day.follow(day.link("Run an evaluation"), "start")
     day.page.get_by_label("What was changed").fill(note)
     day.follow(day.button("Run"), "run")
-    expect(day.page.locator("#proof-run [role=status]")).to_contain_text("Done")
+    expect(day.page.locator("#evaluation-run [role=status]")).to_contain_text("Done")
     day.shot("done")
 
 
@@ -251,9 +251,9 @@ def add_word(day: Day) -> None:
     day.save()
 
 
-def proof_after(day: Day) -> None:
-    open_proof(day)
-    run_proof(day, "with the answer and the word")
+def evaluation_after(day: Day) -> None:
+    open_evaluation(day)
+    run_evaluation(day, "with the answer and the word")
     day.follow(day.button("Compare"), "compared")
 
 
@@ -332,11 +332,11 @@ def read_audit_log(day: Day) -> None:
 
 STEPS = {
     "a. what was asked in vain": what_was_asked_in_vain,
-    "d1. into the proof, and a run before": proof_before,
+    "d1. into the evaluation, and a run before": evaluation_before,
     "b. answer it": answer_it,
     "b2. ask it as somebody": ask_it,
     "c. add a word": add_word,
-    "d2. a run after, and the difference": proof_after,
+    "d2. a run after, and the difference": evaluation_after,
     "e. widen one right": widen,
     "f. retire 300 documents": retire,
     "g. explain an access": explain,

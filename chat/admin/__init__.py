@@ -2,4 +2,4 @@
 
 from chat.site_texts import admin as _texts  # noqa: F401
 
-from . import agents_admin, documents_admin, persons_admin, proof_admin, verified_admin  # noqa: F401 (for their pages)
+from . import agents_admin, documents_admin, evaluation_admin, persons_admin, verified_admin  # noqa: F401 (for their pages)

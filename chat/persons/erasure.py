@@ -16,6 +16,7 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext, ngettext, override
 
 from chat.engine.verified import VERIFIED_STEP
+from chat.evaluation.models import ProofQuestion, ProofRun
 from chat.models import (
     DismissedQuestion,
     JournalEntry,
@@ -24,7 +25,6 @@ from chat.models import (
     Run,
     VerifiedAnswer,
 )
-from chat.proof.models import ProofQuestion, ProofRun
 from chat.runs import notifications
 from chat.unanswered.models import UnansweredQuestion
 from chatsite.accounts.audit import NamedPerson, chain, named, record
@@ -93,7 +93,7 @@ class DataCounts:
     documents: int
     documents_of_others: int  # documents among them that others can read
     verified_answers: int
-    proof_questions: int
+    evaluation_questions: int
     api_keys: int
 
     def __str__(self) -> str:
@@ -117,9 +117,11 @@ class DataCounts:
                 "",
             ),
             (
-                self.proof_questions,
+                self.evaluation_questions,
                 ngettext(
-                    "%(count)s evaluation question", "%(count)s evaluation questions", self.proof_questions
+                    "%(count)s evaluation question",
+                    "%(count)s evaluation questions",
+                    self.evaluation_questions,
                 ),
                 "",
             ),
@@ -137,7 +139,7 @@ def count_data(person: User) -> DataCounts:
             documents=Document.objects.filter(owner=person).count(),
             documents_of_others=_read_by_others(person).count(),
             verified_answers=VerifiedAnswer.objects.filter(owner=person).count(),
-            proof_questions=ProofQuestion.objects.filter(added_by=person).count(),
+            evaluation_questions=ProofQuestion.objects.filter(added_by=person).count(),
             api_keys=ApiKey.objects.filter(user=person).count(),
         )
 
@@ -148,7 +150,7 @@ def erase(
     """Delete the person with their data; the audit log keeps their number.
 
     Returns the deleted counts. Documents that only this person could read are deleted. Documents that others
-    can read, verified answers and proof questions are given to `documents_to`, or deleted if
+    can read, verified answers and evaluation questions are given to `documents_to`, or deleted if
     `delete_documents` is set. Raises ErasureRefused before anything is deleted, for instance if `actor` may
     not give `documents_to` the right to read the documents.
     """
@@ -266,7 +268,7 @@ def _check(
         raise ErasureRefused(gettext("Documents can be handed over only to another active account."))
     if documents_to and delete_documents:
         raise ErasureRefused(gettext("Either hand the documents over or delete them."))
-    used = had.documents_of_others or had.verified_answers or had.proof_questions
+    used = had.documents_of_others or had.verified_answers or had.evaluation_questions
     if used and not (documents_to or delete_documents):
         raise ErasureRefused(
             gettext(
@@ -277,7 +279,7 @@ def _check(
             % {
                 "documents": had.documents_of_others,
                 "answers": had.verified_answers,
-                "questions": had.proof_questions,
+                "questions": had.evaluation_questions,
             }
         )
     if actor is None or documents_to is None or actor.has_perm("ingestion.change_document"):

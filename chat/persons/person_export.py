@@ -19,8 +19,8 @@ from django.db.models import Q
 from django.http import FileResponse, HttpRequest
 from django.http.response import HttpResponseBase
 
+from chat.evaluation.models import ProofQuestion, ProofRun
 from chat.models import VerifiedAnswer
-from chat.proof.models import ProofQuestion, ProofRun
 from chatsite.accounts import looks
 from chatsite.accounts.audit import record_before
 from chatsite.accounts.models import AuditEntry, User
@@ -150,11 +150,11 @@ def _records(person: User, about: Q) -> Iterator[tuple[str, Any]]:
         for answer in answers
     ]
     yield "verified-answers.json", written
-    proof = {
+    evaluations = {
         "questions": list(ProofQuestion.objects.filter(added_by=person).values("text", "place", "origin")),
         "runs": list(ProofRun.objects.filter(started_by=person).values("created_at", "note", "state")),
     }
-    yield "proof.json", proof
+    yield "evaluations.json", evaluations
     entries = AuditEntry.objects.filter(about).order_by("pk")
     yield "audit.json", list(entries.values("created_at", "action", "actor", "person", "subject"))
 

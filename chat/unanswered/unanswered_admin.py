@@ -65,8 +65,8 @@ class Row:
         return urlencode([*asked, *sources, ("unanswered", self.group.key)])
 
     @property
-    def proof_query(self) -> str:
-        """The query string for a new proof question."""
+    def evaluation_query(self) -> str:
+        """The query string for a new evaluation question."""
         asked = [("text", wording) for wording in self.group.wordings[:1]]
         return urlencode([("origin", "unanswered"), *asked, ("unanswered", self.group.key)])
 

@@ -19,6 +19,7 @@ from django.db.utils import IntegrityError
 from django.test import Client, TestCase, override_settings
 from django.utils import timezone
 
+from chat.evaluation.models import ProofQuestion, ProofRun
 from chat.models import (
     DismissedQuestion,
     JournalEntry,
@@ -27,7 +28,6 @@ from chat.models import (
     Usage,
 )
 from chat.persons.erasure import ErasureRefused, count_data, erase, erase_returned
-from chat.proof.models import ProofQuestion, ProofRun
 from chat.tests.conversations import answered
 from chat.tests.engine.test_verified_answers import make_verified
 from chat.unanswered.models import UnansweredQuestion
@@ -199,7 +199,7 @@ def rows_of_documents(person, own):
 
 
 def rows_of_proof(person, own):
-    """Create proof questions and runs, and a dismissed question."""
+    """Create evaluation questions and runs, and a dismissed question."""
     group = person.groups.get()
     proven = ProofQuestion.objects.create(text=f"Who says {CANARY}?", wants_nothing=True, added_by=person)
     ProofRun.objects.create(started_by=person, group=group, note=CANARY, ended_at=timezone.now())

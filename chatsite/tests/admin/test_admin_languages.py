@@ -12,6 +12,7 @@ from django.test import TestCase
 from django.urls import reverse
 from django.utils import timezone
 
+from chat.evaluation.models import ProofQuestion, ProofResult, ProofRun
 from chat.models import (
     Agent,
     MessageAllowance,
@@ -21,7 +22,6 @@ from chat.models import (
     StartingQuestion,
     VerifiedAnswer,
 )
-from chat.proof.models import ProofQuestion, ProofResult, ProofRun
 from chat.tests.conversations import LABEL, answered
 from chatsite.accounts import looks
 from chatsite.accounts.models import (

@@ -34,7 +34,7 @@ TOGETHER = {
         "browser/test_accessibility",
         "browser/test_composer",
         "browser/test_two_devices",
-        "browser/test_proof_view",
+        "browser/test_evaluation_view",
         "http/test_half_closed",
         "browser/test_conversation_list",
         "browser/test_attached_files",

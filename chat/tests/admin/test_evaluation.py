@@ -1,4 +1,4 @@
-"""The proof: import and export of questions, runs under the rights of a group or one's own, comparisons."""
+"""Evaluations: import and export of questions, runs under the rights of a group or one's own, comparisons."""
 
 import csv
 import io
@@ -12,8 +12,8 @@ from django.db import OperationalError, connection
 from django.test import TestCase
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from chat.proof import proof_questions, run_comparison, running
-from chat.proof.models import ProofQuestion, ProofResult, ProofRun
+from chat.evaluation import evaluation_questions, run_comparison, running
+from chat.evaluation.models import ProofQuestion, ProofResult, ProofRun
 from chat.tests.conversations import WORDS, answered
 from chat.tests.engine.test_verified_answers import make_verified
 from chatsite.accounts.models import AuditEntry, User
@@ -30,7 +30,7 @@ RIGHTS = [f"{act}_proofquestion" for act in ("add", "change", "delete", "view")]
 RIGHTS += [f"{act}_proofrun" for act in ("add", "delete", "view")]
 
 
-class ProofCase(TestCase):
+class EvaluationCase(TestCase):
     def setUp(self):
         self.manager = make_user("ines", is_staff=True, groups=["Crew"])
         self.manager.user_permissions.set(Permission.objects.filter(codename__in=[*RIGHTS, "view_document"]))
@@ -40,7 +40,7 @@ class ProofCase(TestCase):
         # Inside a test's transaction the entry cannot be committed before the page is rendered.
         self.looks = []
         looked = patch(
-            "chat.admin.proof_admin.record_before", lambda *values, **named: self.looks.append(values[0])
+            "chat.admin.evaluation_admin.record_before", lambda *values, **named: self.looks.append(values[0])
         )
         looked.start()
         self.addCleanup(looked.stop)
@@ -59,7 +59,7 @@ class ProofCase(TestCase):
         return list(AuditEntry.objects.filter(actor="ines").values_list("action", flat=True))
 
 
-class RunTests(ProofCase):
+class RunTests(EvaluationCase):
     def test_a_run_finds_the_expected_documents_only(self):
         self.question(LEAVE, self.guide)
         self.question(FERRIES)
@@ -75,7 +75,7 @@ class RunTests(ProofCase):
         self.question(LEAVE, self.guide)
         run = running.start(self.manager, None, "")
         with (
-            patch("chat.proof.running.ask", side_effect=OperationalError),
+            patch("chat.evaluation.running.ask", side_effect=OperationalError),
             self.assertRaises(OperationalError),
         ):
             running.continue_run(run.pk)
@@ -116,7 +116,7 @@ class RunTests(ProofCase):
     def test_one_run_executes_at_a_time_and_cancelling_stops_it(self):
         self.question()
         run = running.start(self.manager, None, "")
-        with self.assertRaisesMessage(running.ProofRefused, "under way"):
+        with self.assertRaisesMessage(running.EvaluationRefused, "under way"):
             running.start(self.manager, None, "")
         self.client.post(f"{RUNS}{run.pk}/change/")
         running.continue_run(run.pk)
@@ -139,20 +139,20 @@ class RunTests(ProofCase):
         self.question()
         run = running.start(self.manager, None, "")
         with (
-            patch("chat.proof.running.ask", side_effect=ArithmeticError),
-            self.assertLogs("chat.proof.running", "ERROR"),
+            patch("chat.evaluation.running.ask", side_effect=ArithmeticError),
+            self.assertLogs("chat.evaluation.running", "ERROR"),
         ):
             running.continue_run(run.pk)
         run.refresh_from_db()
         self.assertEqual(run.state, "failed")
 
     def test_a_run_needs_questions(self):
-        with self.assertRaisesMessage(running.ProofRefused, "no question"):
+        with self.assertRaisesMessage(running.EvaluationRefused, "no question"):
             running.start(self.manager, None, "")
 
 
 @pytest.mark.slow
-class RightsTests(ProofCase):
+class RightsTests(EvaluationCase):
     """A manager learns of a document that they may not read neither from a question nor from a result."""
 
     def setUp(self):
@@ -213,7 +213,7 @@ class RightsTests(ProofCase):
 
 
 @pytest.mark.slow
-class ComparingTests(ProofCase):
+class ComparingTests(EvaluationCase):
     def test_a_withdrawn_document_makes_the_proof_worse_and_the_page_says_so(self):
         places = ["Krefeld", "Bremen", "Kassel", "Passau", "Erfurt", "Lindau", "Görlitz"]
         offices = [
@@ -257,7 +257,7 @@ class ComparingTests(ProofCase):
         self.assertEqual(self.client.get(f"{RUNS}abc/change/").status_code, 404)
 
 
-class QuestionTests(ProofCase):
+class QuestionTests(EvaluationCase):
     def upload(self, text):
         file = SimpleUploadedFile("questions.csv", text if isinstance(text, bytes) else text.encode())
         return self.client.post(f"{QUESTIONS}file/", {"upload": file}, follow=True)
@@ -342,11 +342,11 @@ class QuestionTests(ProofCase):
 
     def test_a_file_cannot_exceed_the_limit_of_questions(self):
         self.question(LEAVE, self.guide)
-        with patch.object(proof_questions, "MAX_QUESTIONS", 1):
+        with patch.object(evaluation_questions, "MAX_QUESTIONS", 1):
             page = self.upload(f"{FERRIES},nothing\n")
             self.assertContains(page, "1 questions are new, and there is room for 0.")
             with patch.object(
-                proof_questions, "resolver_for", return_value=None
+                evaluation_questions, "resolver_for", return_value=None
             ):  # no line after the limit is looked up
                 page = self.upload(f"{FERRIES},nothing\nWho?,nothing\nWhat?,missing.md\n")
             self.assertContains(page, "Line 2: a file holds at most 1 questions.")
@@ -366,11 +366,11 @@ class QuestionTests(ProofCase):
             self.assertContains(page, words)
         for words in ("secret", "What is closed"):
             self.assertNotContains(page, words)
-        keys = [each.key for each in proof_questions.proposals(self.manager)]
+        keys = [each.key for each in evaluation_questions.proposals(self.manager)]
         self.client.post(f"{QUESTIONS}collect/", {"chosen": keys[1:]})
         added = ProofQuestion.objects.get()
         self.assertEqual((added.text, added.origin), ("May I carry leave over?", "feedback"))
-        self.assertEqual(len(proof_questions.proposals(self.manager)), 1)
+        self.assertEqual(len(evaluation_questions.proposals(self.manager)), 1)
         self.assertEqual(self.entries(), ["proof_changed"])
 
     def test_deleting_a_question_names_only_it_and_deletes_its_results(self):

@@ -1,4 +1,8 @@
-"""Proof questions, the runs that ask them, and the results."""
+"""Evaluation questions, the runs that ask them, and the results.
+
+The models are still called “proof” because a release must not rename tables or permissions that the previous
+version uses.
+"""
 
 from typing import ClassVar
 
@@ -27,7 +31,7 @@ class ProofQuestionQuerySet(models.QuerySet["ProofQuestion"]):
 
 
 class ProofQuestion(models.Model):
-    """A question, and the document that it should find, if any. Managed in the admin; see chat.proof."""
+    """A question, and the document that it should find, if any. Managed in the admin; see chat.evaluation."""
 
     class Origin(models.TextChoices):
         HAND = "hand", gettext_lazy("by hand")
@@ -95,7 +99,7 @@ class ProofQuestion(models.Model):
 
 
 class ProofRun(models.Model):
-    """A run of all proof questions.
+    """A run of all evaluation questions.
 
     It has the rights of a group, or of the person who started it.
     """

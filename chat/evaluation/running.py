@@ -1,4 +1,4 @@
-"""Runs of a site's own test questions (the proof); the worker executes one at a time.
+"""Runs of a site's own evaluation questions; the worker executes one at a time.
 
 Runs are split into short jobs, so that documents can be read in between.
 """
@@ -35,7 +35,7 @@ SECONDS = 10.0  # duration of one job; the next one is queued behind waiting doc
 State = ProofRun.State
 
 
-class ProofRefused(Exception):
+class EvaluationRefused(Exception):
     """Why no run can be started now, as a message."""
 
 
@@ -78,16 +78,16 @@ def pairs_of(
 
 
 def start(user: User, group: Group | None, note: str) -> ProofRun:
-    """Queue a run of all questions that `user` may see. Raises ProofRefused."""
+    """Queue a run of all questions that `user` may see. Raises EvaluationRefused."""
     questions = list(ProofQuestion.objects.managed_by(user.pk).order_by("pk")[:MAX_QUESTIONS])
     if not questions:
-        raise ProofRefused(gettext("There is no question to ask yet."))
+        raise EvaluationRefused(gettext("There is no question to ask yet."))
     with transaction.atomic():
         try:
             with transaction.atomic():
                 run = ProofRun.objects.create(started_by=user, group=group, note=note)
         except IntegrityError:
-            raise ProofRefused(gettext("A run is under way. Wait for its end, or cancel it.")) from None
+            raise EvaluationRefused(gettext("A run is under way. Wait for its end, or cancel it.")) from None
         ProofResult.objects.bulk_create(
             ProofResult(
                 run=run, question=question, asked=_digest(question), wants_nothing=question.wants_nothing
@@ -114,7 +114,7 @@ def continue_run(run_id: int, seconds: float = SECONDS) -> None:
     except DatabaseError:
         raise  # nothing can be stored now
     except Exception:
-        logger.exception("A run of the proof failed.", extra={"run": run_id})
+        logger.exception("An evaluation failed.", extra={"run": run_id})
         _end(run_id, State.FAILED)
 
 

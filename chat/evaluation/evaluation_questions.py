@@ -1,4 +1,4 @@
-"""Proof questions: import and export as CSV, and proposals from existing answers."""
+"""Evaluation questions: import and export as CSV, and proposals from existing answers."""
 
 import functools
 from collections.abc import Iterator, Sequence

@@ -20,8 +20,8 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
-from chat.proof import proof_questions, run_comparison, running
-from chat.proof.models import ProofQuestion, ProofResult, ProofRun
+from chat.evaluation import evaluation_questions, run_comparison, running
+from chat.evaluation.models import ProofQuestion, ProofResult, ProofRun
 from chatsite.accounts.admin_base.audited_admin import AuditedChanges
 from chatsite.accounts.admin_base.csv_admin import CsvAdmin, user_of
 from chatsite.accounts.admin_base.pickers import AutocompleteAdmin
@@ -105,7 +105,7 @@ class ProofQuestionAdmin(
     CsvAdmin,
 ):
     has_tools = True  # adds links above the list
-    audited_as = AuditEntry.Action.PROOF_CHANGED
+    audited_as = AuditEntry.Action.EVALUATION_CHANGED
     form = QuestionForm
     list_display = ["text", "wanted", "origin", "changed_at"]
     list_filter = ["wants_nothing", "origin"]
@@ -169,22 +169,22 @@ class ProofQuestionAdmin(
         if not super().has_add_permission(request):
             raise PermissionDenied
         user = user_of(request)
-        proposed = proof_questions.proposals(user)
+        proposed = evaluation_questions.proposals(user)
         if request.method == "POST":
             keys = set(request.POST.getlist("chosen"))
-            added = proof_questions.add(user, [each for each in proposed if each.key in keys])
+            added = evaluation_questions.add(user, [each for each in proposed if each.key in keys])
             _record(user, f"Added {len(added)} questions that the site had")
             messages.success(request, gettext("Added: %(count)s.") % {"count": len(added)})
             return redirect("admin:chat_proofquestion_changelist")
         return self.page(request, "collect.html", gettext("Existing questions"), proposed=proposed)
 
     def import_csv(self, user: User, content: bytes) -> str:
-        count = proof_questions.read_csv(user, content)
+        count = evaluation_questions.read_csv(user, content)
         _record(user, f"Added {count} questions of a file")
         return gettext("Added: %(count)s. Existing ones are unchanged.") % {"count": count}
 
     def export_csv(self, user: User) -> str:
-        return proof_questions.write_csv(user)
+        return evaluation_questions.write_csv(user)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ class Line:
 @admin.register(ProofRun)
 class ProofRunAdmin(OwnFilters, RowsOnly, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
     has_tools = True  # adds links above the list
-    audited_as = AuditEntry.Action.PROOF_CHANGED
+    audited_as = AuditEntry.Action.EVALUATION_CHANGED
     list_display = ["__str__", "rights", "note", "state", "started_by"]
     list_filter = ["state"]
     list_select_related = ["group", "started_by"]
@@ -253,11 +253,11 @@ class ProofRunAdmin(OwnFilters, RowsOnly, AuditedChanges, admin.ModelAdmin):  # 
             group, note = form.cleaned_data["group"], form.cleaned_data["note"]
             try:
                 run = running.start(user, group, note)
-            except running.ProofRefused as refusal:
+            except running.EvaluationRefused as refusal:
                 messages.error(request, str(refusal))
             else:
                 subject = f"Run {run.pk}, with the rights of {group.name if group else 'their own'}: {note}"
-                record(AuditEntry.Action.PROOF_STARTED, actor=user, subject=subject)
+                record(AuditEntry.Action.EVALUATION_STARTED, actor=user, subject=subject)
                 return redirect("admin:chat_proofrun_change", run.pk)
         count = min(ProofQuestion.objects.managed_by(user.pk).count(), running.MAX_QUESTIONS)
         return self._page(request, "start.html", gettext("Run an evaluation"), form=form, count=count)
@@ -388,11 +388,11 @@ def _points(*shares: float) -> list[str]:
 
 
 def _record(user: User, subject: str) -> None:
-    record(AuditEntry.Action.PROOF_CHANGED, actor=user, subject=subject)
+    record(AuditEntry.Action.EVALUATION_CHANGED, actor=user, subject=subject)
 
 
 def _record_look(user: User, run: ProofRun) -> None:
     """Audit the view if the results were made with the rights of a group that the person is not in."""
     if run.group and not user.groups.filter(pk=run.group.pk).exists():
         subject = f"Run {run.pk}, with the rights of {run.group.name}"
-        record_before(AuditEntry.Action.PROOF_READ, actor=user, subject=subject)
+        record_before(AuditEntry.Action.EVALUATION_READ, actor=user, subject=subject)

@@ -1,4 +1,4 @@
-"""Asks one proof question as the site answers it without a language model."""
+"""Asks one evaluation question as the site answers it without a language model."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,7 +53,7 @@ def member_of(group: Group) -> Iterator[Principal]:
     must therefore not write anything permanent.
     """
     with transaction.atomic():
-        member = User.objects.create(username=f"proof-{uuid4()}", password="!")  # noqa: S106 (none fits)
+        member = User.objects.create(username=f"evaluation-{uuid4()}", password="!")  # noqa: S106 (none fits)
         member.groups.add(group)
         with reading_as(member.pk):
             yield Principal(member.pk, "command")

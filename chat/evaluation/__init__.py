@@ -1,0 +1,1 @@
+"""Evaluations: questions with expected documents, which are asked before and after a change."""

@@ -1,1 +1,0 @@
-"""The proof: test questions with expected documents, which are asked before and after a change."""

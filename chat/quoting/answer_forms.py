@@ -21,7 +21,7 @@ from .confidence import is_close, is_likely, is_preferred
 from .extracts import extract
 from .findings import Findings
 from .numbered_parts import asks_for_all, numbered_parts
-from .quoted_answer import OTHERS, Quoted
+from .quoted_answer import ADDED_MISSING, OTHERS, Quoted
 from .rendering import markdown
 
 QUOTATIONS = 2
@@ -224,6 +224,7 @@ def _closest_passages(findings: Findings) -> Quoted:
         kept.sort(key=lambda each: each is not own)
     alike = findings.rows_alike
     findings.shown.update(alike.rows)
+    kept.sort(key=lambda each: not each.has_added)
     entity = findings.question.entity
     if entity:  # “Whom do I call?”
         kept.sort(key=lambda each: not any(map(entity.has.search, each.held.texts)))
@@ -237,7 +238,15 @@ def _closest_passages(findings: Findings) -> Quoted:
         texts = (first, OTHERS, *others) if others else _texts(first)
         return Quoted(texts, is_sure=False, is_likely=bool(first))
     texts = (*_texts(alike.text), *findings.quoted(kept))
+    if _lack_added(findings, texts):
+        texts = (ADDED_MISSING, *texts)
     return Quoted(texts, is_sure=False, is_part=not alike.is_whole)
+
+
+def _lack_added(findings: Findings, texts: Sequence[str]) -> bool:
+    """Whether none of the quotations has any word of the term that a follow-up question adds."""
+    added, held = findings.question.added, findings.closest[0].held
+    return bool(added and texts) and not any(held.known(added, held_stems(text)) for text in texts)
 
 
 def _is_stray(findings: Findings, other: Quotation, first: Quotation) -> bool:
@@ -267,8 +276,10 @@ def _may_answer(findings: Findings, closest: Quotation, *, is_only: bool) -> boo
             is_likely(closest.held, closest.source.score, lead)
             or is_preferred(closest.held, sentence.score, fit, lead, is_only=is_only)
             or _is_named_row(question, closest)
+            or closest.excludes_added
         )
-        and closest.has_amount
+        and (closest.has_amount or closest.excludes_added)
+        and closest.has_added
         and not closest.is_for_others
         and sentence.text not in findings.other_rows
         and not (selected and (selected.needs_all or selected.text))

@@ -10,7 +10,7 @@ from chat.llm.chat_model import Prompt
 from chat.quoting.questions.amounts import numbers_of
 from chat.quoting.questions.answer_types import QuotedText
 from chat.quoting.questions.applicability import outsiders_in
-from chat.quoting.questions.question import Question
+from chat.quoting.questions.question import Question, states_negation
 from chat.sources import SourceView
 from ingestion.search.rough_stems import held_stems
 from ingestion.search.sentence_splitting import spans_of
@@ -33,6 +33,8 @@ QUOTATIONS = 3  # quotations that are considered for a question
 NOTES = "Notes:"  # the word that introduces the presenter's notes in the text of a slide
 SECOND = 0.85  # share of the best sentence's score that a second quotation needs
 OF_BEST_PASSAGE = 0.7  # the same for a sentence from the passage that the search ranks first
+
+MIN_ADDED = 2 / 3  # share of the words of a term that a follow-up question adds
 
 _QUESTION_WORD = re.compile(
     r"\b(?:who|whom|what|which|when|where|why|how|wer|wem|wen|was|welche[rsnm]?|wann|wo|warum|wie)\b",
@@ -101,6 +103,27 @@ class Quotation:
         is_row = self.quoted.kind == "table" and self.sentence.text in self.quoted.lines
         text = self.sentence.text if is_row else self.source.content[self.sentence.start : self.quoted.end]
         return amount.is_in(text)
+
+    @cached_property
+    def has_added(self) -> bool:
+        """Whether it has the term that the follow-up question adds; also True if that adds none."""
+        added = self.question.added
+        return self.held.known(added) >= MIN_ADDED * len(added)
+
+    @cached_property
+    def excludes_added(self) -> bool:
+        """Whether its sentence says of the added term that the rule does not apply to it.
+
+        An example is “Crews do not carry leave over.” for “When must carried leave be used? And for crews?”
+        """
+        question, words = self.question, held_stems(self.sentence.text)
+        added, before = question.added, question.subject_stems & question.named
+        return (
+            bool(added and before)
+            and self.held.known(added, words) >= MIN_ADDED * len(added)
+            and 2 * self.held.known(before, words) >= len(before)
+            and states_negation(self.sentence.text)
+        )
 
     @property
     def is_part_of_table(self) -> bool:

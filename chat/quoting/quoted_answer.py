@@ -10,7 +10,9 @@ NOTHING_MORE = gettext_noop("There is nothing to add from the documents you may 
 SEVERAL = gettext_noop("More than one place may answer this:")
 PARTLY = gettext_noop("These are the parts that were found; there may be more:")
 OTHERS = gettext_noop("Other passages that were found:")
-NOTICES = (UNSURE, LIKELY, SEVERAL, PARTLY, OTHERS, NOTHING_MORE)
+# Shown above the closest passages for a follow-up question such as “and for crews?”
+ADDED_MISSING = gettext_noop("None of them mentions what your question adds to the previous one.")
+NOTICES = (UNSURE, LIKELY, SEVERAL, PARTLY, OTHERS, NOTHING_MORE, ADDED_MISSING)
 
 
 @dataclass(frozen=True, slots=True)

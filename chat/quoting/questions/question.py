@@ -70,6 +70,23 @@ _DIFFERENCE = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNOREC
 _SEVERAL = re.compile(r"\s*(?:what|which)\b|\bwelche\b", re.IGNORECASE)
 # Words that are not part of the name of a thing: “ill before”, “a year may”, “stand here”.
 BETWEEN = stems("before after during may might until without between up out off here want just really please")
+# A follow-up question that only adds a term to the previous one, without a verb: “and for crews?”.
+_ADDS = re.compile(
+    r"\s*(?:and|also|but|or|what about|how about|und|auch|aber|oder|was ist mit|wie ist es mit)\b",
+    re.IGNORECASE,
+)
+_HAS_CLAUSE = re.compile(
+    r"\b(?:who|whom|what|which|when|where|why|how|if|i|we|you|it|they|that|this|there|then|is|are|do|does|can"
+    r"|must|may|wer|wem|wen|was|welche[rsnm]?|wann|wo|warum|wie|wenn|falls|ich|wir|man|er|sie|dann|ist|sind"
+    r"|kann|muss|darf)\b",
+    re.IGNORECASE,
+)
+MAX_ADDED = 4  # words; a longer follow-up question says something about its term
+# Words for people that do not tell one group from another.
+_PEOPLE = stems(
+    "staff employee employees people person persons colleague colleagues worker workers member members"
+    " mitarbeiter mitarbeiterinnen beschäftigte beschäftigten personal leute kollegen personen"
+)
 _QUOTES = ".,;:?!\"'“”‘’()"
 
 
@@ -132,6 +149,20 @@ class Question:
         weak = weak_stems() if _HOW_LATE.search(self.text) else weak_stems() - _TIMELY
         modal = stems("may") if _MODAL_MAY.search(self.own) else frozenset[str]()
         return (self.stems - weak - self.asking - modal) or self.stems
+
+    @cached_property
+    def added(self) -> frozenset[str]:
+        """The stems of the term that a follow-up question adds: “crews” in “and for crews?”.
+
+        Empty for any other question, and for a term that the previous question has.
+        """
+        asked = self.original or self.own
+        start = _ADDS.match(asked)
+        if not (self.subject and start) or _HAS_CLAUSE.search(asked, start.end()):
+            return frozenset()
+        words = self.own_stems - weak_stems() - self.asking - self.subject_stems
+        words = (words - _PEOPLE) or words
+        return words if len(words) <= MAX_ADDED else frozenset()
 
     @cached_property
     def object(self) -> frozenset[str]:
@@ -309,6 +340,10 @@ class Question:
         if not outsiders or self.names_outsiders:
             return False
         return outsiders.isdisjoint(self.words | named)
+
+
+def states_negation(text: str) -> bool:
+    return bool(_NEGATION.search(text))
 
 
 @cache

@@ -3,10 +3,13 @@
 import asyncio
 
 from chat.llm.chat_model import Prompt
+from chat.quoting.questions.question import Question
+from chat.quoting.quoted_answer import ADDED_MISSING
 from chat.quoting.quoting_model import QuotingModel
 from chat.requests import EarlierMessage
 from chat.tests.quoting_case import QuotingCase
 from chat.tests.sources import source
+from history.tally import UNSURE
 
 
 class FollowUpTests(QuotingCase):
@@ -127,3 +130,40 @@ class FollowUpTests(QuotingCase):
             asked_next("How much annual leave do I get?"), ["What should I know about unpaid leave?"]
         )
         self.assertEqual(asked_next("Wie viele Urlaubstage habe ich?"), [])
+
+
+RULE = source(1, "handbook.md", "Carried days of leave must be used by 31 March.", heading="Leave", score=0.9)
+ASKED = "When must carried days of leave be used?"
+
+
+class AddedTermTests(QuotingCase):
+    """Follow-up questions that add a term, such as “and for crews?”."""
+
+    def test_the_previous_rule_does_not_answer_for_a_term_that_it_lacks(self):
+        for question in ("and for interns?", "What about interns?", "And interns?"):
+            answer = self.answer(question, ASKED, sources=[RULE], fit=6.0)
+            self.assertTrue(answer.startswith(f"{UNSURE}\n\n{ADDED_MISSING}\n\n"), answer)
+            self.assertIn("31 March", answer)
+
+    def test_the_same_applies_to_a_german_question(self):
+        answer = self.answer("und für Praktikanten?", ASKED, sources=[RULE], fit=6.0)
+        self.assertTrue(answer.startswith(f"{UNSURE}\n\n{ADDED_MISSING}\n\n"), answer)
+
+    def test_the_sentence_about_the_added_term_answers(self):
+        interns = source(2, "b.md", "Interns do not carry leave over to the next year.", score=0.85)
+        answer = self.answer("and for interns?", ASKED, sources=[RULE, interns], fit=6.0)
+        self.assertIn("Interns do not carry", answer.split("> ")[1])
+        self.assertNotIn(ADDED_MISSING, answer)
+        self.assertFalse(answer.startswith(UNSURE), answer)
+
+    def test_a_passage_that_mentions_the_term_is_not_said_to_lack_it(self):
+        interns = source(2, "b.md", "Interns wear a badge on leave days.", score=0.85)
+        answer = self.answer("and for interns?", ASKED, sources=[RULE, interns], fit=6.0)
+        self.assertNotIn(ADDED_MISSING, answer)
+        self.assertFalse(answer.startswith("> Carried days"), answer)
+
+    def test_a_follow_up_with_a_clause_of_its_own_adds_no_term(self):
+        for question in ("and if I was ill?", "and when is it paid?", "Which form is it?", "and then?"):
+            self.assertEqual(Question(question, ASKED, ASKED).added, frozenset(), question)
+        self.assertEqual(Question("and for the staff on board?", ASKED, ASKED).added, {"board"})
+        self.assertEqual(Question("and for carried leave?", ASKED, ASKED).added, frozenset())

@@ -327,14 +327,28 @@ class _Run:
         return False
 
     def split(self, band: Sequence[Word]) -> tuple[list[Word], list[Word]]:
-        """Separate the words above the first line that span several columns from the other words."""
+        """Separate the words above the first line that spans several columns from the other words.
+
+        A heading above that line belongs to the text below the table.
+        """
         lines = _visual_lines(band)
         for place, line in enumerate(lines if len(self.bands) >= ROWS - 1 else ()):
             left, right = line[0].left, max(word.right for word in line)
             is_one = not any(left < start and end < right for start, end in free_spans(line, self._gutter))
             if is_one and any(left < start and end < right for start, end in self._gutters()):
-                return list(itertools.chain(*lines[:place])), list(itertools.chain(*lines[place:]))
+                end = place
+                while end and self._is_heading(lines[end - 1]):
+                    end -= 1
+                return list(itertools.chain(*lines[:end])), list(itertools.chain(*lines[end:]))
         return list(band), []
+
+    def _is_heading(self, line: Sequence[Word]) -> bool:
+        """Whether a line after the last row is bold, unlike that row, and only in the first column."""
+        return (
+            all(word.bold for word in line)
+            and not all(word.bold for word in self.bands[-1])
+            and max(word.right for word in line) <= self._gutters()[0][1]
+        )
 
     @staticmethod
     def _rows(band: list[Word], free: list[Span]) -> list[list[Word]]:

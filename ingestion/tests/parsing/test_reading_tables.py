@@ -2,8 +2,10 @@
 
 from datetime import timedelta
 from io import BytesIO
+from pathlib import Path
 
 import openpyxl
+from django.conf import settings
 from django.test import SimpleTestCase
 
 from ingestion.parsing.readers.office.sheets import shown
@@ -11,6 +13,7 @@ from ingestion.parsing.readers.tables import table_lines
 from ingestion.tests import building
 from ingestion.tests.parsing.test_reading_formats import reading
 
+SAMPLES = Path(settings.BASE_DIR) / "ingestion" / "samples"
 ROWS = [
     ("Port", "Crew", "Fare"),
     ("Ellery", "12", "45.00"),
@@ -75,6 +78,17 @@ class TablesTests(SimpleTestCase):
             self.lines(words, ruled),
             ["Signal: Seven short blasts; Meaning: Emergency", "Signal: Bell; Meaning: Fire"],
         )
+
+    def test_a_bold_heading_below_the_last_row_belongs_to_the_text_below_the_table(self):
+        handbook = (SAMPLES / "everyone" / "employee-handbook.pdf").read_bytes()
+        sections = {each.heading: each for each in reading("handbook.pdf", handbook).sections}
+        selling = sections["4 Carry-over of annual leave › Selling leave"]
+        self.assertEqual(selling.page, 4)
+        self.assertTrue(selling.text.startswith("Leave cannot be exchanged for money"), selling.text)
+        changes = sections["1 About this handbook › Changes"]
+        self.assertTrue(changes.text.startswith("We review the handbook every January."), changes.text)
+        table = sections["4 Carry-over of annual leave › Maternity, adoption and shared parental leave"]
+        self.assertTrue(table.text.endswith("Must be used by: end of following year"), table.text)
 
     def test_columns_of_prose_and_lists_are_not_tables(self):
         line = "The ferry leaves at nine and arrives at ten"

@@ -38,6 +38,7 @@ async def rerank(question: str, passages: Sequence[str]) -> dict[int, float]:
         httpx2.InvalidURL,
         ValueError,
         LookupError,
+        OverflowError,
         TypeError,
         RecursionError,
     ) as error:
@@ -47,7 +48,10 @@ async def rerank(question: str, passages: Sequence[str]) -> dict[int, float]:
 
 
 def scores(body: Any, count: int) -> dict[int, float]:
-    """The scores in a response, converted to 0 to 4. Raises ValueError, LookupError or TypeError."""
+    """The scores in a response, converted to 0 to 4.
+
+    Raises ValueError, LookupError, OverflowError or TypeError.
+    """
     found: dict[int, float] = {}
     for result in body["results"]:
         place, score = result["index"], float(result["relevance_score"])

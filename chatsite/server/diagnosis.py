@@ -25,6 +25,7 @@ from chatsite.db.availability import first_line
 from chatsite.db.backend.role import unlocked_role
 from chatsite.db.migration_state import unapplied_migrations
 from chatsite.demo import exposed_by, refusal
+from chatsite.http.outgoing.bounded_request import bounded_request
 from ingestion.embedding import pending_change
 from ingestion.models import Document
 
@@ -37,6 +38,7 @@ OLD_JOB_SECONDS = 1_800
 OLD_BACKUP = timedelta(days=8)
 LOOKED_AT = 500  # number of newest documents whose files are checked
 MODEL_SECONDS = 5.0
+NAME_CHARACTERS = 200  # of a name that the model's server gave
 OPENAI = "https://api.openai.com/v1"
 WORKERS = "SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat > now() - interval '1 minute'"
 JOBS = """
@@ -154,16 +156,23 @@ def _of_model() -> Iterator[Finding]:
     address = (settings.OPENAI_BASE_URL or OPENAI).rstrip("/")
     headers = {"Authorization": f"Bearer {settings.OPENAI_API_KEY}"} if settings.OPENAI_API_KEY else {}
     try:
-        answer = httpx2.get(f"{address}/models", headers=headers, timeout=MODEL_SECONDS)
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+        answer = bounded_request("GET", f"{address}/models", MODEL_SECONDS, headers=headers)
+    except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         yield wrong(
             gettext("The model's server cannot be reached (%(error)s): see OPENAI_BASE_URL.")
             % {"error": type(error).__name__}
         )
         return
     try:
-        known = [str(each["id"]) for each in answer.json()["data"]]
-    except (ValueError, LookupError, TypeError):  # the server's list of models has an unknown format
+        # Without characters that control a terminal.
+        names = [str(each["id"])[:NAME_CHARACTERS] for each in answer.json()["data"]]
+        known = ["".join(filter(str.isprintable, name)) for name in names]
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        RecursionError,
+    ):  # the server's list of models has an unknown format
         known = []
     if answer.status_code in {401, 403}:
         yield wrong(

@@ -103,6 +103,7 @@ class EndpointTests(SimpleTestCase):
             (200, {"results": [{"index": -1, "relevance_score": 1}]}),
             (200, {"results": [{"index": 0, "relevance_score": "x"}]}),
             (200, b'{"results": [{"index": 0, "relevance_score": NaN}]}'),
+            (200, {"results": [{"index": 0, "relevance_score": 10**400}]}),
         ):
             with self.subTest(answer=answer):
                 self.fails(*answer)

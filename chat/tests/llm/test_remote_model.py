@@ -33,6 +33,11 @@ class AnswerTests(FakeServerTestCase):
             self.assertEqual(self.ask(answer("Hello")), ("Hello", None))
         self.assertEqual(self.fake.streams[0].headers["host"], "model.invalid")
 
+    def test_a_server_on_this_machine_is_reached_without_a_proxy(self):
+        proxy = {"HTTP_PROXY": "http://127.0.0.1:9", "NO_PROXY": "", "no_proxy": ""}
+        with mock.patch.dict(os.environ, proxy):
+            self.assertEqual(self.ask(answer("Hello")), ("Hello", None))
+
     def test_the_request_holds_the_prompt_and_the_settings(self):
         self.ask()
         request = self.fake.streams[0]

@@ -3,7 +3,6 @@
 They are read over HTTPS and kept for an hour.
 """
 
-import asyncio
 import json
 import logging
 import threading
@@ -18,13 +17,13 @@ import jwt
 from django.conf import settings
 
 from chatsite.http.loopback import is_loopback
+from chatsite.http.outgoing.bounded_request import ResponseTooLarge, bounded_request
 
 CACHE_TTL = 3_600.0
 MIN_INTERVAL = 30.0  # minimum time between two requests for the provider's keys
 RETRY_SECONDS = 5.0  # the same, until the provider has responded once
 WAITING_SECONDS = 6.0  # how long a thread waits for another thread's request
 TIMEOUT = 5.0  # seconds for a whole request
-MAX_BYTES = 1_000_000
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -51,34 +50,17 @@ def is_safe(url: str) -> bool:
 def request(method: str, url: str, **arguments: Any) -> httpx2.Response:
     """Send a request: no redirects, at most five seconds and one megabyte.
 
+    A provider without these limits could block everybody's sign-in by occupying a few threads.
     Raises ProviderUnavailable.
     """
     if not is_safe(url):
         raise ProviderUnavailable("An address of the provider is neither HTTPS nor on this machine.")
     try:
-        return asyncio.run(_fetched(method, url, arguments))
+        return bounded_request(method, url, TIMEOUT, headers={"Accept": "application/json"}, **arguments)
+    except ResponseTooLarge:
+        raise ProviderUnavailable("The provider's response is too large.") from None
     except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         raise ProviderUnavailable("The provider cannot be reached.") from error
-
-
-async def _fetched(method: str, url: str, arguments: Json) -> httpx2.Response:
-    """The response within one deadline in total.
-
-    Time limits for single reads would not be enough: a provider that sends byte by byte could occupy the
-    calling thread for hours, and a few such threads would block everybody's sign-in.
-    """
-    local = is_loopback(urlsplit(url).hostname or "")
-    async with (
-        asyncio.timeout(TIMEOUT),
-        httpx2.AsyncClient(timeout=TIMEOUT, follow_redirects=False, trust_env=not local) as client,
-        client.stream(method, url, headers={"Accept": "application/json"}, **arguments) as response,
-    ):
-        body = b""
-        async for piece in response.aiter_bytes():
-            body += piece
-            if len(body) > MAX_BYTES:
-                raise ProviderUnavailable("The provider's response is too large.")
-    return httpx2.Response(response.status_code, content=body)
 
 
 def json_of(response: httpx2.Response) -> Json:

@@ -12,6 +12,7 @@ import httpx2
 import openai
 
 from chatsite.event_loops import PerEventLoop, close_at_end
+from chatsite.http.loopback import is_loopback
 
 from .retry_after import retry_after_seconds
 
@@ -95,7 +96,12 @@ class ModelServer:
 
 
 def _proxy(url: httpx2.URL) -> str | None:
-    """The proxy for this address, from the usual environment variables; looked up once."""
+    """The proxy for this address, from the usual environment variables; looked up once.
+
+    None for this machine: a proxy would look for the server on its own machine, and would get key and texts.
+    """
+    if is_loopback(url.host):
+        return None
     proxies = getproxies()
     return None if proxy_bypass(url.host) else proxies.get(url.scheme) or proxies.get("all")
 

@@ -1,10 +1,13 @@
 """The commands `doctor` and `config`: the problems of a site, and its settings."""
 
+import contextlib
 import io
 import os
 import tempfile
+import threading
 from collections import namedtuple
 from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from unittest import mock
 
@@ -131,13 +134,80 @@ class Doctor(MediaMixin, TestCase):
             (200, {"data": [{"id": "other"}]}, "has no model small, only other"),
         ):
             answer = httpx2.Response(status, json=body)
-            with self.subTest(status), mock.patch.object(diagnosis.httpx2, "get", return_value=answer):
+            with self.subTest(status), mock.patch.object(diagnosis, "bounded_request", return_value=answer):
                 self.assert_wrong(words)
                 self.assertNotIn("sk-secret", self.diagnosed()[1])
         for status, body in ((200, {"data": [{"id": "small"}]}), (404, None), (200, [])):
             answer = httpx2.Response(status, json=body)
-            with self.subTest(status), mock.patch.object(diagnosis.httpx2, "get", return_value=answer):
+            with self.subTest(status), mock.patch.object(diagnosis, "bounded_request", return_value=answer):
                 self.assertIn("The model's server answers", self.diagnosed()[1])
+
+    @override_settings(CHAT_MODEL="small", OPENAI_API_KEY="sk-secret")
+    def test_a_model_server_that_never_stops_answering_is_given_up(self):
+        for name, pieces, pause, error in (
+            ("without end", 1_000_000, 0.0, "ResponseTooLarge"),
+            ("slow", 20, 0.2, "TimeoutError"),
+        ):
+            with self.subTest(name), EndlessServer(pieces, pause) as server:
+                with (
+                    override_settings(OPENAI_BASE_URL=server.url),
+                    mock.patch.object(diagnosis, "MODEL_SECONDS", 1.0),
+                ):
+                    self.assert_wrong(f"The model's server cannot be reached ({error})")
+                self.assertLess(server.sent, pieces)
+
+    @override_settings(CHAT_MODEL="small", OPENAI_API_KEY="sk-secret")
+    def test_the_key_of_a_model_server_on_this_machine_reaches_no_proxy(self):
+        with (
+            EndlessServer(1, 0) as proxy,
+            mock.patch.dict(os.environ, HTTP_PROXY=proxy.url, NO_PROXY="", no_proxy=""),
+            override_settings(OPENAI_BASE_URL="http://127.0.0.1:9/v1"),
+        ):
+            self.assert_wrong("cannot be reached")
+            self.assertEqual(proxy.sent, 0)
+
+    @override_settings(**MODEL)
+    def test_names_of_models_cannot_control_the_terminal(self):
+        body = {"data": [{"id": "\x1b]0;owned\x07" + "x" * 1_000}]}
+        answer = httpx2.Response(200, json=body)
+        with mock.patch.object(diagnosis, "bounded_request", return_value=answer):
+            said = self.diagnosed()[1]
+        self.assertIn("only ]0;ownedxxx", said)
+        self.assertNotIn("\x1b", said)
+        self.assertNotIn("x" * 200, said)
+
+
+class EndlessServer:
+    """Answers each GET with pieces of 1,000 spaces, and counts those that were taken."""
+
+    def __init__(self, pieces, pause):
+        server, self.sent = self, 0
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.end_headers()
+                with contextlib.suppress(OSError):
+                    for _ in range(pieces):
+                        self.wfile.write(b" " * 1_000)
+                        server.sent += 1
+                        server.ended.wait(pause)
+
+            def log_message(self, *arguments):
+                pass
+
+        self.ended = threading.Event()
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, args=[0.01], daemon=True).start()
+        return self
+
+    def __exit__(self, *exception):
+        self.ended.set()
+        self.server.shutdown()
+        self.server.server_close()
 
 
 class Config(SimpleTestCase):

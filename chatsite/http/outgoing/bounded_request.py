@@ -1,0 +1,44 @@
+"""Small requests to servers that the settings name: no redirects, one deadline, and a limit on the body."""
+
+import asyncio
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+
+from chatsite.http.loopback import is_loopback
+
+MAX_BYTES = 1_000_000
+
+
+class ResponseTooLarge(ValueError):
+    """The response has more than MAX_BYTES."""
+
+
+def bounded_request(method: str, url: str, seconds: float, **arguments: Any) -> httpx2.Response:
+    """Send a request and read the whole response. Must not be called on an event loop.
+
+    Raises TimeoutError, httpx2.HTTPError, httpx2.InvalidURL or ValueError.
+    """
+    return asyncio.run(_fetched(method, url, seconds, arguments))
+
+
+async def _fetched(method: str, url: str, seconds: float, arguments: dict[str, Any]) -> httpx2.Response:
+    """The response within one deadline in total.
+
+    Time limits for single reads would not be enough: a server that sends byte by byte could occupy the
+    calling thread for hours.
+    """
+    # A proxy would look for a server on its own machine, and would get the key.
+    local = is_loopback(urlsplit(url).hostname or "")
+    async with (
+        asyncio.timeout(seconds),
+        httpx2.AsyncClient(timeout=seconds, follow_redirects=False, trust_env=not local) as client,
+        client.stream(method, url, **arguments) as response,
+    ):
+        body = b""
+        async for piece in response.aiter_bytes():
+            body += piece
+            if len(body) > MAX_BYTES:
+                raise ResponseTooLarge("The response is too large.")
+    return httpx2.Response(response.status_code, content=body)

@@ -25,6 +25,7 @@ MAX_PAGES = 5
 # Longest side in pixels; smaller values are tried for images of more than BYTES.
 SIDES = (1300, 1024, 768, 512)
 BYTES = 1_000_000
+CHECK_SECONDS = 1.0  # time of rendering after which rights are checked again
 SECONDS = 20.0  # time limit for all images of an answer
 
 # A separate pool, because the event loop's default one resolves host names. It has as many threads as there
@@ -53,10 +54,11 @@ async def of_sources(principal: Principal, sources: Sequence[SourceView]) -> tup
 
 async def page_images(principal: Principal, pages: Sequence[Page]) -> tuple[PageImage, ...]:
     """Images of the first distinct PDF pages that the reader may see, unless they take too long."""
-    images: list[PageImage] = []
+    images: list[tuple[UUID, PageImage]] = []
     documents = await retry_until_available(_documents, principal, pages)
     loop = asyncio.get_running_loop()
-    by = loop.time() + SECONDS
+    checked = loop.time()
+    by = checked + SECONDS
     for page in different(pages, documents)[:MAX_PAGES]:
         try:
             async with asyncio.timeout_at(by):
@@ -65,8 +67,11 @@ async def page_images(principal: Principal, pages: Sequence[Page]) -> tuple[Page
         except TimeoutError:
             break
         if url:
-            images.append(PageImage(page.label, url))
-    return tuple(images)
+            images.append((page.document, PageImage(page.label, url)))
+    if images and loop.time() - checked > CHECK_SECONDS:
+        # A right may have been withdrawn while the images were rendered.
+        documents = await retry_until_available(_documents, principal, pages)
+    return tuple(image for document, image in images if document in documents)
 
 
 def different(pages: Sequence[Page], documents: Collection[UUID]) -> list[Page]:

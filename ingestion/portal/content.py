@@ -86,7 +86,7 @@ SUCCESSOR = (
     " its URL."
 )
 CHUNK_BYTES = 256 * 1024
-CHECK_SECONDS = 1.0  # time after which a transfer that still runs checks its caller's rights again
+CHECK_SECONDS = 1.0  # age of a check of rights after which nothing more is sent without another
 # Possessive, to avoid backtracking over all divisions of adjacent runs of white space.
 RANGE = re.compile(r"\s*+bytes\s*+=\s*+(\d{0,18})\s*+-\s*+(\d{0,18})\s*+", re.ASCII)
 # Show these formats as plain text: a browser would download CSV, and Markdown may contain HTML.
@@ -181,6 +181,7 @@ class PageImage(Content):
         etag = quote_etag(f"{document.sha256}-{page}")
         if _unchanged(request, etag):
             return _guarded(HttpResponse(status=HTTPStatus.NOT_MODIFIED), etag)
+        checked = time.monotonic()
         release_connection()  # rendering takes long
         try:
             image = files.page_image(document, page)
@@ -190,6 +191,8 @@ class PageImage(Content):
             raise Http404 from None
         except files.StorageFault as error:
             raise StorageAway from error
+        if time.monotonic() - checked > CHECK_SECONDS and not _may_read(_principal(request), document.pk):
+            raise Http404
         return _guarded(HttpResponse(image, content_type="image/png"), etag)
 
 
@@ -248,6 +251,7 @@ def file_response(request: Request, document: Document) -> HttpResponseBase:
     etag = quote_etag(f"{document.sha256}-inert" if renamed else document.sha256)
     if _unchanged(request, etag):
         return _guarded(HttpResponse(status=HTTPStatus.NOT_MODIFIED), etag)
+    checked = time.monotonic()
     release_connection()  # the storage may hang
     try:
         file = files.open_file(document)
@@ -265,7 +269,7 @@ def file_response(request: Request, document: Document) -> HttpResponseBase:
     body: Iterator[bytes] | AsyncIterator[bytes] = _pieces(file, length)
     # With ASGI, Django would buffer the whole file if it got a plain iterator.
     if isinstance(django_request(request), ASGIRequest):
-        body = _pieces_async(file, length, _principal(request), document.pk)
+        body = _pieces_async(file, length, _principal(request), document.pk, checked)
     response = StreamingHttpResponse(body, content_type=_media_type(document))
     close_with(response, file.close)
     response.headers["Content-Length"] = str(length)
@@ -335,15 +339,14 @@ def _pieces(file: "File[bytes]", length: int) -> Iterator[bytes]:
 
 
 async def _pieces_async(
-    file: "File[bytes]", length: int, principal: Principal, document_id: int
+    file: "File[bytes]", length: int, principal: Principal, document_id: int, checked: float
 ) -> AsyncIterator[bytes]:
     """The next `length` bytes, while the caller may read the document.
 
-    A slow client takes minutes. Raises RequestAborted, which cuts the connection, if the right ends meanwhile
-    or cannot be checked.
+    The right was `checked` at this time of the monotonic clock. A slow client takes minutes. Raises
+    RequestAborted, which cuts the connection, if the right ends meanwhile or cannot be checked.
     """
     read = sync_to_async(_piece, thread_sensitive=False)
-    checked = time.monotonic()
     while length > 0 and (piece := await read(file, length)):
         if time.monotonic() - checked > CHECK_SECONDS:
             try:

@@ -6,6 +6,7 @@ import json
 import random
 from pathlib import Path
 from unittest import mock
+from uuid import uuid4
 
 import pytest
 from django.conf import settings
@@ -21,6 +22,7 @@ from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.override_case import OverrideTestCase
 from chat.tests.upstream_case import SERVER
 from chat.tests.upstream_faults import completion
+from chatsite.accounts.principal import Principal
 from chatsite.db.threads import in_database
 from history.models import Message, Source
 from ingestion.access.lists import (
@@ -142,6 +144,17 @@ class PageImageTests(MediaMixin, OverrideTestCase):
 
     async def asked_with_key(self):
         return await self.post(use_gpt4v=True, key="once")
+
+    async def test_an_image_whose_right_is_withdrawn_while_it_is_rendered_is_left_out(self):
+        kept, withdrawn = uuid4(), uuid4()
+        pages = [page_images.Page(str(each), each, 1) for each in (kept, withdrawn)]
+        with (
+            mock.patch.object(page_images, "_documents", side_effect=[{kept: 1, withdrawn: 2}, {kept: 1}]),
+            mock.patch.object(page_images, "_url", return_value=BEGINNING),
+            mock.patch.object(page_images, "CHECK_SECONDS", -1),
+        ):
+            images = await page_images.page_images(Principal(1, "command"), pages)
+        self.assertEqual([image.label for image in images], [str(kept)])
 
     async def test_pages_of_a_hidden_document_are_never_rendered(self):
         await in_database(set_audience, self.handbook, Audience())

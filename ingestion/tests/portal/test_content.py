@@ -1,6 +1,7 @@
 """Files and page images: who gets them, how they are sent, and that browsers execute nothing in them."""
 
 import logging
+import threading
 from io import BufferedReader, BytesIO
 from unittest import mock
 from urllib.parse import quote
@@ -321,6 +322,43 @@ class ContentTests(MediaMixin, TestCase):
 
 
 class LongTransferTests(MediaMixin, TransactionTestCase):
+    def withdrawing(self, function, document):
+        """The function, which takes 0.3 s longer, while the right to the document is withdrawn."""
+
+        def slow(*arguments):
+            result = function(*arguments)
+            set_audience(document, Audience())
+            threading.Event().wait(0.3)
+            return result
+
+        return slow
+
+    async def test_nothing_is_sent_if_a_right_is_withdrawn_while_the_storage_hangs(self):
+        owner = await User.objects.acreate(username="owner")
+        document = await sync_to_async(self.add)("a.txt", b"secret", owner=owner, read=False)
+        await Document.objects.aupdate(version=1)
+        await sync_to_async(set_audience)(document, Audience(everyone=True))
+        client = AsyncClient()
+        await client.aforce_login(await User.objects.acreate(username="reader"))
+        with (
+            mock.patch.object(content, "CHECK_SECONDS", 0.2),
+            mock.patch.object(files, "open_file", self.withdrawing(files.open_file, document)),
+        ):
+            response = await client.get(f"/content/{document.public_id}/a.txt")
+            with self.assertRaises(RequestAborted):
+                self.assertEqual([piece async for piece in response], [])
+
+    def test_no_page_is_sent_if_a_right_is_withdrawn_while_it_is_rendered(self):
+        owner, reader = (User.objects.create(username=name) for name in ("owner", "reader"))
+        document = self.add("plan.pdf", building.pdf(["One."]), owner=owner)
+        set_audience(document, Audience(everyone=True))
+        self.client.force_login(reader)
+        address = f"/content/{document.public_id}/pages/1.png"
+        with mock.patch.object(content, "CHECK_SECONDS", 0.2):
+            self.assertEqual(self.client.get(address).status_code, 200)
+            with mock.patch.object(files, "page_image", self.withdrawing(files.page_image, document)):
+                self.assertEqual(self.client.get(address).status_code, 404)
+
     async def test_a_transfer_ends_when_a_right_is_withdrawn_meanwhile(self):
         owner = await User.objects.acreate(username="owner")
         document = await sync_to_async(self.add)("a.txt", b"x" * 1_000_000, owner=owner, read=False)

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import tempfile
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,8 +14,10 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.cache import cache
+from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIRequest
 from django.core.serializers.json import DjangoJSONEncoder
+from django.db import DatabaseError, InterfaceError
 from django.db.models import Q
 from django.http import FileResponse, HttpRequest
 from django.http.response import HttpResponseBase
@@ -22,9 +25,11 @@ from django.http.response import HttpResponseBase
 from chat.evaluation.models import ProofQuestion, ProofRun
 from chat.models import VerifiedAnswer
 from chatsite.accounts import looks
+from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.audit import record_before
 from chatsite.accounts.models import AuditEntry, User
-from chatsite.accounts.principal import Principal
+from chatsite.accounts.principal import Principal, still_valid
+from chatsite.db.retry import retry_until_available
 from chatsite.db.threads import reading_everything, request_may_wait
 from history import conversation_export, projects
 from history.models import Conversation, Feedback, OpenedShare, Project, Share
@@ -34,6 +39,7 @@ from ingestion.storage import files
 logger = logging.getLogger(__name__)
 
 CHUNK_BYTES = 65_536
+CHECK_SECONDS = 1.0  # time after which a transfer that still runs checks the right to it again
 MAX_SECONDS = 600  # after this time, an unfinished export no longer blocks another
 
 
@@ -49,6 +55,7 @@ def export_response(
     For another person's data, `reason` is recorded first. Raises ExportRunning and StorageFault.
     """
     request_may_wait()
+    principal = session_principal(request)
     if not cache.add(f"export:{actor.pk}", True, MAX_SECONDS):
         raise ExportRunning
     try:
@@ -63,7 +70,8 @@ def export_response(
         # The file has no name any more, so the system frees it after it has been sent.
         response = FileResponse(file, as_attachment=True, filename=name)
         if isinstance(request, ASGIRequest):
-            response.streaming_content = _pieces(file)  # Django would load the whole file
+            # Django would load the whole file.
+            response.streaming_content = _pieces(file, principal, is_own=actor.pk == person.pk)
         return response
     except files.StorageFault as fault:
         logger.error("The storage failed during an export: %s", type(fault.__cause__ or fault).__name__)
@@ -72,10 +80,33 @@ def export_response(
         cache.delete(f"export:{actor.pk}")
 
 
-async def _pieces(file: BinaryIO) -> AsyncIterator[bytes]:
+async def _pieces(file: BinaryIO, principal: Principal, *, is_own: bool) -> AsyncIterator[bytes]:
+    """The file, while `principal` may have it; creating it and sending it may take minutes.
+
+    Raises RequestAborted, which cuts the connection, if the right ends or cannot be checked.
+    """
     read = sync_to_async(file.read, thread_sensitive=False)
+    checked = float("-inf")
     while piece := await read(CHUNK_BYTES):
+        if time.monotonic() - checked > CHECK_SECONDS:
+            try:
+                may_have = await retry_until_available(_may_have, principal, is_own)
+            except (DatabaseError, InterfaceError):
+                raise RequestAborted from None
+            if not may_have:
+                raise RequestAborted
+            checked = time.monotonic()
         yield piece
+
+
+def _may_have(principal: Principal, is_own: bool) -> bool:
+    """Whether the session is still valid and, for another person's data, staff may still export it."""
+    if not still_valid(principal):
+        return False
+    if is_own:
+        return True
+    actor = User.objects.get(pk=principal.user_id)
+    return actor.is_staff and actor.has_perm(looks.EXPORT_PERMISSION)
 
 
 def export(person: User, path: Path, *, actor: User | None) -> None:

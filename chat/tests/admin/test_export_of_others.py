@@ -2,13 +2,17 @@
 
 import io
 import json
+from unittest import mock
 from zipfile import ZipFile
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission
 from django.core.cache import cache
-from django.test import AsyncClient, TestCase, override_settings
+from django.core.exceptions import RequestAborted
+from django.test import AsyncClient, TestCase, TransactionTestCase, override_settings
 
+from chat.persons import person_export
 from chat.tests.conversations import answered
 from chatsite.accounts.models import AuditEntry, Look, User
 from ingestion.tests.factories import make_document, make_user
@@ -102,6 +106,48 @@ class ExportOfOthersTests(TestCase):
         self.addCleanup(cache.delete, f"export:{self.officer.pk}")
         self.assertContains(self.export(), "Your last file is still being prepared")
         self.assertFalse(Look.objects.exists())
+
+
+@pytest.mark.slow
+class TransferOfOthersTests(TransactionTestCase):
+    def setUp(self):
+        self.ann, self.officer = make_user("ann"), make_user("officer", is_staff=True)
+        self.page = f"/admin/accounts/user/{self.ann.pk}/export/"
+        self.give("export_others", "view_user")
+
+    def give(self, *names):
+        self.officer.user_permissions.set(Permission.objects.filter(codename__in=names))
+
+    async def test_sending_ends_when_the_right_is_withdrawn_meanwhile(self):
+        for name, withdraw in {
+            "permission": lambda: self.give("view_user"),
+            "staff": lambda: User.objects.filter(pk=self.officer.pk).update(is_staff=False),
+            "account": lambda: User.objects.filter(pk=self.officer.pk).update(is_active=False),
+        }.items():
+            await User.objects.filter(pk=self.officer.pk).aupdate(is_staff=True, is_active=True)
+            await sync_to_async(self.give)("export_others", "view_user")
+            client = AsyncClient()
+            await client.aforce_login(self.officer)
+            with (
+                self.subTest(name),
+                mock.patch.object(person_export, "CHUNK_BYTES", 1_000),
+                mock.patch.object(person_export, "CHECK_SECONDS", -1),
+            ):
+                sent = await client.post(self.page, {"reason": REASON})
+                received = 0
+                with self.assertRaises(RequestAborted):
+                    async for piece in sent.streaming_content:
+                        received += len(piece)
+                        await sync_to_async(withdraw)()
+                self.assertEqual(received, 1_000)
+
+    async def test_nothing_is_sent_if_the_right_is_withdrawn_while_the_file_is_prepared(self):
+        client = AsyncClient()
+        await client.aforce_login(self.officer)
+        sent = await client.post(self.page, {"reason": REASON})
+        await sync_to_async(self.give)("view_user")
+        with self.assertRaises(RequestAborted):
+            self.assertEqual([piece async for piece in sent.streaming_content], [])
 
     async def test_the_file_is_sent_in_pieces(self):
         client = AsyncClient()

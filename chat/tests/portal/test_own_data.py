@@ -7,7 +7,8 @@ from zipfile import ZipFile
 
 import pytest
 from django.core.cache import cache
-from django.test import AsyncClient, Client, TestCase
+from django.core.exceptions import RequestAborted
+from django.test import AsyncClient, Client, TestCase, TransactionTestCase
 
 from chat import runs
 from chat.llm import use_model
@@ -70,17 +71,6 @@ class OwnDataTests(TestCase):
         self.assertNotIn("Bob", "".join(texts))
         acts = [entry["action"] for entry in json.loads(archive.read("audit.json"))]
         self.assertEqual(acts, ["person_exported"])
-
-    async def test_the_zip_file_is_sent_in_pieces(self):
-        client = AsyncClient()
-        await client.aforce_login(self.ann)
-        with patch("chat.persons.person_export.CHUNK_BYTES", 1_000):
-            sent = await client.post(PAGE, {"export": "1"})
-            self.assertTrue(sent.is_async)
-            pieces = [piece async for piece in sent.streaming_content]
-        self.assertGreater(len(pieces), 1)
-        self.assertEqual(int(sent["Content-Length"]), sum(map(len, pieces)))
-        self.assertIn("profile.json", ZipFile(io.BytesIO(b"".join(pieces))).namelist())
 
     def test_a_failing_storage_is_reported_and_leaves_no_partial_file(self):
         with (
@@ -164,6 +154,28 @@ class OwnDataTests(TestCase):
             refused = self.client.post(PAGE, {"delete": "1", "confirmed": "1"})
         self.assertContains(refused, "An answer is still being written.", status_code=422)
         self.assertTrue(Conversation.objects.filter(pk=run.conversation_id).exists())
+
+
+@pytest.mark.slow
+class OwnDataTransferTests(TransactionTestCase):
+    async def test_the_zip_file_is_sent_in_pieces(self):
+        client = AsyncClient()
+        await client.aforce_login(await User.objects.acreate(username="ann"))
+        with patch("chat.persons.person_export.CHUNK_BYTES", 1_000):
+            sent = await client.post(PAGE, {"export": "1"})
+            self.assertTrue(sent.is_async)
+            pieces = [piece async for piece in sent.streaming_content]
+        self.assertGreater(len(pieces), 1)
+        self.assertEqual(int(sent["Content-Length"]), sum(map(len, pieces)))
+        self.assertIn("profile.json", ZipFile(io.BytesIO(b"".join(pieces))).namelist())
+
+    async def test_sending_ends_when_the_session_ends_meanwhile(self):
+        client = AsyncClient()
+        await client.aforce_login(await User.objects.acreate(username="ann"))
+        sent = await client.post(PAGE, {"export": "1"})
+        await client.alogout()
+        with self.assertRaises(RequestAborted):
+            self.assertEqual([piece async for piece in sent.streaming_content], [])
 
 
 class HintTests(TestCase):

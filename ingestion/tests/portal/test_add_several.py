@@ -70,7 +70,7 @@ class AddSeveralTests(MediaMixin, TestCase):
         self.assertEqual(Document.objects.count(), 3)
 
     @override_settings(DOCUMENT_MAX_BYTES=1_000)
-    def test_a_refused_file_keeps_no_other_from_being_added(self):
+    def test_a_refused_file_does_not_stop_the_others(self):
         response = self.send(("large.md", b"x" * 1_001), ("a.md", b"Text."), ("...", b"Text."))
         self.assertEqual(response.status_code, 200)
         self.assertEqual(self.outcomes(response), {"a.md": "Added"})
@@ -80,13 +80,13 @@ class AddSeveralTests(MediaMixin, TestCase):
         self.assertEqual(Document.objects.get().name, "a.md")
 
     @override_settings(DOCUMENT_MAX_BYTES=10)
-    def test_where_every_file_is_refused_the_answer_is_no_success(self):
+    def test_if_every_file_is_refused_the_response_is_an_error(self):
         response = self.send(("large.md", b"x" * 11))
         self.assertContains(response, "1 file refused", status_code=422)
         self.assertFalse(Document.objects.exists())
         self.assertEqual(self.subjects(), [])
 
-    def test_the_same_files_again_are_unchanged_and_a_changed_one_is_replaced(self):
+    def test_unchanged_files_are_skipped_and_a_changed_one_is_replaced(self):
         self.send(("a.md", b"Text."), ("b.md", b"Text too."))
         Document.objects.update(status="ready", version=1)
         response = self.send(("a.md", b"Text."), ("b.md", b"Other."))
@@ -99,12 +99,12 @@ class AddSeveralTests(MediaMixin, TestCase):
         self.send(("a.md", b"Text."), ("b.md", b"Other."), who="everyone")
         self.assertEqual(self.subjects(), ["Added a.md", "Added b.md", "Replaced b.md"])
 
-    def test_one_file_of_the_ordinary_form_is_in_the_audit_log_too(self):
+    def test_a_file_added_with_the_ordinary_form_is_in_the_audit_log_too(self):
         upload = {"upload": SimpleUploadedFile("a.md", b"Text."), "everyone": "on"}
         self.client.post(f"{LIST}add/", upload)
         self.assertEqual(self.subjects(), ["Added a.md"])
 
-    def test_what_is_missing_is_said_and_nothing_is_added(self):
+    def test_missing_input_is_reported_and_nothing_is_added(self):
         self.assertContains(
             self.client.post(PAGE, {"who": "me"}), "Choose at least one file", status_code=422
         )
@@ -128,12 +128,12 @@ class AddSeveralTests(MediaMixin, TestCase):
         self.assertEqual(self.send(("a.md", b"Text.")).status_code, 302)
         self.assertFalse(Document.objects.exists())
 
-    def test_the_list_leads_there_for_those_who_may_add(self):
+    def test_the_list_links_to_the_page_for_users_who_may_add(self):
         self.assertContains(self.client.get(LIST), PAGE)
         self.allow("view_document")
         self.assertNotContains(self.client.get(LIST), PAGE)
 
-    def test_who_may_add_and_not_look_gets_no_links_to_pages(self):
+    def test_users_who_may_add_but_not_view_get_no_links_to_documents(self):
         self.allow("add_document")
         self.assertEqual(self.client.get(PAGE).status_code, 200)
         page = self.send(("a.md", b"Text."))
@@ -152,12 +152,12 @@ class AddSeveralTests(MediaMixin, TestCase):
         self.assertContains(kept, f'<option value="{self.group.pk}" selected>HR', status_code=422)
 
     @override_settings(LOGIN_REQUIRED=False)
-    def test_guests_are_offered_where_they_are_admitted(self):
+    def test_guests_are_offered_as_readers_if_the_site_admits_them(self):
         self.assertContains(self.client.get(PAGE), 'value="guests"')
         self.send(("a.md", b"Text."), who="guests")
         self.assertTrue(audience_of(Document.objects.get()).guests)
 
-    def test_who_may_add_finds_readers_by_typing(self):
+    def test_users_who_may_add_find_readers_by_typing(self):
         self.allow("add_document")
         for field, found in (("user", "ann"), ("group", "HR")):
             query = f"app_label=ingestion&model_name=accessentry&field_name={field}&term={found}"
@@ -166,7 +166,7 @@ class AddSeveralTests(MediaMixin, TestCase):
         self.assertEqual(self.client.get(f"/admin/autocomplete/?{query}").status_code, 403)
 
     @pytest.mark.slow
-    def test_more_than_a_hundred_files_are_refused_in_words(self):
+    def test_more_than_a_hundred_files_are_refused_with_a_message(self):
         files = [(f"{number}.md", b"Text.") for number in range(101)]
         with self.assertLogs("django", "WARNING"):
             page = self.send(*files)
@@ -181,6 +181,6 @@ class AddSeveralTests(MediaMixin, TestCase):
         self.assertEqual(strict.post(PAGE, sent).status_code, 403)
         self.assertFalse(Document.objects.exists())
 
-    def test_hostile_names_are_shown_and_never_run(self):
+    def test_hostile_names_are_displayed_but_never_executed(self):
         page = self.send(("<script>alert(1)<.md", b"Text."), ("<script>alert(2)<.md", b""))
         self.assertNotContains(page, "<script>alert")

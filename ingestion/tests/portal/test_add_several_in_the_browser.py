@@ -41,7 +41,7 @@ def delete_all(page):
 
 
 @pytest.mark.parametrize("screen", [DESK, PHONE], ids=["desk", "phone"])
-def test_three_files_and_an_archive_get_the_readers_that_are_chosen(chromium, site, files, screen):
+def test_three_files_and_an_archive_get_the_selected_readers(chromium, site, files, screen):
     # axe itself sets inline styles, which the page's policy refuses.
     with signed_in(chromium, site, "admin", with_problems=True, **screen) as page:
         page.goto("/admin/ingestion/document/")

@@ -65,7 +65,7 @@ class BulkChangeTests(MediaMixin, TestCase):
         changes.work(back.pk)
         return self.result(back)
 
-    def test_readers_are_added_removed_and_set_each_with_an_entry_in_the_audit_log(self):
+    def test_adding_removing_and_setting_readers_each_create_an_audit_entry(self):
         one = make_document("one.md", owner=self.ann, groups=[self.group])
         other = make_document("other.md", users=[self.bob])
         added = self.choose(one, other)
@@ -85,7 +85,7 @@ class BulkChangeTests(MediaMixin, TestCase):
             self.assertEqual(audience_of(each), Audience(everyone=True))
         self.assertEqual(AuditEntry.objects.filter(action="rights_changed", actor="admin").count(), 5)
 
-    def test_readers_of_what_everyone_reads_are_not_counted_as_changed(self):
+    def test_readers_added_to_a_public_document_do_not_count_as_a_change(self):
         one, other = make_document("one.md", everyone=True), make_document("other.md", owner=self.ann)
         change = self.choose(one, other)
         page = f"{CHANGES}{change.pk}/change/"
@@ -107,7 +107,7 @@ class BulkChangeTests(MediaMixin, TestCase):
         subjects = AuditEntry.objects.filter(action="rights_changed").values_list("subject", flat=True)
         self.assertEqual(len([each for each in subjects if "Everyone" in each]), 1)
 
-    def test_readers_named_where_everyone_reads_are_in_the_audit_log(self):
+    def test_readers_set_on_a_public_document_are_in_the_audit_log(self):
         document = make_document("one.md", everyone=True, groups=[self.group])
         changed = self.decide(self.choose(document), "readers", how="set", everyone="on", users=[self.bob.pk])
         self.assertEqual(changed, [("done", "")])
@@ -115,7 +115,7 @@ class BulkChangeTests(MediaMixin, TestCase):
         said = ": Everyone who signs in, no longer by name: HR, also by name: bob"
         self.assertTrue(entry.subject.endswith(said), entry.subject)
 
-    def test_readers_removed_before_a_file_is_read_do_not_come_with_it(self):
+    def test_readers_removed_before_a_file_is_read_do_not_return_with_it(self):
         document = self.add("plan.md", b"# Draft", owner=self.ann, audience=Audience())
         bobs = Audience(user_ids=frozenset({self.bob.pk}))
         put = documents.upsert(ContentFile(b"# Final"), "plan.md", owner=self.ann, audience=bobs)
@@ -124,7 +124,7 @@ class BulkChangeTests(MediaMixin, TestCase):
         documents.read_document(document.pk, put.replacement)
         self.assertEqual(audience_of(Document.objects.get()), Audience())
 
-    def test_more_readers_are_confirmed_first_with_how_many_people_that_are(self):
+    def test_adding_readers_needs_confirmation_and_shows_the_number_of_people(self):
         document = make_document("one.md", owner=self.ann)
         change = self.choose(document)
         page = f"{CHANGES}{change.pk}/change/"
@@ -176,7 +176,7 @@ class BulkChangeTests(MediaMixin, TestCase):
         self.assertContains(page, "and 5 more readers")
         self.assertEqual(len(page.context["preview"].losing.readers), 300)
 
-    def test_each_property_changes_and_is_undone(self):
+    def test_each_property_can_be_changed_and_undone(self):
         document = make_document("one.md", owner=self.ann, category="old", folder="a", labels=["x"])
         day = timezone.localdate() - timedelta(days=1)
         for kind, fields, column, value in (
@@ -203,7 +203,7 @@ class BulkChangeTests(MediaMixin, TestCase):
                 self.assertEqual((getattr(document, column), audience_of(document)), before)
                 self.assertContains(self.client.get(f"{CHANGES}{change.pk}/change/"), "It was undone by")
 
-    def test_the_last_day_has_a_calendar_and_says_that_it_retires(self):
+    def test_the_last_day_has_a_calendar_and_explains_how_to_retire_documents(self):
         change = self.choose(make_document("one.md"))
         page = self.client.get(f"{CHANGES}{change.pk}/change/")
         self.assertContains(page, "To retire documents, give them a day in the past.")
@@ -213,7 +213,7 @@ class BulkChangeTests(MediaMixin, TestCase):
         scripts = [page.text.index(name) for name in ("/admin/jsi18n/", "admin/js/calendar.js")]
         self.assertEqual(scripts, sorted(scripts))  # translations are loaded before the calendar
 
-    def test_what_was_changed_again_since_is_not_undone(self):
+    def test_documents_changed_again_since_then_are_not_undone(self):
         document = make_document("one.md", category="old")
         change = self.choose(document)
         self.decide(change, "category", category="new")
@@ -221,7 +221,7 @@ class BulkChangeTests(MediaMixin, TestCase):
         self.assertEqual(self.undo(change), [("refused", changes.CHANGED_SINCE)])
         self.assertEqual(Document.objects.get().category, "newer")
 
-    def test_documents_that_vanish_change_hands_or_are_mirrored_have_their_own_results(self):
+    def test_deleted_transferred_and_mirrored_documents_get_their_own_results(self):
         kept, gone, moved, mirrored, double = (
             make_document(f"{name}.md", owner=self.ann, origin=f"user:{self.ann.pk}", folder="a")
             for name in ("kept", "gone", "moved", "mirrored", "double")
@@ -247,7 +247,7 @@ class BulkChangeTests(MediaMixin, TestCase):
         self.assertContains(shown, "A document that is gone")
         self.assertContains(self.client.get(f"{page}?outcome=refused"), "3 in all")
 
-    def test_reading_again_leaves_those_alone_that_are_being_read(self):
+    def test_reading_again_skips_documents_that_are_being_read(self):
         ready, waiting = self.add(), self.add(data="Other.", read=False, name="b.md")
         self.assertEqual(
             sorted(self.decide(self.choose(ready, waiting), "read_again")),
@@ -256,7 +256,7 @@ class BulkChangeTests(MediaMixin, TestCase):
         ready.refresh_from_db()
         self.assertEqual(ready.status, "waiting")
 
-    def test_deleting_takes_files_and_passages_after_a_confirmation(self):
+    def test_deleting_removes_files_and_passages_after_confirmation(self):
         document = self.add()
         change = self.choose(document)
         self.assertContains(
@@ -268,7 +268,7 @@ class BulkChangeTests(MediaMixin, TestCase):
         self.assertFalse(document.file.storage.exists(document.file.name))
         self.assertNotContains(self.client.get(f"{CHANGES}{change.pk}/change/"), "Undo:")
 
-    def test_who_loses_the_right_meanwhile_changes_nothing_more(self):
+    def test_a_user_who_loses_the_permission_meanwhile_changes_nothing_more(self):
         clerk = self.clerk("change_document", "view_document")
         document = make_document("one.md", category="old")
         self.client.force_login(clerk)
@@ -280,7 +280,7 @@ class BulkChangeTests(MediaMixin, TestCase):
         self.assertEqual((change.state, change.reason), ("stopped", "clerk may no longer change documents."))
         self.assertEqual(Document.objects.get().category, "old")
 
-    def test_staff_do_what_their_rights_allow_and_only_to_what_they_chose(self):
+    def test_staff_change_only_what_they_selected_and_may_change(self):
         document = make_document("one.md")
         theirs = self.choose(document)
         clerk = self.clerk("change_document", "view_document")
@@ -297,7 +297,7 @@ class BulkChangeTests(MediaMixin, TestCase):
             self.assertEqual(self.client.post(page, {"stop": "1"}).status_code, 403)
             self.assertEqual(self.client.get(CHANGES).status_code, 403)
 
-    def test_ten_thousand_are_chosen_and_go_on_in_parts(self):
+    def test_ten_thousand_documents_are_changed_in_several_jobs(self):
         document = make_document("one.md", category="old")
         change = BulkChange.objects.create(actor=self.admin, total=120)
         BulkItem.objects.bulk_create(
@@ -312,7 +312,7 @@ class BulkChangeTests(MediaMixin, TestCase):
         self.assertFalse(changes.work(change.pk))
         self.assertEqual(changes.outcomes(change)["waiting"], 70)
 
-    def test_what_was_stopped_goes_on_also_an_undo(self):
+    def test_a_stopped_change_or_undo_can_be_resumed(self):
         documents = [make_document(f"{name}.md", category="old") for name in "ab"]
         change = self.choose(*documents)
         self.decide(change, "category", category="new")
@@ -329,7 +329,7 @@ class BulkChangeTests(MediaMixin, TestCase):
         entries = AuditEntry.objects.filter(subject__contains=f"(change {back.pk})").order_by("pk")
         self.assertEqual([each.subject.split()[0] for each in entries], ["Undid", "Stopped", "Resumed"])
 
-    def test_a_running_change_whose_job_was_lost_is_queued_again(self):
+    def test_a_running_change_without_a_job_is_queued_again(self):
         change = self.choose(make_document("one.md", category="old"))
         self.decide(change, "category", work=False, category="new")
         self.assertEqual(changes.queue_lost(), 0)
@@ -337,7 +337,7 @@ class BulkChangeTests(MediaMixin, TestCase):
             cursor.execute("DELETE FROM procrastinate_jobs")
         self.assertEqual(changes.queue_lost(), 1)
 
-    def test_a_change_is_begun_once(self):
+    def test_a_change_is_started_only_once(self):
         change = self.choose(make_document("one.md"))
         for _ in range(2):
             self.client.post(f"{CHANGES}{change.pk}/change/", prefixed("category", category="new"))
@@ -351,7 +351,7 @@ class BulkChangeTests(MediaMixin, TestCase):
         self.assertEqual(list(BulkChange.objects.all()), [kept])
         self.assertNotEqual(change, kept)
 
-    def test_people_are_picked_by_their_names_by_who_may_say_who_reads(self):
+    def test_users_who_may_change_readers_select_people_by_name(self):
         make_user("guest", guest_until=timezone.now(), last_name="Bell")
         address = "/admin/autocomplete/?app_label=ingestion&model_name=accessentry&field_name=user&term=bell"
         self.client.force_login(self.clerk("change_document"))

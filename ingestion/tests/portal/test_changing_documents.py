@@ -45,7 +45,7 @@ class UploadTests(TestCase):
         values = {"who": "me", "file": list(files) or [text_file()]} | values
         return self.client.post("/documents/add/", values, headers={"Accept": accept})
 
-    def test_the_same_file_again_is_left_alone_and_a_changed_one_becomes_a_new_version(self):
+    def test_an_unchanged_file_is_skipped_and_a_changed_one_becomes_a_new_version(self):
         def outcome(text, **values):
             file = SimpleUploadedFile("plan.md", text)
             reply = self.upload(file, accept="application/json", **values).json()
@@ -69,23 +69,23 @@ class UploadTests(TestCase):
             if Document.objects.visible_to(Principal(user.pk, "command")).exists()
         ]
 
-    def test_only_me_is_what_is_chosen_at_first(self):
+    def test_only_me_is_the_default(self):
         self.assertContains(self.client.get("/documents/add/"), 'name="who" value="me" required checked')
 
-    def test_the_form_names_the_limit_and_offers_ones_groups_as_boxes(self):
+    def test_the_form_shows_the_limit_and_a_checkbox_for_each_own_group(self):
         page = self.client.get("/documents/add/")
         self.assertContains(page, "Up to 100 MB each.")
         self.assertContains(page, f'<input type="checkbox" name="groups" value="{self.hr.pk}"')
 
-    def test_a_quotation_mark_in_a_name_survives_the_form(self):
+    def test_a_quotation_mark_in_a_name_is_kept_by_the_form(self):
         self.upload(SimpleUploadedFile("The %22plan%22.txt", b"Text."))
         self.assertEqual(Document.objects.get().name, 'The "plan".txt')
 
-    def test_for_me(self):
+    def test_a_document_is_added_for_its_owner_only(self):
         self.assertRedirects(self.upload(), "/documents/add/")
         self.assertEqual(self.readers(), ["ada"])
 
-    def test_a_file_of_the_same_name_says_what_it_replaced(self):
+    def test_a_file_with_the_same_name_reports_what_it_replaced(self):
         self.upload(folder="People", who="everyone")
         document = Document.objects.get()
         Document.objects.update(version=1, status=Document.Status.READY)
@@ -104,29 +104,29 @@ class UploadTests(TestCase):
         told = self.client.post("/documents/add/", values, headers={"Accept": "application/json"}).json()
         self.assertEqual(told["documents"][0]["outcome_words"], words)
 
-    def test_for_a_group(self):
+    def test_a_document_is_added_for_a_group(self):
         self.upload(who="some", groups=[self.hr.pk])
         self.assertEqual(self.readers(), ["ada", "mia"])
 
-    def test_for_people_by_name(self):
+    def test_a_document_is_added_for_people_by_name(self):
         self.upload(who="some", people="bob, mia")
         self.assertEqual(self.readers(), ["ada", "bob", "mia"])
 
-    def test_for_everyone(self):
+    def test_a_document_is_added_for_everyone(self):
         self.upload(who="everyone")
         self.assertEqual(self.readers(), ["ada", "bob", "eve", "mia"])
 
-    def test_groups_and_names_count_only_where_they_were_chosen(self):
+    def test_groups_and_names_apply_only_if_their_option_is_selected(self):
         self.upload(who="me", groups=[self.hr.pk], people="bob")
         self.assertEqual(self.readers(), ["ada"])
 
-    def test_a_group_one_is_not_in_cannot_be_chosen(self):
+    def test_a_group_of_others_cannot_be_selected(self):
         response = self.upload(who="some", groups=[self.board.pk])
         self.assertContains(response, "You can choose only groups you belong to.", status_code=422)
         self.assertNotContains(self.client.get("/documents/add/"), "Board")
         self.assertEqual(Document.objects.count(), 0)
 
-    def test_staff_choose_any_group(self):
+    def test_staff_can_select_any_group(self):
         self.user.is_staff = True
         self.user.save()
         self.upload(who="some", groups=[self.board.pk])
@@ -141,7 +141,7 @@ class UploadTests(TestCase):
             self.assertContains(response, kept, status_code=422)
         self.assertEqual(Document.objects.count(), 0)
 
-    def test_sharing_with_nobody_is_asked_about(self):
+    def test_sharing_with_nobody_is_an_error(self):
         self.assertContains(self.upload(who="some"), "Choose a group, name a person", status_code=422)
 
     def test_no_file_and_no_rights_are_refused(self):
@@ -151,7 +151,7 @@ class UploadTests(TestCase):
         self.assertContains(response, "Choose who can read it.", status_code=422)
         self.assertEqual(Document.objects.count(), 0)
 
-    def test_several_files_folder_and_category(self):
+    def test_several_files_get_a_folder_and_a_category(self):
         self.upload(text_file("a.md"), text_file("b.md"), folder=" /People//Leave/ ", category="rules")
         found = Document.objects.order_by("name").values_list("name", "folder", "category", "status")
         self.assertEqual(
@@ -160,14 +160,14 @@ class UploadTests(TestCase):
         )
 
     @override_settings(DOCUMENT_MAX_BYTES=2_000_000)
-    def test_a_refused_file_is_named_with_the_limit_and_keeps_no_other_away(self):
+    def test_a_refused_file_is_named_with_the_limit_and_does_not_stop_the_others(self):
         response = self.upload(text_file("good.md"), text_file("big.md", b"x" * 2_000_001), folder="People")
         self.assertContains(response, "<bdi>big.md</bdi>: The file is larger than 2 MB", status_code=422)
         self.assertContains(response, "The other file was added.", status_code=422)
         self.assertContains(response, 'value="People"', status_code=422)
         self.assertEqual(Document.objects.get().name, "good.md")
 
-    def test_the_module_gets_json(self):
+    def test_the_script_gets_json(self):
         reply = self.upload(accept="application/json")
         self.assertEqual(reply.status_code, 201)
         document = Document.objects.get()
@@ -182,7 +182,7 @@ class UploadTests(TestCase):
         self.assertEqual(reply.status_code, 422)
         self.assertEqual(reply.json()["problems"], ["There is no account named nobody."])
 
-    def test_folders_to_choose_from_are_of_documents_one_may_read(self):
+    def test_only_folders_of_readable_documents_are_suggested(self):
         self.upload(folder="Secret project")
         self.client.force_login(self.stranger)
         self.assertNotContains(self.client.get("/documents/add/"), "Secret project")
@@ -205,7 +205,7 @@ class ChangingTests(TestCase):
     def change(self, **values):
         return self.client.post(f"{self.path}rights/", values)
 
-    def test_widening_asks_once_with_the_number_of_people(self):
+    def test_adding_readers_asks_once_with_the_number_of_people(self):
         response = self.change(who="everyone")
         self.assertRegex(
             response.content.decode(), r"4 people\s+will be able to read this and get answers from it."
@@ -214,7 +214,7 @@ class ChangingTests(TestCase):
         self.assertRedirects(self.change(who="everyone", confirmed="yes"), self.path)
         self.assertTrue(self.audience().everyone)
 
-    def test_the_question_carries_what_was_chosen(self):
+    def test_the_confirmation_keeps_the_selected_readers(self):
         self.owner.groups.add(self.hr)
         name = self.people[0].username
         response = self.change(who="some", groups=[self.hr.pk], people=name)
@@ -225,29 +225,29 @@ class ChangingTests(TestCase):
             self.audience(), Audience(False, frozenset({self.people[0].pk}), frozenset({self.hr.pk}))
         )
 
-    def test_narrowing_does_not_ask(self):
+    def test_removing_readers_needs_no_confirmation(self):
         set_audience(self.document, Audience(everyone=True))
         self.assertRedirects(self.change(who="me"), self.path)
         self.assertEqual(self.audience(), Audience())
 
-    def test_a_group_that_reads_already_may_stay_although_the_owner_is_not_in_it(self):
+    def test_a_group_that_already_has_access_can_stay_even_if_the_owner_is_not_in_it(self):
         set_audience(self.document, Audience(group_ids=frozenset({self.hr.pk})))
         self.assertContains(self.client.get(self.path), "HR")
         self.change(who="some", groups=[self.hr.pk])
         self.assertEqual(self.audience().group_ids, {self.hr.pk})
 
-    def test_a_foreign_group_cannot_be_added(self):
+    def test_a_group_of_others_cannot_be_added(self):
         response = self.change(who="some", groups=[self.hr.pk], confirmed="yes")
         self.assertContains(response, "You can choose only groups you belong to.", status_code=422)
         self.assertEqual(self.audience(), Audience())
 
-    def test_staff_who_close_a_document_to_themselves_land_on_the_list(self):
+    def test_staff_who_remove_their_own_access_are_sent_to_the_list(self):
         staff = make_user("sam", is_staff=True, is_superuser=True)
         set_audience(self.document, Audience(everyone=True))
         self.client.force_login(staff)
         self.assertRedirects(self.change(who="me"), "/documents/")
 
-    def test_reading_again_only_when_it_is_not_being_read(self):
+    def test_a_document_can_be_read_again_only_when_it_is_not_being_read(self):
         Document.objects.update(status=Document.Status.FAILED, reason="It has a password.")
         self.client.post(f"{self.path}again/")
         self.document.refresh_from_db()
@@ -255,7 +255,7 @@ class ChangingTests(TestCase):
         response = self.client.post(f"{self.path}again/", follow=True)
         self.assertContains(response, "already being read")
 
-    def test_deleting_asks_then_removes_everything(self):
+    def test_deleting_asks_first_and_then_removes_everything(self):
         self.assertContains(self.client.get(f"{self.path}delete/"), "This cannot be undone.")
         self.assertTrue(Document.objects.exists())
         self.assertRedirects(self.client.post(f"{self.path}delete/"), "/documents/")

@@ -65,7 +65,7 @@ class ContentTests(MediaMixin, TestCase):
         self.assertEqual(Image.open(BytesIO(image.content)).size, (910, 1287))
         self.assertEqual(self.client.get("/content/plan.pdf/pages/2.png").content, image.content)
 
-    def test_a_stranger_gets_what_an_unknown_name_gets(self):
+    def test_other_people_get_the_same_response_as_for_an_unknown_name(self):
         document = self.mine("plan.pdf", building.pdf(["One."]), folder="board")
         self.client.get(self.image(document))
         self.client.force_login(self.stranger)
@@ -84,14 +84,14 @@ class ContentTests(MediaMixin, TestCase):
                 )
                 self.assertNotIn("ETag", refused)
 
-    def test_a_stranger_learns_nothing_from_an_etag_they_know(self):
+    def test_a_known_etag_reveals_nothing_to_other_people(self):
         document = self.mine("plan.pdf", building.pdf(["One."]))
         etag = self.client.get("/content/plan.pdf")["ETag"]
         self.client.force_login(self.stranger)
         for path in ("/content/plan.pdf", self.image(document)):
             self.assertEqual(self.client.get(path, headers={"if-none-match": etag}).status_code, 404)
 
-    def test_rights_apply_now(self):
+    def test_changed_rights_apply_immediately(self):
         document = self.add("a.md", owner=self.owner)
         self.client.force_login(self.stranger)
         etag = self.client.get("/content/a.md")["ETag"]
@@ -112,7 +112,7 @@ class ContentTests(MediaMixin, TestCase):
         self.assertEqual(response.status_code, 401)
 
     @override_settings(LOGIN_URL="/accounts/sign-in/")
-    def test_nobody_signed_in(self):
+    def test_without_signing_in_nothing_is_sent(self):
         document = self.mine("a.pdf", building.pdf(["One."]))
         self.client.logout()
         for path in ("/content/a.pdf", "/content/none.pdf", self.image(document)):
@@ -125,7 +125,7 @@ class ContentTests(MediaMixin, TestCase):
 
     # Names
 
-    def test_names_of_every_kind_lead_to_their_file(self):
+    def test_unusual_names_resolve_to_their_file(self):
         self.mine("Über uns (2).md", "One.", folder="a b/c")
         for path in (
             "Über uns (2).md",
@@ -138,14 +138,14 @@ class ContentTests(MediaMixin, TestCase):
         disposition = "inline; filename*=utf-8''%C3%9Cber%20uns%20%282%29.md"
         self.assertEqual(response["Content-Disposition"], disposition)
 
-    def test_path_tricks_lead_nowhere(self):
+    def test_path_traversal_is_not_found(self):
         self.mine("a.md", "One.")
         for path in ("../a.md", "..%2F..%2Fetc/passwd", "%00", "a.md/../../x", "~" * 300, "%ff%fe"):
             self.assertEqual(self.client.get(f"/content/{path}").status_code, 404, path)
 
     # How
 
-    def test_parts_of_a_file(self):
+    def test_ranges_of_a_file_are_sent(self):
         self.mine("a.txt", "0123456789")
         for asked, status, sent, place in (
             ("bytes=2-4", 206, b"234", "bytes 2-4/10"),
@@ -163,14 +163,14 @@ class ContentTests(MediaMixin, TestCase):
             self.assertEqual(response.get("Content-Range"), place, asked)
             self.assertEqual(response["Content-Length"], str(len(sent)))
 
-    def test_a_part_is_sent_only_of_the_version_that_is_known(self):
+    def test_a_range_is_sent_only_if_the_version_is_unchanged(self):
         self.mine("a.txt", "0123456789")
         etag = self.client.get("/content/a.txt")["ETag"]
         for known, status in ((etag, 206), ('"other"', 200)):
             headers = {"range": "bytes=0-1", "if-range": known}
             self.assertEqual(self.client.get("/content/a.txt", headers=headers).status_code, status)
 
-    def test_what_is_known_is_not_sent_again_until_it_changes(self):
+    def test_an_unchanged_file_is_not_sent_again(self):
         document = self.mine("a.txt", "Old.")
         first = self.client.get("/content/a.txt")
         self.assertEqual(first["Cache-Control"], "private, no-cache")
@@ -179,7 +179,7 @@ class ContentTests(MediaMixin, TestCase):
         documents.read_document(document.pk, documents.replace_file(document, ContentFile(b"New.")))
         self.assertEqual(body(self.client.get("/content/a.txt", **again)), b"New.")
 
-    async def test_the_asynchronous_server_sends_it_in_pieces(self):
+    async def test_the_asynchronous_server_streams_the_file(self):
         await sync_to_async(self.mine)("a.txt", "line\n" * 200_000, read=False)
         await Document.objects.aupdate(version=1)
         client = AsyncClient()
@@ -188,7 +188,7 @@ class ContentTests(MediaMixin, TestCase):
         pieces = [len(piece) async for piece in response]
         self.assertEqual((sum(pieces), max(pieces)), (1_000_000, 256 * 1024))
 
-    async def test_a_storage_that_breaks_off_ends_the_response_early_with_one_line(self):
+    async def test_a_storage_failure_ends_the_response_early_and_logs_one_line(self):
         await sync_to_async(self.mine)("a.txt", b"x" * 1_000_000)
         client = AsyncClient()
         await client.aforce_login(self.owner)
@@ -218,7 +218,7 @@ class ContentTests(MediaMixin, TestCase):
         )
         self.assertFalse(CutFilter().filter(cut))
 
-    def test_nothing_that_is_served_can_run(self):
+    def test_browsers_execute_nothing_that_is_served(self):
         script = "<script>alert(1)</script><p>Text.</p>"
         text, unknown = "text/plain; charset=utf-8", "application/octet-stream"
         sent = {
@@ -242,7 +242,7 @@ class ContentTests(MediaMixin, TestCase):
             self.assertTrue(response["Content-Disposition"].startswith(disposition), name)
             self.assertEqual(body(response), script.encode())
 
-    def test_a_type_that_could_run_a_script_is_sent_as_another_whatever_is_stored(self):
+    def test_a_scriptable_media_type_is_never_sent_even_if_it_is_stored(self):
         document = self.mine("a.md", "Text.")
         for stored in (
             "text/html",
@@ -259,7 +259,7 @@ class ContentTests(MediaMixin, TestCase):
             )
             self.assertTrue(response["Content-Disposition"].startswith("attachment"), stored)
 
-    def test_a_browser_that_keeps_html_under_its_own_type_fetches_it_anew(self):
+    def test_a_browser_that_cached_html_with_its_own_type_fetches_it_again(self):
         document = self.mine("a.html", "<p>Text.</p>")
         known = {"if-none-match": f'"{document.sha256}"'}
         answer = self.client.get("/content/a.html", headers=known)
@@ -267,7 +267,7 @@ class ContentTests(MediaMixin, TestCase):
         again = self.client.get("/content/a.html", headers={"if-none-match": answer["ETag"]})
         self.assertEqual(again.status_code, 304)
 
-    def test_files_may_be_framed_by_this_origin_and_the_listed_ones(self):
+    def test_only_this_origin_and_the_configured_ones_may_frame_files(self):
         self.mine("a.md", "Text.")
         with override_settings(CORS_ORIGINS=["https://front.example.org"]):
             response = self.client.get("/content/a.md")
@@ -277,13 +277,13 @@ class ContentTests(MediaMixin, TestCase):
         self.assertNotIn("X-Frame-Options", response)
         self.assertTrue(self.client.get("/content/b.md").headers["X-Frame-Options"])
 
-    def test_a_name_is_found_by_look_alikes_of_its_digits(self):
+    def test_a_name_is_found_with_other_unicode_digits(self):
         self.mine("leave 2026.md", "Text.")
         self.assertEqual(self.client.get("/content/leave 𝟤𝟢𝟤𝟨.md").status_code, 200)
 
     # Page images
 
-    def test_formats_without_pages_and_pages_that_are_not_there(self):
+    def test_formats_without_pages_and_missing_pages_are_not_found(self):
         document = self.mine("a.md", "Text.")
         paged = self.mine("a.pdf", building.pdf(["One."]))
         for path in (
@@ -294,7 +294,7 @@ class ContentTests(MediaMixin, TestCase):
         ):
             self.assertEqual(self.client.get(path).status_code, 404, path)
 
-    def test_a_page_is_drawn_once(self):
+    def test_a_page_is_rendered_only_once(self):
         document = self.mine("a.pdf", building.pdf(["One."]))
         with mock.patch.object(process, "render", wraps=process.render) as render:
             first, second = (self.client.get(self.image(document)) for _ in range(2))
@@ -302,20 +302,20 @@ class ContentTests(MediaMixin, TestCase):
         known = {"if-none-match": first["ETag"]}
         self.assertEqual(self.client.get(self.image(document), headers=known).status_code, 304)
 
-    def test_a_page_that_takes_too_long_to_draw_is_not_called_missing(self):
+    def test_a_page_that_is_rendered_too_slowly_is_not_reported_as_missing(self):
         document = self.mine("a.pdf", building.pdf(["One."]))
         with mock.patch.object(process, "IMAGE_SECONDS", 0):
             late = self.client.get(self.image(document))
         self.assertEqual((late.status_code, late["Retry-After"]), (503, "10"))
         self.assertEqual(self.client.get(self.image(document)).status_code, 200)
 
-    def test_an_image_that_was_cut_is_not_kept(self):
+    def test_a_truncated_image_is_not_cached(self):
         document = self.mine("a.pdf", building.pdf(["One."]))
         with mock.patch.object(process, "IMAGE_BYTES", 500):
             self.assertEqual(self.client.get(self.image(document)).status_code, 404)
         self.assertEqual(self.client.get(self.image(document)).status_code, 200)
 
-    def test_a_page_as_large_as_a_house_is_drawn_small(self):
+    def test_a_huge_page_is_scaled_down(self):
         data = building.pdf(["One."]).replace(b"[0 0 595 842]", b"[0 0 14400 100]")
         document = self.mine("a.pdf", data)
         self.assertEqual(Image.open(BytesIO(self.client.get(self.image(document)).content)).size[0], 2000)
@@ -359,7 +359,7 @@ class LongTransferTests(MediaMixin, TransactionTestCase):
             with mock.patch.object(files, "page_image", self.withdrawing(files.page_image, document)):
                 self.assertEqual(self.client.get(address).status_code, 404)
 
-    async def test_a_transfer_ends_when_a_right_is_withdrawn_meanwhile(self):
+    async def test_a_transfer_ends_when_access_is_revoked(self):
         owner = await User.objects.acreate(username="owner")
         document = await sync_to_async(self.add)("a.txt", b"x" * 1_000_000, owner=owner, read=False)
         await Document.objects.aupdate(version=1)

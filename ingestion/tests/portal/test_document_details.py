@@ -48,11 +48,11 @@ class ValidityTests(TestCase):
             self.assertEqual(retrieval.count_readable(self.principal), number)
             self.assertEqual(Document.objects.searchable().count(), number)
 
-    def test_what_is_found_tells_where_it_comes_from(self):
+    def test_search_results_name_their_source(self):
         self.assertEqual(self.found()[0].source_url, "https://wiki.example/guide")
 
     @pytest.mark.slow
-    def test_its_owner_is_reminded_and_then_sees_that_it_has_ended(self):
+    def test_the_owner_is_reminded_and_then_sees_that_the_document_is_no_longer_valid(self):
         self.client.force_login(self.user)
         path = f"/documents/{self.document.public_id}/"
         self.end(31)
@@ -81,7 +81,7 @@ class DetailsPageTests(TestCase):
         form = {"title": "", "labels": "", "source_url": "", "valid_until": ""}
         return self.client.post(f"{self.path}details/", form | values)
 
-    def test_who_may_change_a_document_changes_its_details_and_readers_see_them(self):
+    def test_editors_change_the_details_and_readers_see_them(self):
         source = "https://wiki.example/guide?a=1&b=2"
         values = {"labels": "hr, <b>sea</b>", "source_url": source, "valid_until": "2126-01-31"}
         self.assertRedirects(self.save(**values), self.path)
@@ -96,7 +96,7 @@ class DetailsPageTests(TestCase):
         self.assertContains(page, "31 Jan 2126")
         self.assertNotContains(page, "Save details")
 
-    def test_what_cannot_be_is_refused_in_words_and_changes_nothing(self):
+    def test_invalid_details_are_refused_with_a_message_and_change_nothing(self):
         for values in (
             {"source_url": "javascript:alert(1)"},
             {"source_url": "https://"},
@@ -113,7 +113,7 @@ class DetailsPageTests(TestCase):
 
 
 class TitleTests(MediaMixin, TestCase):
-    def test_a_given_title_takes_the_place_of_the_files_own_until_it_is_taken_away(self):
+    def test_a_custom_title_replaces_that_of_the_file_until_it_is_removed(self):
         user = make_user("ada")
         put = documents.upsert(
             ContentFile(b"# Leave\n\nFive days of it."),
@@ -136,7 +136,7 @@ class TitleTests(MediaMixin, TestCase):
         found = retrieval.search(command_principal(user), "holidays")
         self.assertEqual([passage.title for passage in found.passages], ["Holidays"])
 
-    def test_a_title_that_is_given_while_the_file_is_read_is_not_lost(self):
+    def test_a_title_set_while_the_file_is_being_read_is_kept(self):
         user = make_user("ada")
         put = documents.upsert(ContentFile(b"Five days."), "leave.md", owner=user, audience=Audience())
 

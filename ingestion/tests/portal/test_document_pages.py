@@ -44,8 +44,8 @@ def without_tokens(response):
 
 
 @pytest.mark.slow
-class DoorsTests(TestCase):
-    """Each page and API, for each kind of person."""
+class AccessTests(TestCase):
+    """Every page and API, for each kind of person."""
 
     def setUp(self):
         self.group = Group.objects.create(name="HR")
@@ -66,7 +66,7 @@ class DoorsTests(TestCase):
         self.client.force_login(user)
         return self.client.post(path, values)
 
-    def test_nobody_comes_in_without_signing_in(self):
+    def test_every_page_requires_signing_in(self):
         for path in (
             "/documents/",
             "/documents/add/",
@@ -79,14 +79,14 @@ class DoorsTests(TestCase):
         for action in ("rights/", "again/", "delete/"):
             self.assertIn("/accounts/sign-in/", self.client.post(self.path + action).url)
 
-    def test_a_disabled_account_does_not_come_in(self):
+    def test_a_disabled_account_has_no_access(self):
         self.client.force_login(self.owner)
         self.owner.is_active = False
         self.owner.save()
         self.assertEqual(self.client.get(self.path).status_code, 302)
 
     @pytest.mark.slow
-    def test_a_stranger_finds_what_they_find_for_an_unknown_id(self):
+    def test_other_people_get_the_same_response_as_for_an_unknown_id(self):
         for person in (self.stranger, self.staff_outside):
             for action in ("", "delete/"):
                 theirs = self.get(person, self.path + action)
@@ -98,14 +98,14 @@ class DoorsTests(TestCase):
                 self.assertEqual(self.post(person, self.path + action, who="me").status_code, 404)
         self.assertTrue(Document.objects.filter(pk=self.document.pk).exists())
 
-    def test_a_stranger_sees_neither_the_name_nor_a_count(self):
+    def test_other_people_see_neither_the_name_nor_a_count(self):
         response = self.get(self.stranger, "/documents/")
         self.assertNotContains(response, "salaries")
         self.assertContains(response, "All you can read <span>0</span>")
         found = self.get(self.stranger, f"/documents/status/?id={self.document.public_id}&id=nonsense")
         self.assertEqual(found.json(), {"documents": []})
 
-    def test_the_list_and_the_start_page_count_alike_what_answers_search(self):
+    def test_the_list_and_the_start_page_show_the_same_number_of_searched_documents(self):
         add("bundle.zip", owner=self.owner)
         Document.objects.filter(pk=self.document.pk).update(passage_count=3)
         page = self.get(self.owner, "/documents/")
@@ -113,7 +113,7 @@ class DoorsTests(TestCase):
         self.assertContains(page, "Answers search 1 of them")
         self.assertContains(self.get(self.owner, "/"), "from the 1 document you can read")
 
-    def test_a_member_reads_and_may_not_change(self):
+    def test_a_group_member_can_read_but_not_change(self):
         for person in (self.member, self.staff_without_right):
             page = self.get(person, self.path)
             self.assertContains(page, "You are in HR, and HR may read it.")
@@ -123,19 +123,19 @@ class DoorsTests(TestCase):
             for action in ("rights/", "again/", "delete/"):
                 self.assertEqual(self.post(person, self.path + action, who="me").status_code, 403)
 
-    def test_leaving_the_group_closes_every_door_at_once(self):
+    def test_leaving_the_group_ends_all_access_immediately(self):
         self.assertEqual(self.get(self.member, self.path).status_code, 200)
         self.member.groups.clear()
         self.assertEqual(self.client.get(self.path).status_code, 404)
         self.assertNotContains(self.client.get("/documents/"), "salaries")
 
-    def test_owner_and_entitled_staff_may_change(self):
+    def test_the_owner_and_staff_with_the_permission_can_change(self):
         for person in (self.owner, self.staff):
             page = self.get(person, self.path)
             self.assertContains(page, "Change access")
             self.assertContains(page, f"{self.path}delete/")
 
-    def test_changing_needs_post_and_a_csrf_token(self):
+    def test_changes_need_post_and_a_csrf_token(self):
         self.client.force_login(self.owner)
         for action in ("rights/", "again/"):
             self.assertEqual(self.client.get(self.path + action).status_code, 405)
@@ -145,14 +145,14 @@ class DoorsTests(TestCase):
             self.assertEqual(strict.post(self.path + action).status_code, 403)
         self.assertEqual(strict.post("/documents/add/").status_code, 403)
 
-    def test_names_of_other_readers_are_for_the_owner(self):
+    def test_only_the_owner_sees_the_names_of_other_readers(self):
         document = add("notes.md", owner=self.owner, users=[self.stranger, self.member])
         self.assertContains(self.get(self.owner, f"/documents/{document.public_id}/"), "<bdi>eve, mia</bdi>")
         page = self.get(self.member, f"/documents/{document.public_id}/")
         self.assertContains(page, "1 other person")
         self.assertNotRegex(page.content.decode(), r"\beve\b")
 
-    def test_no_reader_sees_names_of_groups_that_they_are_not_in(self):
+    def test_readers_do_not_see_the_names_of_groups_of_others(self):
         mine, closed = (Group.objects.create(name=name) for name in ("Divers", "Restructuring"))
         self.member.groups.add(mine)
         document = add("notes.md", owner=self.owner, groups=[mine, closed])
@@ -177,7 +177,7 @@ class ListTests(TestCase):
     def listed(self, query=""):
         return self.names(self.client.get(f"/documents/?{query}"))
 
-    def test_filters_and_their_counts(self):
+    def test_filters_show_their_documents_and_counts(self):
         states = Document.Status
         add("ready.md", owner=self.user)
         add("failed.md", owner=self.user, status=states.FAILED, version=0, reason="It has a password.")
@@ -203,20 +203,20 @@ class ListTests(TestCase):
         self.assertEqual(self.listed("show=failed"), ["failed.md"])
         self.assertEqual(self.listed("show=nonsense"), self.listed())
 
-    def test_search_by_name_and_folder(self):
+    def test_documents_are_found_by_name_and_folder(self):
         add("Travel costs.pdf", owner=self.user, folder="Finance/Travel")
         add("Leave.pdf", owner=self.user)
         self.assertEqual(self.listed("q=travel+finance"), ["Travel costs.pdf"])
         self.assertEqual(self.listed("q=100%25"), [])
         self.assertEqual(self.listed("q=le%00ave"), ["Leave.pdf"])
 
-    def test_nothing_at_all_and_nothing_found_are_said_differently(self):
+    def test_an_empty_list_and_an_empty_result_have_different_messages(self):
         self.assertContains(self.client.get("/documents/"), "There is nothing to search yet.")
         add("a.md", owner=self.user)
         self.assertContains(self.client.get("/documents/?q=zebra"), "No document here matches")
         self.assertContains(self.client.get("/documents/?show=failed"), "None of your documents failed.")
 
-    def test_pages_stay_stable_while_documents_come_and_go(self):
+    def test_pages_stay_stable_while_documents_are_added_and_deleted(self):
         made = [add(f"d{number:03}.md", owner=self.user) for number in range(120)]
         moment = timezone.now() - timedelta(days=1)
         # The same time for all: the cursor must still distinguish them.
@@ -233,12 +233,12 @@ class ListTests(TestCase):
             page = self.client.get("/documents/" + link[1].replace("&amp;", "&"))
         self.assertEqual(sorted(seen), [document.name for document in made])
 
-    def test_a_broken_cursor_shows_the_first_page(self):
+    def test_an_invalid_cursor_shows_the_first_page(self):
         add("a.md", owner=self.user)
         for cursor in ("x", "99999999999999999999-" + "0" * 32, "1-zz", "9" * 16 + "-" + "f" * 32):
             self.assertEqual(self.listed(f"after={cursor}"), ["a.md"], cursor)
 
-    def test_sixty_documents_cost_as_many_queries_as_ten(self):
+    def test_sixty_documents_need_as_many_queries_as_ten(self):
         group = Group.objects.create(name="HR")
         for number in range(10):
             add(f"a{number}.md", owner=self.user, groups=[group], users=[self.other])
@@ -274,7 +274,7 @@ class DocumentTests(TestCase):
         self.document = add("plan.pdf", owner=self.user, title="The plan")
         self.path = f"/documents/{self.document.public_id}/"
 
-    def test_passages_come_in_pages(self):
+    def test_passages_are_paginated(self):
         Passage.objects.bulk_create(
             Passage(document=self.document, position=number, content=f"Words {number:02}.", page=1)
             for number in range(45)
@@ -317,7 +317,7 @@ class DocumentTests(TestCase):
         self.client.force_login(make_user("eve"))
         self.assertEqual(self.client.get(f"{self.path}?q=moor").status_code, 404)
 
-    def test_marks_are_where_the_words_are_or_nowhere(self):
+    def test_only_matching_words_are_marked(self):
         self.assertEqual(
             finding.marked("Ab abba", ["ab", "bb"]),
             [("Ab", True), (" ", False), ("abb", True), ("a", False)],
@@ -326,7 +326,7 @@ class DocumentTests(TestCase):
         self.assertEqual(finding.marked("", ["a"]), [])
         self.assertEqual(finding.words_of("A a  B\0c" + " x" * 500)[:4], ["a", "b", "c", "x"])
 
-    def test_one_goes_from_hit_to_hit_through_the_whole_document(self):
+    def test_hits_can_be_visited_one_by_one_through_the_whole_document(self):
         Passage.objects.bulk_create(
             Passage(document=self.document, position=number, content=f"Annual leave {number:02}, and leave.")
             for number in range(50)
@@ -348,7 +348,7 @@ class DocumentTests(TestCase):
         self.assertNotContains(self.client.get(f"{self.path}?q=zebra"), "Hit ")
         self.assertNotContains(self.client.get(f"{self.path}?hit=3"), "Hit ")
 
-    def test_words_side_by_side_are_one_hit(self):
+    def test_adjacent_words_are_one_hit(self):
         Passage.objects.create(
             document=self.document, position=0, content="Annual leave is no leave that is annual."
         )
@@ -357,13 +357,13 @@ class DocumentTests(TestCase):
         both = '<mark id="hit-1" aria-current="true">Annual</mark> <mark>leave</mark>'
         self.assertContains(found, both)
 
-    def test_the_page_refreshes_itself_only_while_the_file_is_read(self):
+    def test_the_page_refreshes_only_while_the_file_is_being_read(self):
         self.assertNotContains(self.client.get(self.path), 'http-equiv="refresh"')
         Document.objects.update(status=Document.Status.INDEXING, progress_done=1, progress_total=4)
         self.assertContains(self.client.get(self.path), '<meta http-equiv="refresh" content="5">')
         self.assertContains(self.client.get(self.path), "Embedding 1 of 4")
 
-    def test_a_document_that_waits_says_how_many_are_before_it(self):
+    def test_a_waiting_document_shows_how_many_are_ahead_of_it(self):
         forget_jobs()
         for number, turn in enumerate((3, 5, 7)):
             with connection.cursor() as cursor:
@@ -382,14 +382,14 @@ class DocumentTests(TestCase):
             reply = self.client.get(f"/documents/status/?id={self.document.public_id}").json()["documents"][0]
             self.assertIn(words, reply["detail"])
 
-    def test_the_state_for_the_module(self):
+    def test_the_script_gets_the_state_as_json(self):
         Document.objects.update(status=Document.Status.FAILED, reason="It has a password.", version=0)
         reply = self.client.get(f"/documents/status/?id={self.document.public_id}").json()["documents"][0]
         self.assertEqual(reply["words"], "Failed")
         self.assertEqual(reply["detail"], "It has a password.")
         self.assertFalse(reply["unfinished"])
 
-    def test_open_and_download_lead_to_the_file_also_when_names_repeat(self):
+    def test_open_and_download_link_to_the_right_file_even_if_names_repeat(self):
         add("plan.pdf", owner=self.user)
         link = re.search(r'href="(/content/[^"]+)"', self.client.get(self.path).content.decode())[1]
         self.assertEqual(link, f"/content/{self.document.public_id}/{self.document.name}")

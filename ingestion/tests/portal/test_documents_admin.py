@@ -47,7 +47,7 @@ class DocumentsAdminTests(MediaMixin, TestCase):
             audience_of(document), Audience(False, frozenset({self.ann.pk}), frozenset({self.group.pk}))
         )
 
-    def test_its_last_day_is_set_on_its_page_and_the_list_says_when_it_is_past(self):
+    def test_the_last_day_is_set_on_the_page_and_the_list_shows_when_it_has_passed(self):
         self.upload(folder="rules")
         Document.objects.update(status="ready", version=1)
         document = Document.objects.get()
@@ -65,7 +65,7 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         )
         self.assertContains(self.client.get(page), f'value="{yesterday}"')
 
-    def test_another_folder_and_category_are_in_the_audit_log_with_their_new_values(self):
+    def test_a_changed_folder_and_category_are_in_the_audit_log(self):
         document = make_document("a.md", owner=self.ann, groups=[self.group])
         page = f"{LIST}{document.pk}/change/"
         self.client.post(page, {"folder": "rules", "category": "leave", "groups": [self.group.pk]})
@@ -81,7 +81,7 @@ class DocumentsAdminTests(MediaMixin, TestCase):
             ],
         )
 
-    def test_what_only_named_people_may_read_is_not_named_in_the_list(self):
+    def test_documents_for_named_people_are_not_named_in_the_list(self):
         bob = User.objects.create(username="bob")
         private = make_document("divorce.md", owner=self.ann, folder="My papers")
         lent = make_document("lent.md", owner=self.ann, users=[bob])
@@ -107,7 +107,7 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         self.assertContains(self.client.get(f"{LIST}{private.pk}/change/"), "divorce.md")
         self.assertEqual(AuditEntry.objects.get(action="document_read").person, "ann")
 
-    def test_what_only_named_people_may_read_is_not_named_in_the_audit_log(self):
+    def test_documents_for_named_people_are_not_named_in_the_audit_log(self):
         private = make_document("divorce.md", owner=self.ann, folder="My papers")
         page = f"{LIST}{private.pk}/change/"
         self.client.get(page)
@@ -130,7 +130,7 @@ class DocumentsAdminTests(MediaMixin, TestCase):
             ],
         )
 
-    def test_a_category_of_what_only_named_people_may_read_is_neither_offered_nor_found(self):
+    def test_a_category_used_only_for_named_people_is_neither_offered_nor_found(self):
         make_document("divorce.md", owner=self.ann, category="Lawyers")
         make_document("pay.md", owner=self.ann, groups=[self.group], category="Money")
         page = self.client.get(LIST)
@@ -161,7 +161,7 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         sent = {name: html.unescape(words).strip() for name, words in areas}
         return document, page, {"folder": document.folder, "category": "", **sent}
 
-    def test_a_page_of_many_readers_is_bounded_and_saving_it_keeps_them_all(self):
+    def test_a_page_with_many_readers_is_bounded_and_saving_it_keeps_all_readers(self):
         document, page, sent = self.page_of_many()
         self.assertLess(page.content.decode().count("<option"), 300)
         self.assertIn("Ada Bell (p001)", sent["users-names"])
@@ -172,7 +172,7 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         self.assertEqual(audience_of(Document.objects.get(pk=document.pk)), before)
         self.assertFalse(AuditEntry.objects.filter(action="rights_changed").exists())
 
-    def test_names_are_taken_from_and_added_to_many_and_a_wrong_one_changes_nothing(self):
+    def test_names_are_removed_from_and_added_to_many_and_an_invalid_one_changes_nothing(self):
         document, _, sent = self.page_of_many()
         address = f"{LIST}{document.pk}/change/"
         for wrong in ("Nobody knows it", str(self.group.pk), "\0"):
@@ -191,7 +191,7 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         self.assertNotIn(Group.objects.get(name="Team 007 <&>").pk, readers.group_ids)
         self.assertNotIn(User.objects.get(username="p001").pk, readers.user_ids)
 
-    def test_a_filter_of_many_choices_is_closed_until_one_is_chosen(self):
+    def test_a_filter_with_many_choices_is_collapsed_until_one_is_selected(self):
         for number in range(50):
             make_document(f"{number}.md", category=f"category {number}")
         opened, closed = (rf'data-filter-title="category"\s*{state}>' for state in ("open", ""))
@@ -201,7 +201,7 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         chosen = self.client.get(LIST, {"category": "category 7"})
         self.assertRegex(chosen.text, opened)
 
-    def test_the_same_file_again_is_left_alone_and_a_changed_one_becomes_a_new_version(self):
+    def test_an_unchanged_file_is_skipped_and_a_changed_one_becomes_a_new_version(self):
         self.upload(groups=[self.group.pk])
         Document.objects.update(status="ready", version=1)
         response = self.client.post(
@@ -214,22 +214,22 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         self.upload(data=b"Other.", groups=[self.group.pk])
         self.assertEqual((Document.objects.get().status, Document.objects.get().version), ("waiting", 1))
 
-    def test_who_has_named_another_embedding_model_is_told_what_to_do(self):
+    def test_after_a_change_of_the_embedding_model_a_message_says_what_to_do(self):
         self.add()
         self.assertNotContains(self.client.get(LIST), "reembed")
         with override_settings(EMBEDDING_MODEL="other", EMBEDDING_DIMENSIONS=8):
             self.assertContains(self.client.get(LIST), "the settings say other (8): run “manage.py reembed”")
 
     @override_settings(DOCUMENT_MAX_BYTES=10)
-    def test_a_file_that_is_too_large_is_an_error_of_the_form(self):
+    def test_a_file_that_is_too_large_is_a_form_error(self):
         self.assertContains(self.upload(data=b"x" * 11), "The file is larger than")
         self.assertEqual(Document.objects.count(), 0)
 
-    def test_a_name_that_is_none_is_refused(self):
+    def test_an_invalid_name_is_refused(self):
         self.upload(name="...")
         self.assertEqual(Document.objects.count(), 0)
 
-    def test_rights_are_changed_and_passages_stay(self):
+    def test_changing_rights_keeps_the_passages(self):
         document = self.add(owner=self.ann)
         page = self.client.get(f"{LIST}{document.pk}/change/")
         self.assertContains(page, "Five days.")
@@ -247,7 +247,7 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         self.assertTrue(document.access_list.entries.filter(user=self.ann).exists())
         self.assertEqual((document.folder, document.version, Passage.objects.count()), ("b", 1, 1))
 
-    def test_whoever_removes_the_last_reader_is_told(self):
+    def test_removing_the_last_reader_shows_a_message(self):
         document, mirrored = make_document("a.md", owner=self.ann, everyone=True), make_document("b.md")
         page, of_mirrored = (f"{LIST}{each.pk}/change/" for each in (document, mirrored))
         alone = "Nobody but its owner, ann, can read this document now."
@@ -261,12 +261,12 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         self.upload("c.md")
         self.assertContains(self.client.get(LIST), "Nobody but its owner, admin, can read this document now.")
 
-    def test_deleting_one(self):
+    def test_a_document_is_deleted_with_its_passages(self):
         document = self.add()
         self.client.post(f"{LIST}{document.pk}/delete/", {"post": "yes"})
         self.assertEqual((Document.objects.count(), Passage.objects.count()), (0, 0))
 
-    def test_hostile_titles_names_and_passages_are_shown_and_never_run(self):
+    def test_hostile_titles_names_and_passages_are_displayed_but_never_executed(self):
         User.objects.filter(pk=self.ann.pk).update(username=HOSTILE)
         document = self.add(f"{HOSTILE}.md".replace("/", ""), f"# {HOSTILE}\n\n`{HOSTILE}`", owner=self.ann)
         Document.objects.update(title=HOSTILE, folder=HOSTILE, category=HOSTILE, reason=HOSTILE)
@@ -291,7 +291,7 @@ class DocumentsAdminTests(MediaMixin, TestCase):
             self.assertContains(self.client.get(f"{LIST}?{query}"), "1 document")
         self.assertContains(self.client.get(f"{LIST}?status__exact=failed"), "0 documents")
 
-    def test_page_file_and_image_are_one_click_away_for_who_may_read_it(self):
+    def test_readers_get_links_to_the_page_the_file_and_the_image(self):
         document = self.add(owner=self.ann, audience=Audience(everyone=False))
         page = f"{LIST}{document.pk}/change/"
         links = [f'href="/documents/{document.public_id}/"', f'href="/content/{document.public_id}/']
@@ -306,7 +306,7 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         for model in ("accesslist", "accessentry", "passage", "vector", "embeddingspace"):
             self.assertEqual(self.client.get(f"/admin/ingestion/{model}/").status_code, 404, model)
 
-    def test_staff_without_the_right_and_strangers_see_nothing(self):
+    def test_staff_without_the_permission_and_other_people_see_nothing(self):
         document = self.add()
         staff = User.objects.create(username="staff", is_staff=True)
         for user in (staff, self.ann):
@@ -314,7 +314,7 @@ class DocumentsAdminTests(MediaMixin, TestCase):
             for path in (LIST, f"{LIST}add/", f"{LIST}{document.pk}/change/", f"{LIST}{document.pk}/delete/"):
                 self.assertIn(self.client.get(path).status_code, (302, 403), path)
 
-    def test_who_may_only_look_changes_nothing(self):
+    def test_users_who_may_only_view_change_nothing(self):
         document = self.add()
         staff = User.objects.create(username="staff", is_staff=True)
         staff.user_permissions.add(Permission.objects.get(codename="view_document"))

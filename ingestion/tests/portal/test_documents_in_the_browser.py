@@ -39,7 +39,7 @@ def wait_until_followed(page):
     expect(unfinished).to_have_count(0)
 
 
-def test_files_are_uploaded_and_followed_until_they_are_read(chromium, site, files):
+def test_files_are_uploaded_and_their_progress_is_shown_until_they_are_read(chromium, site, files):
     with signed_in(chromium, site) as page:
         page.goto("/documents/add/")
         before = page.locator("[data-use]").inner_text()
@@ -57,7 +57,7 @@ def test_files_are_uploaded_and_followed_until_they_are_read(chromium, site, fil
         assert (len(again), again[0].count("Ready")) == (len(lines), 1)
 
 
-def test_a_refused_name_is_said_above_the_form_and_the_files_stay_chosen(chromium, site, files):
+def test_a_refused_name_is_reported_above_the_form_and_the_files_stay_selected(chromium, site, files):
     with signed_in(chromium, site, with_problems=True) as page:
         page.goto("/documents/add/")
         page.locator("#files").set_input_files(files[0])
@@ -68,7 +68,7 @@ def test_a_refused_name_is_said_above_the_form_and_the_files_stay_chosen(chromiu
         assert page.evaluate("document.querySelector('#files').files.length") == 1
 
 
-def test_people_are_found_by_letters_of_their_names_and_chosen_by_key_or_finger(chromium, site, files):
+def test_people_are_found_by_typing_and_selected_by_keyboard_or_touch(chromium, site, files):
     with signed_in(chromium, site, **PHONE) as page:
         page.goto("/documents/add/")
         page.locator("#files").set_input_files(files[0])
@@ -109,7 +109,7 @@ def test_people_are_found_by_letters_of_their_names_and_chosen_by_key_or_finger(
         assert violations(page) == []
 
 
-def test_widening_asks_and_deleting_asks_in_a_dialog(chromium, site, files):
+def test_adding_readers_and_deleting_ask_in_a_dialog(chromium, site, files):
     with signed_in(chromium, site) as page:
         add(page, files[0])
         wait_until_followed(page)
@@ -130,7 +130,7 @@ def test_widening_asks_and_deleting_asks_in_a_dialog(chromium, site, files):
         expect(page.locator("#toast")).to_contain_text("Document deleted.")
 
 
-def test_without_scripts_the_form_uploads(chromium, site, files):
+def test_the_form_uploads_without_scripts(chromium, site, files):
     with open_page(chromium, site.url, java_script_enabled=False) as page:
         sign_in(page, "hr", site.passwords["hr"])
         with page.expect_response(lambda response: response.request.method == "POST"):
@@ -142,7 +142,7 @@ def test_without_scripts_the_form_uploads(chromium, site, files):
 
 
 @pytest.mark.parametrize("screen", [WIDE, PHONE], ids=["desk", "phone"])
-def test_pages_are_accessible_and_fit(chromium, site, screen):
+def test_pages_are_accessible_and_fit_the_screen(chromium, site, screen):
     with open_page(chromium, site.url, **screen) as page:
         page.goto("/accounts/sign-in/")
         found = {"sign-in": violations(page)}
@@ -156,7 +156,7 @@ def test_pages_are_accessible_and_fit(chromium, site, screen):
         assert {place: problems for place, problems in found.items() if problems} == {}
 
 
-def test_the_lists_of_the_portal_and_the_admin_follow_what_is_read_by_themselves(chromium, site, tmp_path):
+def test_the_lists_of_the_portal_and_the_admin_show_progress_without_a_reload(chromium, site, tmp_path):
     file = tmp_path / "tide tables.md"
     file.write_text("# Tides\n\nHigh water comes twice a day.\n")
     site.wait_for_worker()
@@ -180,7 +180,7 @@ def test_the_lists_of_the_portal_and_the_admin_follow_what_is_read_by_themselves
         expect(admin.locator("td.field-state").filter(has_text="…")).to_have_count(0)
 
 
-def test_the_start_page_shows_what_can_be_asked_once_the_first_document_is_read(chromium, site):
+def test_the_start_page_updates_itself_and_keeps_the_typed_question(chromium, site):
     with signed_in(chromium, site) as page:
         page.goto("/")
         welcome = page.locator(".welcome")

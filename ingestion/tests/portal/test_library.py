@@ -39,7 +39,7 @@ class NarrowingTests(LibraryCase):
             make_document(name, folder=folder, category=category, owner=owner, title=title, everyone=True)
         self.closed = make_document("board.md", folder="Board", category="Secret", owner=make_user("chair"))
 
-    def test_a_folder_counts_with_the_folders_in_it(self):
+    def test_the_count_of_a_folder_includes_its_subfolders(self):
         page = self.client.get("/documents/")
         folders = [(name, number) for _, name, number in page.context["folders"]]
         self.assertEqual(folders, [("Deck", 1), ("HR", 2)])
@@ -49,28 +49,28 @@ class NarrowingTests(LibraryCase):
         self.assertEqual(self.names("?folder=HR/Leave"), ["leave.md"])
         self.assertEqual(self.names("?folder=H"), [])
 
-    def test_categories_and_owners_narrow_the_list_and_are_kept_by_every_link(self):
+    def test_categories_and_owners_filter_the_list_and_every_link_keeps_them(self):
         self.assertEqual(self.names("?category=Manuals"), ["crane.md"])
         self.assertEqual(self.names("?category=Rules&owner=ada"), ["leave.md"])
         page = self.client.get("/documents/?category=Rules&sort=name").content.decode()
         links = [unescape(link) for link in re.findall(r'class="chip" href="([^"]+)"', page)]
         self.assertEqual(links, ["?folder=HR&category=Rules&sort=name"])
 
-    def test_what_is_closed_to_the_reader_is_no_folder_category_or_owner_of_theirs(self):
+    def test_unreadable_documents_add_no_folder_category_or_owner(self):
         page = self.client.get("/documents/").content.decode()
         for word in ("Board", "Secret", "chair"):
             self.assertNotIn(word, page)
         for query in ("?folder=Board", "?category=Secret", "?owner=chair"):
             self.assertEqual(self.names(query), [], query)
 
-    def test_orders(self):
+    def test_the_list_is_sorted_in_each_order(self):
         Document.objects.filter(name="pay.md").update(size=900)
         # By the displayed title.
         self.assertEqual(self.names("?sort=name"), ["leave.md", "pay.md", "crane.md"])
         self.assertEqual(self.names("?sort=size")[0], "pay.md")
         self.assertEqual(self.names("?sort=nonsense"), self.names())
 
-    def test_each_order_goes_on_page_by_page_without_gap_or_repetition(self):
+    def test_each_order_is_paginated_without_gaps_or_repetitions(self):
         for number in range(9):
             make_document(f"same{number}.md", title="Same", everyone=True)
         with self.settings():
@@ -84,7 +84,7 @@ class NarrowingTests(LibraryCase):
                     query = page.context["next"]
                 self.assertEqual((len(seen), len(set(seen))), (12, 12), sort)
 
-    def test_a_made_up_place_begins_at_the_first_page(self):
+    def test_an_invalid_position_shows_the_first_page(self):
         first = self.names("?sort=name")
         for after in ("x", "1-" + "0" * 32, '["name","a","b"]:1:2'):
             self.assertEqual(self.names(f"?sort=name&after={after}"), first, after)
@@ -102,7 +102,7 @@ class SeveralTests(LibraryCase):
     def send(self, act, **posted):
         return self.client.post(SEVERAL, {"act": act, "document": self.ticked, **posted})
 
-    def test_only_ones_own_have_a_box_and_only_they_are_changed(self):
+    def test_only_own_documents_have_a_checkbox_and_can_be_changed(self):
         self.assertEqual(
             self.client.get("/documents/").context["changeable"], {each.pk for each in self.mine}
         )
@@ -113,7 +113,7 @@ class SeveralTests(LibraryCase):
         self.assertRedirects(self.send("delete", confirmed="yes"), "/documents/")
         self.assertEqual(set(Document.objects.values_list("name", flat=True)), {"theirs.md", "closed.md"})
 
-    def test_more_readers_are_asked_for_once_with_their_number(self):
+    def test_adding_readers_asks_once_with_their_number(self):
         self.assertContains(self.send("rights"), "Who can read 2 documents")
         asked = self.send("rights", who="everyone")
         self.assertContains(asked, "More people than now")
@@ -128,7 +128,7 @@ class SeveralTests(LibraryCase):
         self.mine[0].refresh_from_db()
         self.assertEqual(audience_of(self.mine[0]), Audience())
 
-    def test_nothing_is_chosen_beforehand_that_takes_readers_away(self):
+    def test_no_default_removes_readers(self):
         # The current readers of both.
         self.assertEqual(self.send("rights").context["form"]["who"].value(), "me")
         change_rights(self.user, self.mine[0], Audience(everyone=True))
@@ -139,13 +139,13 @@ class SeveralTests(LibraryCase):
         change_rights(self.user, self.mine[1], Audience(everyone=True))
         self.assertEqual(self.send("rights").context["form"]["who"].value(), "everyone")
 
-    def test_a_group_that_is_not_ones_own_is_refused(self):
+    def test_a_group_of_others_is_refused(self):
         board = Group.objects.create(name="Board")
         answer = self.send("rights", who="some", groups=[board.pk], confirmed="yes")
         self.assertContains(answer, "only groups you belong to", status_code=422)
         self.assertEqual(audience_of(self.mine[0]), Audience())
 
-    def test_folder_and_category_change_and_what_is_left_empty_stays(self):
+    def test_folder_and_category_are_changed_and_empty_fields_keep_their_values(self):
         Document.objects.filter(pk=self.mine[0].pk).update(category="Old")
         self.assertContains(self.send("place", folder="", category=""), "Name a folder", status_code=422)
         self.send("place", folder=" HR / Leave ", category="")
@@ -154,7 +154,7 @@ class SeveralTests(LibraryCase):
             [("HR/Leave", "Old"), ("HR/Leave", "")],
         )
 
-    def test_a_document_whose_name_is_taken_in_the_folder_stays_and_is_named(self):
+    def test_a_document_whose_name_is_taken_in_the_folder_is_not_moved_and_is_named(self):
         Document.objects.filter(owner=self.user).update(origin=f"user:{self.user.pk}")
         taken = make_document("a.md", owner=self.user, folder="HR")
         Document.objects.filter(pk=taken.pk).update(origin=f"user:{self.user.pk}")
@@ -164,7 +164,7 @@ class SeveralTests(LibraryCase):
         self.assertEqual(Document.objects.get(name="b.md").folder, "HR")
         self.assertEqual(Document.objects.get(pk=self.mine[0].pk).folder, "")
 
-    def test_failed_ones_are_removed_in_one_step_and_versions_that_answer_stay(self):
+    def test_failed_documents_are_removed_at_once_and_searchable_versions_stay(self):
         Document.objects.filter(pk=self.mine[0].pk).update(status="failed", version=0)
         # An earlier version is still used.
         Document.objects.filter(pk=self.mine[1].pk).update(status="failed")
@@ -176,7 +176,7 @@ class SeveralTests(LibraryCase):
         self.client.post(SEVERAL, {"act": "delete", "failed": "", "confirmed": "yes"})
         self.assertEqual(Document.objects.filter(owner=self.user).get(), self.mine[1])
 
-    def test_staff_with_the_right_change_what_they_may_read_and_it_is_in_the_audit_log(self):
+    def test_staff_with_the_permission_change_what_they_may_read_with_an_audit_entry(self):
         manager = make_user("ines", is_staff=True)
         manager.user_permissions.add(Permission.objects.get(codename="change_document"))
         self.client.force_login(manager)
@@ -188,7 +188,7 @@ class SeveralTests(LibraryCase):
         self.assertRedirects(self.send("delete", confirmed="yes"), "/documents/")
         self.assertEqual(Document.objects.count(), 4, "deleting is another right")
 
-    def test_nothing_ticked_and_nonsense_change_nothing(self):
+    def test_an_empty_selection_and_invalid_input_change_nothing(self):
         for posted in ({}, {"act": "delete"}, {"act": "burn", "document": self.ticked}):
             self.assertRedirects(self.client.post(SEVERAL, posted), "/documents/")
         self.client.post(SEVERAL, {"act": "delete", "document": ["x", "1"], "confirmed": "yes"})

@@ -16,7 +16,7 @@ class QuestionsTests(SimpleTestCase):
         self.assertEqual(self.about("Can leave be carried over?"), ["Can leave be carried over?"])
         self.assertEqual(self.about("What is this leave?"), [])
 
-    def test_a_longer_heading_is_asked_about_in_its_own_words(self):
+    def test_a_longer_heading_is_quoted_in_the_question(self):
         self.assertEqual(
             self.about("4.1 Timetable of leave"), ["What should I know about “Timetable of leave”?"]
         )
@@ -25,7 +25,7 @@ class QuestionsTests(SimpleTestCase):
             ["Was sollte ich über „Urlaub in Teilzeit“ wissen?"],
         )
 
-    def test_a_heading_that_begins_as_a_question_does_is_asked_for_oneself(self):
+    def test_a_heading_like_a_question_is_asked_in_the_first_person(self):
         for heading, question in {
             "How much leave you have": "How much leave do I have?",
             "How to count your days": "How do I count my days?",
@@ -34,7 +34,7 @@ class QuestionsTests(SimpleTestCase):
         }.items():
             self.assertEqual(self.about(heading), [question])
 
-    def test_one_that_cannot_be_asked_so_is_left_out(self):
+    def test_a_heading_that_cannot_become_a_question_is_left_out(self):
         for heading in ("How leave is counted", "What happens next", "Contents"):
             self.assertEqual(self.about(heading), [])
 

@@ -70,19 +70,19 @@ class CitedNames(MediaMixin, TestCase):
         response = self.client.get(f"/content/{name}")
         return body(response) if response.status_code == 200 else response.status_code
 
-    def test_an_empty_or_failed_namesake_breaks_no_name(self):
+    def test_an_empty_or_failed_namesake_does_not_make_a_name_ambiguous(self):
         self.namesake("", read=False)
         Document.objects.filter(owner=self.stranger).update(status="failed")
         self.assertEqual(self.opened("plan.md"), PLAN)
         self.assertEqual(list(self.cite().values()), ["plan.md"])
 
-    def test_a_namesake_takes_nothing_over_from_what_was_cited(self):
+    def test_a_namesake_does_not_inherit_citations(self):
         self.cite()
         self.namesake()
         self.assertEqual(self.opened("plan.md"), PLAN)
         self.assertEqual(self.opened("plan.md%23page=1"), PLAN)
 
-    def test_a_name_in_look_alike_digits_takes_nothing_over(self):
+    def test_a_name_with_other_unicode_digits_does_not_inherit_citations(self):
         self.add("report-2026.md", PLAN + " In 2026.", owner=self.reader, audience=Audience())
         self.cite()
         twin = self.add("twin.md", "# Twin\n\nThe ferry never sails.", owner=self.stranger)
@@ -93,7 +93,7 @@ class CitedNames(MediaMixin, TestCase):
         self.client.force_login(make_user("third"))
         self.assertEqual(self.opened(name), "# Twin\n\nThe ferry never sails.")
 
-    def test_a_name_that_differs_by_nothing_seen_is_the_same_name(self):
+    def test_names_that_look_identical_are_the_same_name(self):
         for name in (
             "plan\u200b.md", "pl\u200dan.md", "plan.md\u200b", "plan\u2060.md", "\u200fplan.md",
             "plan\ufe0f.md", "pl\u202ean\u202c.md", "plan\u3164.md", "plan\U000e0041.md",
@@ -114,7 +114,7 @@ class CitedNames(MediaMixin, TestCase):
         again = self.add("plan\u200b.md", f"{PLAN} Daily.", owner=self.reader, audience=Audience())
         self.assertEqual((again.pk, again.name), (self.plan.pk, "plan.md"))
 
-    def test_names_in_different_letter_case_are_told_apart(self):
+    def test_names_are_case_sensitive(self):
         twin = self.add("Plan.md", "# Plan\n\nThe ferry sails at noon.", owner=self.stranger)
         names = self.cite()
         self.assertEqual(names[self.plan.public_id], f"plan~{self.plan.public_id.hex[:8]}.md")
@@ -123,7 +123,7 @@ class CitedNames(MediaMixin, TestCase):
             self.assertEqual(resolve_name(self.principal, names[document.public_id]).document, document)
         self.assertEqual(self.opened("plan.md"), PLAN)
 
-    def test_paths_in_different_letter_case_are_told_apart(self):
+    def test_paths_are_case_sensitive(self):
         first = self.add("trip.md", f"{PLAN} Weekly.", owner=self.reader, folder="a", audience=Audience())
         second = self.add("trip.md", f"{PLAN} Daily.", owner=self.stranger, folder="A")
         third = self.add("Ümlaut.md", f"{PLAN} Never.", owner=self.reader, audience=Audience())
@@ -132,7 +132,7 @@ class CitedNames(MediaMixin, TestCase):
         for document in (first, second, third, fourth):
             self.assertIn(f"~{document.public_id.hex[:8]}.md", names[document.public_id])
 
-    def test_after_a_deletion_a_namesake_is_not_opened_in_silence(self):
+    def test_after_a_deletion_a_namesake_is_not_opened_silently(self):
         self.cite()
         self.namesake()
         documents.delete_document(self.plan)
@@ -144,7 +144,7 @@ class CitedNames(MediaMixin, TestCase):
         self.assertContains(page, "can no longer be opened", status_code=300)
         self.assertNotContains(page, "Several", status_code=300)
 
-    def test_a_cited_document_that_was_closed_looks_like_a_deleted_one(self):
+    def test_a_cited_document_that_is_no_longer_readable_looks_deleted(self):
         self.cite()
         self.namesake()
         with transaction.atomic():
@@ -162,7 +162,7 @@ class CitedNames(MediaMixin, TestCase):
         documents.delete_document(self.plan)
         self.assertEqual(self.opened("plan.md"), 404)
 
-    def test_a_name_that_was_cited_is_given_to_no_other_document(self):
+    def test_a_cited_name_is_not_reused_for_another_document(self):
         self.cite()
         documents.delete_document(self.plan)
         other = self.namesake()
@@ -170,7 +170,7 @@ class CitedNames(MediaMixin, TestCase):
         self.assertEqual(name, f"plan~{other.public_id.hex[:8]}.md")
         self.assertEqual(resolve_name(self.principal, name).document, other)
 
-    def test_a_path_that_was_cited_is_given_to_no_other_document(self):
+    def test_a_cited_path_is_not_reused_for_another_document(self):
         first = self.add("trip.md", f"{PLAN} Weekly.", owner=self.reader, folder="a", audience=Audience())
         second = self.add("trip.md", f"{PLAN} Daily.", owner=self.reader, folder="b", audience=Audience())
         self.assertEqual(self.cite()[first.public_id], "a/trip.md")
@@ -181,7 +181,7 @@ class CitedNames(MediaMixin, TestCase):
         self.assertEqual(names[second.public_id], "b/trip.md")
         self.assertEqual(names[other.public_id], f"trip~{other.public_id.hex[:8]}.md")
 
-    def test_an_ambiguous_name_tells_its_reader_what_it_may_mean_and_nothing_else(self):
+    def test_an_ambiguous_name_lists_only_the_readable_candidates(self):
         shared = self.namesake(folder="<b>shared</b>")
         hidden = self.namesake(audience=Audience(), folder="secret")
         answer = self.client.get("/content/plan.md")
@@ -203,14 +203,14 @@ class CitedNames(MediaMixin, TestCase):
         self.client.force_login(make_user("third"))
         self.assertEqual(self.client.get("/content/plan.md").status_code, 200)
 
-    def test_one_readers_citations_change_no_name_for_another(self):
+    def test_citations_of_one_reader_do_not_affect_names_for_another(self):
         third = make_user("third")
         self.cite()
         self.namesake()
         self.client.force_login(third)
         self.assertIn("somebody else", self.opened("plan.md"))
 
-    def test_an_address_with_the_id_opens_that_document_or_nothing(self):
+    def test_a_url_with_the_id_opens_only_that_document(self):
         address = f"{self.plan.public_id}/plan.md"
         self.namesake(folder=str(self.plan.public_id))
         self.assertEqual(self.opened(address), PLAN)
@@ -219,11 +219,11 @@ class CitedNames(MediaMixin, TestCase):
         documents.delete_document(self.plan)
         self.assertEqual(self.opened(address), 404)
 
-    def test_a_document_that_is_closed_to_the_reader_is_not_found_by_its_id(self):
+    def test_an_unreadable_document_is_not_found_by_its_id(self):
         hidden = self.namesake(audience=Audience())
         self.assertEqual(self.opened(f"{hidden.public_id}/plan.md"), 404)
 
-    def test_a_folder_that_looks_like_an_id_is_no_part_of_a_label(self):
+    def test_a_folder_that_looks_like_an_id_is_not_part_of_a_label(self):
         first, second = (
             self.add(
                 "x.md", f"{PLAN} Also in {folder}.", owner=self.reader, folder=folder, audience=Audience()
@@ -234,7 +234,7 @@ class CitedNames(MediaMixin, TestCase):
         self.assertEqual(names[first.public_id], f"x~{first.public_id.hex[:8]}.md")
         self.assertEqual(names[second.public_id], "b/x.md")
 
-    def test_a_new_version_stays_the_same_document(self):
+    def test_a_new_version_is_the_same_document(self):
         self.cite()
         documents.read_document(
             self.plan.pk, documents.replace_file(self.plan, ContentFile(b"# Plan\n\nNew ferry."))
@@ -243,7 +243,7 @@ class CitedNames(MediaMixin, TestCase):
         self.assertEqual(list(self.cite().values()), ["plan.md"])
         self.assertEqual(CitedName.objects.count(), 1)
 
-    def test_where_a_name_was_cited_for_two_documents_the_reader_chooses(self):
+    def test_if_a_name_was_cited_for_two_documents_the_reader_chooses(self):
         """Only answers of earlier versions of the site can have such names."""
         other = self.namesake()
         self.cite()

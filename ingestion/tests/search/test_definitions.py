@@ -8,7 +8,7 @@ from ingestion.tests.factories import command_principal, make_document, make_use
 
 
 class DefinitionTests(SimpleTestCase):
-    def test_definitions_are_told_from_other_sentences_with_the_same_words(self):
+    def test_definitions_are_distinguished_from_other_sentences_with_the_same_words(self):
         for question, heading, content in (
             ("What is a covered work?", "", "A “covered work” means the program or a work based on it."),
             ("What does propagate mean?", "", 'To "propagate" a work means to do anything with it.'),

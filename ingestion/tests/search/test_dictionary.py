@@ -42,7 +42,7 @@ class DictionaryTests(TestCase):
         self.assertTrue(prepare_dictionary())
         return dictionary()
 
-    def test_a_word_has_the_phrases_of_its_form_and_the_usual_ones_first(self):
+    def test_a_word_has_the_translations_of_its_form_with_common_ones_first(self):
         known = self.prepared()
         self.assertEqual(known.english_of("fundsache"), ("lost property",))
         self.assertEqual(known.english_of("zebra"), ("zebra", "crossing of pedestrians"))
@@ -59,14 +59,14 @@ class DictionaryTests(TestCase):
         self.assertEqual(known.english_of("geheges"), known.english_of("gehege"))
         self.assertIn("striegeln", known.german_of("grooms"))
 
-    def test_it_is_compiled_once_and_again_when_it_is_replaced(self):
+    def test_the_dictionary_is_compiled_once_and_again_after_it_was_replaced(self):
         self.assertIn("zebra", self.prepared().english_of("zebra"))
         self.assertFalse(prepare_dictionary())
         self.source.write_text("Zebra {n} :: stripy horse\n", encoding="utf-8")
         self.assertTrue(prepare_dictionary())
         self.assertEqual(dictionary().english_of("zebra"), ("stripy horse",))
 
-    def test_what_is_no_dictionary_is_logged_and_the_site_goes_on_without(self):
+    def test_an_invalid_dictionary_is_logged_and_ignored(self):
         for content in (b"", b"no entry\n", "Gehäge :: enclosure\n".encode("latin-1")):
             self.source.write_bytes(content)
             with self.assertLogs("ingestion.search.dictionary", logging.WARNING):
@@ -75,7 +75,7 @@ class DictionaryTests(TestCase):
         self.source.write_text(DING, encoding="utf-8")
         self.assertTrue(prepare_dictionary())
 
-    def test_a_compiled_file_that_is_torn_is_not_used_and_made_anew(self):
+    def test_a_truncated_compiled_file_is_compiled_again(self):
         self.assertTrue(prepare_dictionary())
         (self.folder / NAME).write_bytes(b"SQLite format 3\0 torn")
         self.source.touch()
@@ -83,12 +83,12 @@ class DictionaryTests(TestCase):
         self.assertTrue(prepare_dictionary())
         self.assertIsNotNone(dictionary())
 
-    def test_without_a_setting_there_is_none(self):
+    def test_without_a_setting_there_is_no_dictionary(self):
         with override_settings(DICTIONARY=""):
             self.assertFalse(prepare_dictionary())
             self.assertIsNone(dictionary())
 
-    def test_endless_lines_and_words_take_linear_time(self):
+    def test_very_long_lines_and_words_take_linear_time(self):
         spaces = " " * 200_000
         self.source.write_text(
             f"{'(' * 200_000}{spaces} :: {'[' * 200_000}\nZebra :: zebra\n", encoding="utf-8"
@@ -96,7 +96,7 @@ class DictionaryTests(TestCase):
         self.assertEqual(compile_dictionary(self.source, self.folder / NAME), 2)
         self.assertEqual(translations_of_form("zebra" * 100_000), ())
 
-    def test_the_list_of_the_product_comes_first(self):
+    def test_the_built_in_list_comes_first(self):
         self.source.write_text("Urlaub {m} :: furlough\n", encoding="utf-8")
         self.prepared()
         self.assertEqual(question_in_english("Wann ist mein Urlaub?"), "when leave")

@@ -53,7 +53,7 @@ class ExpansionTests(TestCase):
         found = lookup.expansion(rows("known_words", lookup.parameters))
         return list(found.terms), [phrase for phrases in found.everyday.values() for phrase in phrases]
 
-    def test_a_term_finds_what_documents_call_by_another_of_its_names(self):
+    def test_a_term_finds_documents_that_use_another_of_its_names(self):
         text = "Requests for the Halcyon roster are made in spring."
         make_document("others.md", ["The canteen opens at noon.", "Ships sail at six."], everyone=True)
         make_document("roster.md", [text], everyone=True)
@@ -64,30 +64,30 @@ class ExpansionTests(TestCase):
             self.assertEqual(found.passages[0].content, text, question)
             self.assertIn("halcyon", found.expanded)
 
-    def test_the_longest_name_counts_and_none_of_the_words_asked_is_added(self):
+    def test_the_longest_name_applies_and_no_word_of_the_question_is_added(self):
         make_word("zorb", "sun")
         make_word("zorb off", "leave zorb")
         self.assertEqual(self.added("A zorb off?"), (["leave"], []))
 
-    def test_everyday_words_of_the_house_stand_in_place_of_those_that_ship(self):
+    def test_everyday_words_of_the_site_replace_the_built_in_ones(self):
         self.assertIn("salary", self.added("When is payday?")[1])
         make_word("payday", "remittance", kind="everyday")
         self.assertEqual(self.added("When is payday?"), ([], ["remittance"]))
 
-    def test_everyday_words_that_ship_are_known_in_other_forms(self):
+    def test_built_in_everyday_words_are_recognised_in_other_forms(self):
         self.assertIn("lateness", self.added("They turn up late")[1])
         self.assertEqual(self.added("They turned up late"), self.added("They turn up late"))
 
-    def test_a_german_article_is_no_english_everyday_word(self):
+    def test_a_german_article_is_not_an_english_everyday_word(self):
         self.assertIn("bereavement", self.added("Did his father die?")[1])
         self.assertNotIn("bereavement", self.added("Wann macht die Kita in den Sommerferien zu?")[1])
 
-    def test_everyday_words_without_others_switch_the_entry_off(self):
+    def test_everyday_words_without_other_words_disable_the_built_in_entry(self):
         make_word("payday, pay day", kind="everyday")
         self.assertEqual(self.added("When is payday?"), ([], []))
         self.assertEqual(self.added("When is pay day?"), ([], []))
 
-    def test_a_phrase_of_documents_is_found_only_whole(self):
+    def test_a_phrase_of_documents_is_found_only_as_a_whole(self):
         make_word("brolly", "rain shelter", kind="everyday")
         make_document("parted.md", ["Shelter is given. No rain is likely."], everyone=True)
         make_document("whole.md", ["Each rain shelter is numbered."], everyone=True)
@@ -101,18 +101,18 @@ class ExpansionTests(TestCase):
         found = search(self.reader_rights, "brolly", mode="text").passages
         self.assertEqual([each.sourcefile for each in found], ["asked.md", "added.md"])
 
-    def test_words_of_documents_do_not_lead_back_to_everyday_ones(self):
+    def test_words_of_documents_do_not_add_everyday_words(self):
         make_word("brolly", "parasol", kind="everyday")
         self.assertEqual(self.added("Where is the parasol?"), ([], []))
 
-    def test_a_word_added_counts_less_than_the_word_asked(self):
+    def test_an_added_word_counts_less_than_a_word_of_the_question(self):
         make_word("zorbly", "halcyon")
         make_document("asked.md", ["The zorbly desk opens at noon."], everyone=True)
         make_document("added.md", ["The halcyon desk opens at noon."], everyone=True)
         found = [each.sourcefile for each in search(self.reader_rights, "zorbly", mode="text").passages]
         self.assertEqual(found, ["asked.md", "added.md"])
 
-    def test_a_change_holds_from_the_next_search_on(self):
+    def test_a_change_applies_from_the_next_search(self):
         word = make_word("zorbly", "halcyon")
         self.assertEqual(self.added("zorbly")[0], ["halcyon"])
         word.synonyms = "pelican"
@@ -143,19 +143,19 @@ class ClosedWordTests(TestCase):
         explained = Glossary(rights).explain("Bring a zorbly.")
         return f"{[each.content for each in found.passages]} {found.expanded} {explained}".lower()
 
-    def test_members_search_by_it_and_have_it_explained(self):
+    def test_members_search_with_the_word_and_get_its_meaning(self):
         seen = self.seen(self.member)
         for part in ("opens at noon", "zorbly: canaryword", "canarymeaning"):
             self.assertIn(part, seen)
 
-    def test_others_do_not_also_where_they_may_read_the_document(self):
+    def test_others_get_neither_even_if_they_may_read_the_document(self):
         self.assertNotIn("canary", self.seen(self.other))
 
-    def test_who_leaves_the_group_loses_it_at_once(self):
+    def test_leaving_the_group_removes_the_word_immediately(self):
         self.member.groups.clear()
         self.assertNotIn("canary", self.seen(self.member))
 
-    def test_a_word_whose_last_group_is_deleted_is_nobodys(self):
+    def test_a_word_whose_last_group_is_deleted_is_visible_to_nobody(self):
         self.crew.delete()
         self.assertNotIn("canary", self.seen(self.member))
         self.assertNotIn("canary", self.seen(self.other))
@@ -166,7 +166,7 @@ class MeaningTests(TestCase):
         glossary = Glossary(principal_of(make_user()))
         return [[(each.name, each.text) for each in glossary.explain(text)] for text in texts]
 
-    def test_each_text_has_its_terms_once_in_its_order_by_any_name(self):
+    def test_each_term_of_a_text_is_explained_once_in_order_under_any_name(self):
         make_word("Annual closing", "year end, YE", "When the books are closed.")
         make_word("VPN", "", "The way in from home.")
         make_word("plain", "simple")
@@ -176,7 +176,7 @@ class MeaningTests(TestCase):
             [[("vpn", "The way in from home."), ("year end", "When the books are closed.")], []],
         )
 
-    def test_a_term_inside_of_another_word_is_not_explained(self):
+    def test_a_term_within_another_word_is_not_explained(self):
         make_word("art", "", "The pictures.")
         self.assertEqual(self.explained("A party starts."), [[]])
 
@@ -195,7 +195,7 @@ class FileTests(TestCase):
             for word in HouseWord.objects.all()
         ]
 
-    def test_what_a_spreadsheet_writes_is_taken(self):
+    def test_csv_files_of_a_spreadsheet_are_imported(self):
         text = (
             '\ufeffWord;Other words;Meaning;Groups;\r\n"PTO";"paid time off, Urlaub";"Leave; paid, '
             '""in full"".";Crew;\r\n"VPN";;"The way in";;\r\n;;;;\r\n'
@@ -207,7 +207,7 @@ class FileTests(TestCase):
         ]
         self.assertEqual(self.rows(), expected)
 
-    def test_what_pythons_csv_writes_is_taken_with_lines_in_cells(self):
+    def test_csv_files_of_python_are_imported_with_line_breaks_in_cells(self):
         written = io.StringIO()
         writer = csv.writer(written)
         writer.writerows(
@@ -216,7 +216,7 @@ class FileTests(TestCase):
         self.assertEqual(self.take(written.getvalue()), ImportCounts(2, 0))
         self.assertEqual(self.rows()[0][:2], ("VPN", ""))
 
-    def test_what_is_written_is_taken_back_without_a_change(self):
+    def test_an_exported_file_is_imported_without_changes(self):
         make_word("=PTO", "-leave, Ürlaub", 'Some "leave", paid', groups=[self.crew])
         make_word("beer, wine", "alcohol", kind="everyday")
         before = self.rows()
@@ -227,7 +227,7 @@ class FileTests(TestCase):
         self.assertEqual(self.take(written), ImportCounts(2, 0))
         self.assertEqual(self.rows(), before)
 
-    def test_names_of_groups_with_separators_and_quotes_come_back(self):
+    def test_group_names_with_separators_and_quotes_are_restored(self):
         names = [
             "Deck | Port",
             "A|B",
@@ -252,18 +252,18 @@ class FileTests(TestCase):
         self.assertEqual(self.take(written), ImportCounts(len(names) + 1, 0))
         self.assertCountEqual(self.rows(), before)
 
-    def test_a_file_of_excel_in_utf_16_with_tabs_is_taken(self):
+    def test_an_excel_file_in_utf_16_with_tabs_is_imported(self):
         text = "word\tother words\tmeaning\r\nPTO\tUrlaub, Größe\tbezahlt\r\n"
         for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
             HouseWord.objects.all().delete()
             self.assertEqual(read_csv(self.manager, mark + text.encode(encoding)), ImportCounts(1, 0))
             self.assertEqual(self.rows()[0][1], "Urlaub, Größe")
 
-    def test_groups_are_named_by_hand_with_spaces_around_the_separator(self):
+    def test_groups_may_have_spaces_around_the_separator(self):
         self.take(HEADER + 'PTO,leave,,Crew | "Deck | Port" ,\n')
         self.assertEqual(set(self.rows()[0][3]), {"Crew", "Deck | Port"})
 
-    def test_apostrophes_before_what_begins_a_formula_stay(self):
+    def test_apostrophes_before_a_formula_are_kept(self):
         for meaning in ("=1", "'=1", "''=1", "'a", "'", "+1", "'-1", "'@x"):
             HouseWord.objects.all().delete()
             make_word("PTO", "leave", meaning)
@@ -274,7 +274,7 @@ class FileTests(TestCase):
             self.assertEqual(self.rows()[0][2], meaning)
 
     @pytest.mark.slow
-    def test_any_words_come_back_as_they_were_written(self):
+    def test_any_words_are_restored_as_they_were_exported(self):
         groups = [Group.objects.create(name=name) for name in ("a|b", '"c"', "d\\e", "'=f")]
         self.manager.groups.add(*groups)
 
@@ -300,7 +300,7 @@ class FileTests(TestCase):
 
         hold()
 
-    def test_a_file_of_german_excel_is_taken_or_refused_in_words(self):
+    def test_a_german_excel_file_is_imported_or_refused_with_a_message(self):
         text = "word;other words;meaning;groups\r\nKüche;Kantine, Mensa;Wo man „kocht“;Crew\r\n"
         text += "Büro;;Größer als 3;\r\n"
         self.assertEqual(self.take(text.encode("utf-8-sig")), ImportCounts(2, 0))
@@ -309,7 +309,7 @@ class FileTests(TestCase):
             self.take(text.encode("cp1252"))
         self.assertEqual(self.take("sep=;\r\n" + text), ImportCounts(0, 0))
 
-    def test_words_that_two_groups_have_each_for_itself_come_back(self):
+    def test_separate_entries_of_two_groups_for_one_word_are_restored(self):
         board = Group.objects.create(name="Board")
         self.manager.groups.add(board)
         for group, meaning in ((self.crew, "Port of call"), (board, "Place of contact")):
@@ -323,13 +323,13 @@ class FileTests(TestCase):
         self.assertEqual(self.take(written), ImportCounts(2, 0))
         self.assertCountEqual(self.rows(), before)
 
-    def test_a_word_that_is_there_is_changed(self):
+    def test_an_existing_word_is_changed(self):
         make_word("PTO", "leave")
         self.assertEqual(self.take(HEADER + "pto,holiday,,Crew,\n"), ImportCounts(0, 1))
         self.assertEqual(self.rows(), [("pto", "holiday", "", ["Crew"])])
         self.assertTrue(HouseWord.objects.get().restricted)
 
-    def test_one_bad_line_is_named_and_nothing_is_taken(self):
+    def test_one_invalid_line_is_named_and_nothing_is_imported(self):
         for line, reason in (
             ("PTO,,,,", "needs a meaning"),
             (",leave,,,", "cannot be blank"),
@@ -351,7 +351,7 @@ class FileTests(TestCase):
                 self.assertIn(reason, str(refused.exception))
                 self.assertFalse(HouseWord.objects.exists())
 
-    def test_other_files_are_refused_in_words(self):
+    def test_other_files_are_refused_with_a_message(self):
         for content, reason in (
             (b"", "no words"),
             (HEADER.encode(), "no words"),
@@ -373,7 +373,7 @@ class AdminTests(TestCase):
     def entries(self):
         return list(AuditEntry.objects.filter(action="words_changed").values_list("subject", flat=True))
 
-    def test_a_word_is_added_for_a_group_of_the_manager_and_is_in_the_audit_log_without_its_name(self):
+    def test_a_word_for_a_group_of_the_manager_is_in_the_audit_log_without_its_name(self):
         values = {"kind": "term", "term": "zorbly", "synonyms": "halcyon\nwheel", "groups": [self.crew.pk]}
         response = self.client.post(f"{WORDS}add/", values)
         self.assertRedirects(response, WORDS)
@@ -384,7 +384,7 @@ class AdminTests(TestCase):
         )
         self.assertEqual(self.entries(), [f"Added glossary entry number {word.pk}: for Crew"])
 
-    def test_groups_of_others_and_words_that_are_there_are_refused(self):
+    def test_groups_of_others_and_existing_words_are_refused(self):
         values = {"kind": "term", "term": "zorbly", "synonyms": "wheel"}
         self.client.post(f"{WORDS}add/", values | {"groups": [self.board.pk]})
         self.assertFalse(HouseWord.objects.exists())
@@ -393,7 +393,7 @@ class AdminTests(TestCase):
             self.client.post(f"{WORDS}add/", values | {"term": "Zorbly"}), "in the list already"
         )
 
-    def test_words_of_other_groups_are_not_there_for_a_manager(self):
+    def test_words_of_other_groups_are_hidden_from_a_manager(self):
         closed = make_word("CANARYONE", "wheel", "CANARY", groups=[self.board, self.crew])
         pages = [WORDS, f"{WORDS}?q=canaryone", f"{WORDS}words.csv"]
         for page in pages:
@@ -406,7 +406,7 @@ class AdminTests(TestCase):
         for page in pages:
             self.assertContains(self.client.get(page), "CANARYONE")
 
-    def test_a_file_comes_in_with_one_entry_and_a_bad_one_not_at_all(self):
+    def test_an_import_is_one_audit_entry_and_an_invalid_file_imports_nothing(self):
         def send(text):
             return self.client.post(f"{WORDS}file/", {"upload": SimpleUploadedFile("w.csv", text.encode())})
 
@@ -415,14 +415,14 @@ class AdminTests(TestCase):
         self.assertRedirects(send("word,meaning\nVPN,The way in\n"), WORDS)
         self.assertEqual(self.entries(), ["Imported words from a file: 1 new, 0 changed"])
 
-    def test_what_ships_can_be_found_and_changed(self):
+    def test_built_in_words_can_be_found_and_changed(self):
         page = self.client.get(f"{WORDS}shipped/?q=payday").content.decode()
         self.assertIn("payday, pay day", page)
         self.assertNotIn("doctor", page)
         form = self.client.get(f"{WORDS}add/?kind=everyday&term=payday,+pay+day&synonyms=salary+payment")
         self.assertContains(form, "payday, pay day")
 
-    def test_who_may_only_look_changes_nothing(self):
+    def test_users_who_may_only_view_change_nothing(self):
         self.manager.user_permissions.set(Permission.objects.filter(codename="view_houseword"))
         self.assertEqual(self.client.get(f"{WORDS}words.csv").status_code, 200)
         for page in ("file/", "add/"):

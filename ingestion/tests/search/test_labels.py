@@ -47,13 +47,13 @@ class LabelTests(TestCase):
             self.assertIsNotNone(document, passage.sourcefile)
             self.assertEqual(document.pk, passage.document_id, passage.sourcefile)
 
-    def test_a_name_of_its_own_is_the_label(self):
+    def test_a_unique_name_is_the_label(self):
         make_document("handbook.txt", [NewPassage("page=3", 3, "", "Annual leave.")], folder="hr")
         (passage,) = self.found()
         self.assertEqual((passage.label, passage.sourcefile), ("handbook.txt#page=3", "handbook.txt"))
         self.assert_all_resolve()
 
-    def test_a_shared_name_takes_the_folder(self):
+    def test_a_name_used_twice_gets_the_folder(self):
         make_document("handbook.txt", ["Annual leave one."], folder="hr/old")
         make_document("handbook.txt", ["Annual leave two."], folder="hr")
         self.assertEqual(
@@ -61,14 +61,14 @@ class LabelTests(TestCase):
         )
         self.assert_all_resolve()
 
-    def test_a_shared_path_takes_digits_of_the_id(self):
+    def test_a_path_used_twice_gets_digits_of_the_id(self):
         documents = [make_document("handbook.txt", [f"Annual leave {number}."]) for number in range(2)]
         expected = {f"handbook~{document.public_id.hex[:8]}.txt" for document in documents}
         self.assertEqual({passage.label for passage in self.found()}, expected)
         self.assertIsNone(resolve(self.principal, "handbook.txt"))
         self.assert_all_resolve()
 
-    def test_documents_with_the_same_digits_take_them_all(self):
+    def test_documents_with_the_same_digits_get_the_whole_id(self):
         documents = [make_document("handbook.txt", [f"Annual leave {number}."]) for number in range(2)]
         digits = documents[0].public_id.hex[:8]
         documents[1].public_id = type(documents[1].public_id)(hex=digits + documents[1].public_id.hex[8:])
@@ -96,7 +96,7 @@ class LabelTests(TestCase):
         (passage,) = self.found()
         self.assertEqual(passage.label, "a.txt#sheet=(1)- x -y")
 
-    def test_names_of_nothing_resolve_to_nothing(self):
+    def test_unknown_names_resolve_to_nothing(self):
         make_document("handbook.txt", ["Annual leave."])
         for name in (
             "",

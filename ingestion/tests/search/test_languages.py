@@ -55,7 +55,7 @@ UNSTEMMED = ("chinese", "japanese")
 
 
 class LanguageTests(SimpleTestCase):
-    def test_sentences_of_each_language_end_where_they_do(self):
+    def test_sentences_are_split_correctly_in_each_language(self):
         for language, sentences in SENTENCES.items():
             found = [span.text for span in split_sentences(" ".join(sentences))]
             self.assertEqual(found, sentences, language)
@@ -64,7 +64,7 @@ class LanguageTests(SimpleTestCase):
         for question, rest in QUESTIONS.items():
             self.assertEqual(without_question_words(question).split(), rest.split(), question)
 
-    def test_each_language_is_recognised_from_two_sentences_and_others_are_simple(self):
+    def test_each_language_is_recognised_from_two_sentences_and_unknown_ones_are_simple(self):
         for language, sentences in SENTENCES.items():
             expected = "simple" if language in UNSTEMMED else language
             self.assertEqual(language_of(" ".join(sentences)), expected, language)
@@ -76,7 +76,7 @@ class LanguageTests(SimpleTestCase):
 
 
 class StemTests(SimpleTestCase):
-    def test_a_number_is_its_own_stem_as_its_algorithm_says(self):
+    def test_a_number_is_its_own_stem_as_in_the_stemming_algorithm(self):
         for language in LANGUAGES:
             algorithm = snowballstemmer.stemmer(language)
             for number in ("7", "007", "2026", "20260104", "12345678901234567890"):

@@ -116,7 +116,7 @@ class EqualPlansTests(TestCase):
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE ingestion_document, ingestion_passagewords")
 
-    def test_every_plan_gives_what_comparing_everything_gives_and_nothing_that_is_not_readable(self):
+    def test_every_plan_finds_the_same_readable_passages_as_a_full_comparison(self):
         for user in self.users:
             readable = set(Document.objects.visible_to(principal_of(user)).values_list("pk", flat=True))
             for mode in MODES:
@@ -133,7 +133,7 @@ class EqualPlansTests(TestCase):
             found = search(principal_of(user), "Ferry dogs, tickets and a muzzle", mode=mode, top=50)
         return sorted((row.document_id, row.content, round(row.score, 3)) for row in found.passages)
 
-    def test_a_sample_that_leaves_words_out_still_finds_only_what_is_readable(self):
+    def test_a_sample_that_lacks_words_still_finds_only_readable_passages(self):
         for plan in ("indexed, sampled", "mixed, by documents"):
             with forced(plan), mock.patch.multiple(plans, MAX_FETCHED=3, MAX_SCORED=3):
                 for user in self.users:
@@ -144,7 +144,7 @@ class EqualPlansTests(TestCase):
                     self.assertTrue(found)
                     self.assertLessEqual({row.document_id for row in found}, readable)
 
-    def test_where_every_word_is_common_some_readable_passages_with_them_are_found(self):
+    def test_if_every_word_is_common_some_readable_passages_are_found(self):
         limits = {"MAX_FETCHED": 1, "MAX_SCORED": 1, "MAX_COMMON": 5}
         for plan in ("mixed, sampled", "indexed, sampled", "mixed, by documents"):
             with forced(plan), mock.patch.multiple(plans, **limits):
@@ -180,25 +180,25 @@ class ChoiceTests(TestCase):
             search(principal_of(self.reader), "ferry", **options)
         return run.call_args.args[2].get("plan", "nothing")
 
-    def test_the_number_of_visible_passages_chooses_the_plan(self):
+    def test_the_plan_depends_on_the_number_of_visible_passages(self):
         self.assertEqual(self.plan(), "indexed")
         Document.objects.filter(name="0.txt").delete()
         self.assertEqual(self.plan(), "mixed")
 
-    def test_a_narrowed_search_goes_by_what_is_left_of_them(self):
+    def test_the_plan_of_a_filtered_search_depends_on_the_remaining_passages(self):
         self.assertEqual(self.plan(include_category="b"), "scan")
         self.assertEqual(self.plan(exclude_category="a"), "scan")
         self.assertEqual(self.plan(to_groups=True), "nothing")
 
-    def test_more_passages_are_scored_from_a_size_on(self):
+    def test_above_a_certain_size_more_passages_are_scored(self):
         growth = [plans.Survey(10**6, size, {}).growth() for size in (0, 200_000, 400_000, 10**6, 10**9)]
         self.assertEqual(growth, [1, 1, 2, 5, 5])
 
-    def test_the_more_passages_are_scored_the_shorter_the_question(self):
+    def test_more_passages_are_scored_for_shorter_questions(self):
         growth = [plans.Survey(10**6, 400_000, {}).growth(asked) for asked in (0, 2, 4, 8)]
         self.assertEqual(growth, [16, 4, 2, 2**0.5])
 
-    def test_words_are_looked_for_in_readable_documents_if_hardly_anything_is_readable(self):
+    def test_if_little_is_readable_words_are_searched_in_the_readable_documents(self):
         held = {frozenset(): 900, frozenset({1}): 90, frozenset({1, 2}): 10}
         for visible, every, plan, by_documents in (
             (10_000, 1_000_000, "mixed", True),
@@ -212,7 +212,7 @@ class ChoiceTests(TestCase):
                 self.assertEqual(survey.readable_share(plan), 1 if by_documents else visible / every)
                 self.assertEqual((1,) in survey.sought(2, 2, plan).groups, by_documents)
 
-    def test_of_common_words_no_more_passages_are_fetched_than_of_rare_ones(self):
+    def test_common_words_fetch_no_more_passages_than_rare_ones(self):
         survey = plans.Survey(100_000, 10**6, {})
         self.assertEqual(
             [survey.max_common(asked, "indexed") for asked in (1, 2, 4, 8)], [1000, 1000, 1000, 671]
@@ -229,7 +229,7 @@ class ChoiceTests(TestCase):
             surveyed = plans.survey(plans.with_words({**self.everything(), **words}))
         self.assertEqual(surveyed.held[frozenset({1})], counted)
 
-    def test_the_survey_tells_words_that_no_readable_passage_has(self):
+    def test_the_survey_reports_words_that_no_readable_passage_has(self):
         words = {**NO_WORDS, "words": ["ferry", "hidden", "zeppelin"], "times": [1.0, 1.0, 1.0]}
         for plan in ("indexed, sampled", "scan", "scan, kept by the session"):
             for limit, absent in ((51, [2, 3]), (50, [3])):  # the hidden document has 50 passages
@@ -241,7 +241,7 @@ class ChoiceTests(TestCase):
                     surveyed = plans.survey(plans.with_words({**self.everything(), **words}))
                     self.assertEqual(surveyed.absent, absent)
 
-    def test_substitutes_of_such_words_take_no_second_run(self):
+    def test_substitutes_for_missing_words_need_no_second_search(self):
         make_document("light.txt", ["The lighthouse."], audience=Audience(everyone=True))
         for plan in ("indexed, sampled", "scan"):
             with (
@@ -254,7 +254,7 @@ class ChoiceTests(TestCase):
                 searched = [call for call in run.call_args_list if call.args[1] == statement("search")]
                 self.assertEqual(len(searched), 1)
 
-    def test_substitutes_find_the_same_in_one_run_and_in_two(self):
+    def test_substitutes_find_the_same_in_one_search_and_in_two(self):
         make_document("light.txt", ["The lighthouse."], audience=Audience(everyone=True))
         reader = principal_of(self.reader)
         for question in ("light-house ferry", "zeppelin ferry", "lighthouses zeppelins", "zeppelin"):
@@ -277,10 +277,10 @@ class ChoiceTests(TestCase):
             "to_groups": False,
         }
 
-    def test_vectors_too_long_for_an_index_are_all_compared(self):
+    def test_vectors_too_long_for_an_index_are_compared_exhaustively(self):
         self.assertEqual(plans.Survey(10**9, 10**9, {}).plan(4_001), "mixed")
 
-    def test_a_search_takes_few_statements(self):
+    def test_a_search_needs_few_statements(self):
         with forced("indexed, sampled"):
             search(principal_of(self.reader), "ferry")
             # Embedding space, glossary and corpus size; the search; the passages with the stop words.
@@ -306,7 +306,7 @@ class WritesTests(TestCase):
             if count != before.get(name)
         }
 
-    def test_other_rights_write_the_document_and_no_passage_and_count_at_once(self):
+    def test_changed_rights_write_only_the_document_and_apply_immediately(self):
         reader = principal_of(User.objects.create_user("reader"))
         make_document("other.txt", ["Nobody's."], audience=Audience(everyone=True))
         document = make_document("a.txt", ["A ferry."], audience=Audience())
@@ -316,7 +316,7 @@ class WritesTests(TestCase):
         self.assertEqual(self.changed(before), {"ingestion_document": 1})
         self.assertEqual(len(search(reader, "ferry").passages), 1)
 
-    def test_a_membership_is_one_row_and_counts_at_once(self):
+    def test_a_membership_is_one_row_and_applies_immediately(self):
         user, group = User.objects.create_user("reader"), Group.objects.create(name="Crew")
         make_document("a.txt", ["A ferry."], audience=Audience(group_ids=frozenset({group.pk})))
         for change, finds in ((user.groups.add, 1), (user.groups.remove, 0)):

@@ -19,18 +19,18 @@ OTHERS = ("The ferry sails at noon.", "Dogs travel on the car deck.", "A day in 
 
 
 class WrittenTests(SimpleTestCase):
-    def test_a_word_is_sought_by_its_beginning_and_in_two_parts(self):
+    def test_a_word_is_searched_as_a_prefix_and_split_in_two(self):
         self.assertEqual(alternative_spellings("verwaltungsrat")[0], "'verwaltun':*")
         self.assertIn("('verwaltung' & 'rat')", alternative_spellings("verwaltungsrat"))
         self.assertIn("('e' & 'mail')", alternative_spellings("email"))
         self.assertEqual(alternative_spellings("payday"), ["'payda':*", "('pay' & 'day')"])
         self.assertEqual(alternative_spellings("rats"), [])
 
-    def test_numbers_unspaced_scripts_and_endless_words_are_sought_as_they_are(self):
+    def test_numbers_unspaced_scripts_and_very_long_words_are_searched_unchanged(self):
         for word in ("20260104", "b747400", "年假", "a" * 41):
             self.assertEqual(alternative_spellings(word), [], word)
 
-    def test_neighbours_are_joined_but_not_numbers_short_words_and_what_is_asked_anyway(self):
+    def test_adjacent_words_are_joined_except_numbers_short_words_and_words_of_the_question(self):
         self.assertEqual(joined_words("When is pay day?", []), ["payday"])
         self.assertEqual(joined_words("PAY-DAY 2026", []), ["payday"])
         self.assertEqual(joined_words("pay day payday", ["pay", "day", "payday"]), ["daypayday"])
@@ -39,12 +39,12 @@ class WrittenTests(SimpleTestCase):
 
 
 class QuestionWordsTests(SimpleTestCase):
-    def test_words_that_only_ask_are_cut_out(self):
+    def test_question_words_are_removed(self):
         self.assertEqual(without_question_words("年假什么时候开始？").split(), ["年假", "开始？"])
         self.assertEqual(without_question_words("这是年假吗？").split(), ["这是年假", "？"])
         self.assertEqual(without_question_words("吗啡"), "吗啡")
 
-    def test_chinese_ones_go_with_what_they_count_and_the_verb_before_them(self):
+    def test_chinese_question_words_are_removed_with_their_counter_and_verb(self):
         for question, rest in {
             "学校附近有哪条河？": "学校附近有 河？",
             "這是哪一所大學？": "這 大學？",
@@ -55,7 +55,7 @@ class QuestionWordsTests(SimpleTestCase):
         }.items():
             self.assertEqual(without_question_words(question).split(), rest.split(), question)
 
-    def test_spaced_ones_go_that_no_list_of_stop_words_holds(self):
+    def test_question_words_missing_from_stop_word_lists_are_removed(self):
         for question, rest in {
             "How many days off are there?": "days off are there?",
             "Wer genehmigt Urlaub, und wie lange?": "genehmigt Urlaub, und ?",
@@ -64,7 +64,7 @@ class QuestionWordsTests(SimpleTestCase):
         }.items():
             self.assertEqual(without_question_words(question).split(), rest.split(), question)
 
-    def test_a_question_of_nothing_else_and_words_that_hold_one_stay_whole(self):
+    def test_a_question_of_only_question_words_and_words_that_contain_one_are_kept(self):
         for question in (
             "为什么？",
             "Warum?",
@@ -93,20 +93,20 @@ class SearchTests(TestCase):
         self.assertEqual(len(firsts), 1, firsts)
         return firsts.pop()
 
-    def test_one_word_is_found_where_it_is_written_as_two(self):
+    def test_one_word_finds_its_spelling_as_two(self):
         make_document("pay.txt", ["Your pay day is the last Friday."])
         self.assertEqual(self.found("When is payday?"), "Your pay day is the last Friday.")
 
-    def test_two_words_are_found_where_they_are_written_as_one(self):
+    def test_two_words_find_their_spelling_as_one(self):
         make_document("pay.txt", ["Payday is the last Friday."])
         self.assertEqual(self.found("When is pay day?"), "Payday is the last Friday.")
 
-    def test_a_compound_is_found_by_its_beginning(self):
+    def test_a_compound_is_found_by_its_first_part(self):
         text = "Der Verwaltungsrat tagt im neuen Haus."
         make_document("haus.txt", [text], language="german")
         self.assertEqual(self.found("Wo ist die Verwaltungsratssitzung?"), text)
 
-    def test_a_long_compound_is_found_where_its_parts_are(self):
+    def test_a_long_compound_finds_its_parts(self):
         text = "Die Frist der Kündigung ist ein Monat."
         make_document("frist.txt", [text], language="german")
         self.assertEqual(self.found("Wie lang ist die Kündigungsfrist?"), text)
@@ -119,7 +119,7 @@ class SearchTests(TestCase):
         self.assertEqual([each.content for each in result.passages], [text])
         self.assertEqual(result.synonyms, {"gebühren": ["jahresgebuhr"]})
 
-    def test_compounds_in_passages_that_one_may_not_read_change_nothing(self):
+    def test_compounds_in_unreadable_passages_change_nothing(self):
         owner = User.objects.create_user("owner")
         make_document("haus.txt", ["Das Haus der Stadt ist im Mai offen."], language="german")
         before = search(self.reader, "Wie hoch sind die Gebühren im Mai?")
@@ -134,7 +134,7 @@ class SearchTests(TestCase):
             "jahresgebuhr", str(search(principal_of(owner), "Wie hoch sind die Gebühren?").expanded)
         )
 
-    def test_a_verb_is_found_where_its_particle_belongs_to_the_word(self):
+    def test_a_verb_and_its_particle_find_the_joined_word(self):
         make_document("keys.txt", ["Each lockout costs five pounds."])
         self.assertEqual(self.found("I locked myself out"), "Each lockout costs five pounds.")
 
@@ -143,11 +143,11 @@ class SearchTests(TestCase):
         make_document("hund.txt", [text], language="german")
         self.assertEqual(self.found("Wie melde ich den Hund an?"), text)
 
-    def test_a_stop_word_is_not_sought_by_its_beginning(self):
+    def test_a_stop_word_is_not_searched_as_a_prefix(self):
         make_document("where.txt", ["Themselph."])
         self.assertIsNone(self.found("themselves"))
 
-    def test_a_word_in_a_passage_that_one_may_not_read_changes_nothing(self):
+    def test_a_word_in_an_unreadable_passage_changes_nothing(self):
         make_document("pay.txt", ["Your pay day is the last Friday."])
         before = search(self.reader, "When is payday?").passages
         owner = User.objects.create_user("owner")
@@ -158,7 +158,7 @@ class SearchTests(TestCase):
             [(row.content, row.score) for row in after], [(row.content, row.score) for row in before]
         )
 
-    def test_only_a_question_with_an_unknown_word_is_searched_twice_and_not_in_a_small_corpus(self):
+    def test_only_questions_with_an_unknown_word_in_a_large_corpus_are_searched_twice(self):
         for most, repeated in ((plans.MAX_SCAN, 1), (-1, 2)):
             for question, runs in (("ferry", 1), ("the ferry to Helsinki", repeated), ("ferry 20260104", 1)):
                 with (
@@ -171,7 +171,7 @@ class SearchTests(TestCase):
                     searched = [call for call in run.call_args_list if call.args[1] == statement("search")]
                     self.assertEqual(len(searched), runs)
 
-    def test_a_chinese_question_is_not_about_its_question_words(self):
+    def test_chinese_question_words_do_not_affect_the_search(self):
         make_document("a.txt", ["什么都没有。"], language="simple")
         make_document("b.txt", ["年假从一月开始。"], language="simple")
         self.assertEqual(self.found("年假什么时候开始？"), "年假从一月开始。")

@@ -39,7 +39,7 @@ class WordTests(TestCase):
     def found(self, question, **options):
         return [passage.content for passage in search(self.reader, question, mode="text", **options).passages]
 
-    def test_a_word_counts_more_the_more_often_a_passage_says_it_and_ever_less(self):
+    def test_each_repetition_of_a_word_adds_less_to_the_score(self):
         scores = {}
         for times in (1, 2, 8):
             text = f"Rope {'anchor ' * times}{'filler ' * (8 - times)}"
@@ -50,18 +50,18 @@ class WordTests(TestCase):
         self.assertLess(scores[2], scores[8])
         self.assertLess((scores[8] - scores[2]) / 6, scores[2] - scores[1])
 
-    def test_of_two_passages_that_say_it_once_the_shorter_comes_first(self):
+    def test_of_two_passages_with_one_occurrence_the_shorter_comes_first(self):
         make_document("long.txt", ["The anchor lies beside " + " ".join(f"thing{n}" for n in range(60))])
         make_document("short.txt", ["The anchor lies here."])
         self.assertEqual(self.found("anchor")[0], "The anchor lies here.")
 
-    def test_a_passage_is_long_or_short_beside_all_that_may_be_read_not_only_those_with_its_words(self):
+    def test_lengths_are_relative_to_all_readable_passages(self):
         make_document("long.txt", ["The anchor lies beside " + " ".join(f"thing{n}" for n in range(60))])
         alone = search(self.reader, "anchor", mode="text").passages[0].text_score
         make_document("longer.txt", [" ".join(f"stone{n}" for n in range(200))])
         self.assertGreater(search(self.reader, "anchor", mode="text").passages[0].text_score, 1.1 * alone)
 
-    def test_what_others_alone_may_read_changes_no_length(self):
+    def test_unreadable_passages_do_not_affect_relative_lengths(self):
         make_document("long.txt", ["The anchor lies beside " + " ".join(f"thing{n}" for n in range(60))])
         before = search(self.reader, "anchor", mode="text").passages[0].text_score
         owner = User.objects.create_user("owner")
@@ -69,20 +69,20 @@ class WordTests(TestCase):
         make_document("private.txt", texts, owner=owner, audience=Audience())
         self.assertEqual(search(self.reader, "anchor", mode="text").passages[0].text_score, before)
 
-    def test_a_word_that_the_question_says_twice_counts_twice(self):
+    def test_a_word_repeated_in_the_question_counts_twice(self):
         for name in ("anchor", "rope"):
             make_document(f"{name}.txt", [f"About one {name} here."])
         self.assertIn("rope", self.found("anchor and rope, which rope?")[0])
         self.assertIn("anchor", self.found("rope and anchor, which anchor?")[0])
 
-    def test_a_word_of_the_title_counts_more_than_one_of_the_text(self):
+    def test_a_word_in_the_title_counts_more_than_one_in_the_text(self):
         make_document("a.txt", ["Here are some words of the anchor."], title="Notes of today")
         make_document("b.txt", ["Here are some words of today too."], title="Notes of anchor")
         self.assertIn("too", self.found("anchor")[0])
 
 
 class PlaceTests(TestCase):
-    def test_other_pages_come_before_a_second_passage_of_one(self):
+    def test_other_pages_come_before_a_second_passage_of_the_same_page(self):
         passages = [
             NewPassage("page=1", 1, "", "The ferry leaves at nine, says the ferry plan."),
             NewPassage("page=1", 1, "", "The ferry to the ferry island leaves at ten."),
@@ -94,7 +94,7 @@ class PlaceTests(TestCase):
             found = search(reader, "ferry", top=top).passages
             self.assertEqual((len(found), {passage.page for passage in found[:2]}), (top, pages))
 
-    def test_a_second_passage_below_the_heading_of_the_best_comes_before_other_pages(self):
+    def test_a_second_passage_of_the_best_section_comes_before_other_pages(self):
         passages = [
             NewPassage("page=1", 1, "Ferry plan", "The ferry leaves at nine, says the ferry plan."),
             NewPassage("page=1", 1, "Ferry plan", "The ferry to the ferry island leaves at ten."),
@@ -106,7 +106,7 @@ class PlaceTests(TestCase):
         found = search(reader, "ferry plan", top=3).passages
         self.assertEqual([passage.heading for passage in found], ["Ferry plan", "Ferry plan", "Sundays"])
 
-    def test_passages_of_a_text_without_pages_are_places_of_their_own(self):
+    def test_in_a_text_without_pages_each_passage_is_a_separate_place(self):
         make_document("plan.txt", ["The ferry leaves.", "The ferry arrives.", "The ferry waits."])
         reader = principal_of(User.objects.create_user("reader"))
         self.assertEqual(len(search(reader, "ferry", top=3).passages), 3)
@@ -117,7 +117,7 @@ class BoundTests(SimpleTestCase):
         candidate = Candidate(1, "english", 1.0, coverage, similarity)
         return rank([candidate], "hybrid", ENGLISH, readable)
 
-    def test_among_more_passages_the_best_must_meet_more_of_the_question(self):
+    def test_with_more_passages_the_best_one_must_match_more_of_the_question(self):
         bounds = [COMBINED.for_answer(readable) for readable in (10, 300, 2_000, 13_000, 100_000)]
         self.assertEqual(bounds[0], bounds[1])
         self.assertEqual(bounds[1:], sorted(set(bounds[1:])))
@@ -138,14 +138,14 @@ class BoundTests(SimpleTestCase):
         near = RerankScores(np.array([closest]), np.zeros(1), closest, closest)
         return settle(ranking, COMPARED, near, length, readable)
 
-    def test_words_like_those_asked_may_make_up_for_what_is_not_said(self):
+    def test_similar_words_can_compensate_for_missing_ones(self):
         self.assertEqual(self.settled(0.5, 0.2).passages, [])
         self.assertEqual(len(self.settled(0.7, 0.6).passages), 1)
         self.assertLess(self.settled(0.7, 0.6).fit, 1)
         self.assertGreaterEqual(self.settled(1.0, 0.8).fit, 1)
         self.assertLess(self.settled(1.0, 0.8, readable=13_000).fit, 1)
 
-    def test_of_two_passages_that_meet_as_much_the_one_nearer_in_meaning_is_surer(self):
+    def test_of_two_equal_matches_the_one_with_the_more_similar_vector_is_surer(self):
         self.assertLess(self.settled(0.9, 0.6).fit, 1)
         self.assertGreaterEqual(self.settled(0.9, 0.6, nearest=0.4).fit, 1)
 
@@ -158,11 +158,11 @@ class BoundTests(SimpleTestCase):
         self.assertLess(fit(0.3), 1)
         self.assertGreaterEqual(fit(0.9), 1)
 
-    def test_a_long_question_must_be_met_less_than_a_short_one(self):
+    def test_a_long_question_needs_a_smaller_match_than_a_short_one(self):
         self.assertLess(self.settled(0.9, 0.7, length=2).fit, 1)
         self.assertGreaterEqual(self.settled(0.9, 0.7, length=12).fit, 1)
 
-    def test_vectors_of_an_english_model_from_a_folder_count_in_english_alone(self):
+    def test_vectors_of_an_english_model_from_a_folder_count_only_in_english(self):
         def trust(name, is_english_only, query="leave"):
             with patch("ingestion.search.retrieval.is_english_only", return_value=is_english_only):
                 return trust_of(EmbeddingSpace(name=name, dimensions=4), query)
@@ -177,7 +177,7 @@ class BoundTests(SimpleTestCase):
             [CLOSE_SENTENCES, CLOSE_SENTENCES, None],
         )
 
-    def test_the_similarity_of_a_sentence_model_decides_more_than_that_of_the_built_in_one(self):
+    def test_similarities_of_a_sentence_model_weigh_more_than_those_of_the_built_in_one(self):
         near = RerankScores(np.ones(1), np.zeros(1), 0.5, 0.5)
 
         def fit(trust, likeness):
@@ -191,7 +191,7 @@ class BoundTests(SimpleTestCase):
             fit(BUILT_IN_TRUST, 0.6) - fit(BUILT_IN_TRUST, 0.25),
         )
 
-    def test_where_the_vectors_do_not_count_the_words_alone_decide(self):
+    def test_if_vectors_do_not_count_only_the_words_decide(self):
         self.assertEqual(self.settled(0.1, 1.0, language="german").passages, [])
         self.assertGreaterEqual(self.settled(0.9, 0.0, language="german").fit, 1)
 
@@ -202,7 +202,7 @@ class OfficeWordsTests(TestCase):
         found = lookup.expansion(rows("known_words", lookup.parameters)).everyday
         return [phrase for phrases in found.values() for phrase in phrases]
 
-    def test_everyday_words_bring_those_of_documents(self):
+    def test_everyday_words_add_those_of_documents(self):
         for question, word in (
             ("Does the company pay for my glasses?", "eyesight"),
             ("Can I get days off?", "leave"),
@@ -212,11 +212,11 @@ class OfficeWordsTests(TestCase):
         ):
             self.assertIn(word, self.added(question), question)
 
-    def test_the_longest_entry_counts_and_no_word_is_added_that_was_asked(self):
+    def test_the_longest_entry_applies_and_no_word_of_the_question_is_added(self):
         self.assertEqual(self.added("annual leave"), [])
         self.assertNotIn("fire", self.added("Who was let go after the fire?"))
 
-    def test_a_passage_is_found_by_what_its_author_calls_it(self):
+    def test_a_passage_is_found_by_the_words_of_its_author(self):
         reader = principal_of(User.objects.create_user("reader"))
         make_document("others.txt", OTHERS)
         text = "Requests for remission are refused by the line manager within a week."

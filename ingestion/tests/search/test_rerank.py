@@ -23,24 +23,24 @@ class ClosenessTests(SimpleTestCase):
     def test_the_word_itself_is_closer_than_another(self):
         self.assertTrue(self.better("salary", "The salary is paid monthly.", "The ferry is late today.")[0])
 
-    def test_a_word_of_like_meaning_is_closer_than_one_of_another(self):
+    def test_a_word_with_a_similar_meaning_is_closer_than_another(self):
         self.assertTrue(self.better("finance", "They funded it.", "They painted it.")[0])
 
-    def test_neighbours_of_the_question_count_where_they_stand_together(self):
+    def test_adjacent_words_of_the_question_count_if_they_are_adjacent(self):
         together = "The port office opens early, and the ferry leaves late in summer."
         apart = (
             "The office opens early, and in a summer with calm seas the ferry leaves the other old port late."
         )
         self.assertTrue(self.better("port office", together, apart)[1])
 
-    def test_the_distinct_numbers_of_words_are_those_of_a_sort(self):
+    def test_the_distinct_numbers_of_words_are_those_that_sorting_finds(self):
         numbers = np.random.default_rng(5).integers(0, 900, 4_000).astype(np.int32)
         known, places = rerank.distinct(numbers)
         expected, positions = np.unique(numbers, return_inverse=True)
         self.assertEqual(known.tolist(), expected.tolist())
         self.assertEqual(places.tolist(), positions.reshape(-1).tolist())
 
-    def test_of_unspaced_scripts_the_characters_are_compared(self):
+    def test_unspaced_scripts_are_compared_by_characters(self):
         self.assertEqual(units("NASUWT是什么?"), ["nasuwt", "是", "什", "么"])
         self.assertTrue(self.better("年假多少天", "年假二十七天。", "渡轮晚点了。")[0])
 
@@ -51,7 +51,7 @@ class ClosenessTests(SimpleTestCase):
         self.assertGreater(listed[1], plain[1])
         self.assertTrue(listed[0] > listed[1] > listed[2])
 
-    def test_phrases_stand_for_phrases_where_their_words_are_in_order(self):
+    def test_phrases_match_phrases_if_their_words_are_in_order(self):
         texts = ["Leave of a year is granted annually.", "Annual leave is granted.", "The cook granted it."]
         plain = rerank_scores(["days", "off"], texts).words
         listed = rerank_scores(["days", "off"], texts, {"days off": ("annual leave",)}).words
@@ -59,19 +59,19 @@ class ClosenessTests(SimpleTestCase):
         self.assertAlmostEqual(float(listed[0] - plain[0]), 0, places=5)
         self.assertAlmostEqual(float(listed[2] - plain[2]), 0, places=5)
 
-    def test_nothing_asked_and_nothing_there_are_no_errors(self):
+    def test_empty_questions_and_texts_cause_no_errors(self):
         for asked, texts in (([], ["Dogs."]), (["dogs"], []), (["dogs"], ["", "?!"])):
             with self.subTest(asked=asked, texts=texts):
                 near = rerank_scores(asked, texts)
                 self.assertEqual((len(near.words), float(near.words.sum())), (len(texts), 0.0))
 
-    def test_the_vector_of_a_word_is_the_same_each_time(self):
+    def test_the_vector_of_a_word_is_stable(self):
         first = word_vectors(["ferry", "dog", "ferry"])
         self.assertEqual(first.shape, (3, 256))
         self.assertEqual(first.tolist(), word_vectors(["ferry", "dog", "ferry"]).tolist())
         self.assertEqual(len(word_vectors([])), 0)
 
-    def test_the_scores_are_the_same_when_the_numbers_of_words_begin_again(self):
+    def test_scores_do_not_change_when_the_numbering_of_words_restarts(self):
         texts = ["The ferry leaves the port late.", "The office opens early.", "Salaries are paid monthly."]
         everyday = {"boat": ["ferry"]}
         asked = units("when does the boat leave")
@@ -87,7 +87,7 @@ class ClosenessTests(SimpleTestCase):
 
 
 class OrderTests(TestCase):
-    def test_the_passage_whose_words_stand_together_comes_first(self):
+    def test_a_passage_with_the_words_next_to_each_other_comes_first(self):
         apart = (
             "The harbour master signs. Any card that is lost is reported, and the report goes to the master."
         )

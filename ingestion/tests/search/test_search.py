@@ -37,12 +37,12 @@ class SearchTests(TestCase):
         make_document("handbook.txt", [DOGS, LEAVE])
         self.assertEqual(self.texts("travelling with a dog", mode="text"), [DOGS])
 
-    def test_meaning_is_found_without_a_common_word(self):
+    def test_passages_are_found_by_meaning_without_a_common_word(self):
         make_document("handbook.txt", [DOGS, LEAVE])
         (first, *_) = search(self.principal, "How long can employees be on holiday?", mode="vectors").passages
         self.assertEqual((first.content, first.found_by, first.text_score), (LEAVE, "meaning", None))
 
-    def test_each_passage_says_by_what_it_was_found(self):
+    def test_each_passage_reports_how_it_was_found(self):
         make_document("handbook.txt", [LEAVE])
         by = {mode: search(self.principal, LEAVE, mode=mode).passages[0].found_by for mode in MODES}
         self.assertEqual(by, {"hybrid": "both", "text": "words", "vectors": "meaning"})
@@ -53,7 +53,7 @@ class SearchTests(TestCase):
         self.assertEqual(self.texts("sabbatical"), ["It is granted on request."])
         self.assertEqual(self.texts("muzzle"), ["They are sold on board."])
 
-    def test_nothing_is_found_when_nothing_fits(self):
+    def test_nothing_is_found_if_nothing_matches(self):
         make_document("handbook.txt", [DOGS, LEAVE, ROSTER])
         for question in ("Which quark has the greatest mass?", "xyzzy plugh", "Who painted the Mona Lisa?"):
             self.assertEqual(self.texts(question), [], question)
@@ -81,7 +81,7 @@ class SearchTests(TestCase):
         self.assertEqual(self.texts("annual leave", exclude_category="ports"), [LEAVE])
         self.assertEqual(self.texts("annual leave", include_category="other"), [])
 
-    def test_a_scope_finds_what_is_readable_of_its_part_alone(self):
+    def test_a_scope_finds_only_its_readable_documents(self):
         added = make_document("a.txt", [LEAVE], owner=self.reader, folder="staff/rules")
         make_document("b.txt", [LEAVE + " In Cork too."], category="ports", folder="staff2")
         nobody = Audience()
@@ -101,7 +101,7 @@ class SearchTests(TestCase):
                     self.assertEqual(self.texts("annual leave", scope=scope, mode=mode), texts)
         self.assertEqual(len(self.texts("annual leave", scope="all")), 2)
 
-    def test_documents_that_are_left_out_are_not_found(self):
+    def test_excluded_documents_are_not_found(self):
         handbook, note = (
             make_document("handbook.txt", [LEAVE]),
             make_document("note.txt", [f"My note: {LEAVE}"]),
@@ -114,13 +114,13 @@ class SearchTests(TestCase):
                 found = search(self.principal, question, mode=mode, without=[note.pk, handbook.pk]).passages
                 self.assertLessEqual({each.content for each in found}, {DOGS})
 
-    def test_a_minimum_score_leaves_out_what_is_weaker(self):
+    def test_a_minimum_score_excludes_weaker_passages(self):
         make_document("handbook.txt", [LEAVE, "Annual meeting.", ROSTER])
         found = search(self.principal, "How many days of annual leave?", minimum_score=0.8).passages
         self.assertEqual([passage.content for passage in found], [LEAVE])
         self.assertEqual(self.texts("annual leave", minimum_score=1.01), [])
 
-    def test_scores_lie_between_nought_and_one_and_fall(self):
+    def test_scores_are_between_zero_and_one_in_descending_order(self):
         make_document("handbook.txt", [DOGS, LEAVE, ROSTER])
         for mode in MODES:
             scores = [
@@ -135,7 +135,7 @@ class SearchTests(TestCase):
         self.assertEqual(self.texts("Welche Farbe hat die Tür des Hauses?"), self.texts("HÄUSER türen"))
         self.assertEqual(len(self.texts("Haus mit Tür")), 1)
 
-    def test_a_german_question_finds_in_english_documents_what_it_finds_in_english(self):
+    def test_a_german_question_finds_the_same_english_documents_as_its_translation(self):
         salary = NewPassage("9", 9, "Pay day", "Salaries arrive on the 25th of each month.")
         final = NewPassage("16", 16, "Leave and final pay", f"{LEAVE} The final salary is paid with it.")
         make_document(
@@ -146,7 +146,7 @@ class SearchTests(TestCase):
         self.assertEqual(german.passages[0], english.passages[0])
         self.assertEqual(german.query, "Wann bekomme ich mein Gehalt?")
 
-    def test_polish_and_czech_documents_are_found_by_other_forms_of_their_words(self):
+    def test_polish_and_czech_documents_are_found_by_other_word_forms(self):
         polish = "Pracownikom przysługuje dwadzieścia sześć dni urlopu wypoczynkowego."
         czech = "Zaměstnanci mají nárok na pět týdnů dovolené."
         make_document("handbook.txt", [LEAVE])
@@ -167,7 +167,7 @@ class SearchTests(TestCase):
             self.assertEqual(self.texts(question, mode="text"), [text])
         self.assertEqual(self.texts("犬", mode="text"), [texts[1]])
 
-    def test_an_unknown_language_is_searched_word_for_word(self):
+    def test_in_an_unknown_language_words_are_searched_unchanged(self):
         make_document("a.txt", ["Zzyzx frobnicates widgets."], language="klingon")
         make_document("b.txt", [LEAVE], language="")
         self.assertEqual(self.texts("frobnicates"), ["Zzyzx frobnicates widgets."])
@@ -180,7 +180,7 @@ class SearchTests(TestCase):
         self.assertEqual(self.texts("annual leave"), [])
 
     @pytest.mark.slow
-    def test_no_question_makes_search_fail(self):
+    def test_no_query_makes_search_fail(self):
         make_document("handbook.txt", [LEAVE])
         for question in (
             "",
@@ -202,14 +202,14 @@ class SearchTests(TestCase):
                 with self.subTest(question=question[:20], mode=mode):
                     search(self.principal, question, mode=mode, include_category="\0", exclude_category="\0")
 
-    def test_nothing_is_found_among_no_documents_and_for_no_places(self):
+    def test_nothing_is_found_without_documents_or_with_a_limit_of_zero(self):
         self.assertEqual(self.texts("annual leave"), [])
         make_document("handbook.txt", [LEAVE])
         self.assertEqual(self.texts("annual leave", top=0), [])
 
 
 class EmbeddingFailureTests(TestCase):
-    def test_a_failing_embedding_model_leaves_the_search_by_words(self):
+    def test_if_the_embedding_model_fails_the_search_uses_only_words(self):
         principal = principal_of(User.objects.create_user("reader"))
         make_document("handbook.txt", [DOGS, LEAVE])
 

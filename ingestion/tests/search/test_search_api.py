@@ -44,7 +44,7 @@ class SearchApiCase(TestCase):
 
 
 class SearchApiTests(SearchApiCase):
-    def test_a_passage_comes_with_its_place_score_and_marks(self):
+    def test_a_passage_has_its_place_score_and_marks(self):
         answer = self.found()
         hit = answer["results"][0]
         self.assertEqual(answer["mode"], "hybrid")
@@ -56,18 +56,18 @@ class SearchApiTests(SearchApiCase):
         self.assertTrue(hit["url"].endswith(f"/content/{self.document.public_id}/guide.md"), hit["url"])
         self.assertIsNone(hit["explanation"])
 
-    def test_nobody_finds_what_they_may_not_read(self):
+    def test_nobody_finds_unreadable_documents(self):
         self.assertEqual(self.names(limit=50), {"guide.md"})
         self.document.delete()
         self.assertEqual(self.found(limit=50)["results"], [])
 
-    def test_a_document_that_is_closed_is_not_found_from_then_on(self):
+    def test_a_document_whose_access_is_removed_is_no_longer_found(self):
         own = make_document("own.md", [TEXTS[0]], users=[self.user])
         self.assertIn("own.md", self.names(scope=f"document:{own.public_id}"))
         type(own).objects.filter(pk=own.pk).update(access_list=make_document("x.md").access_list)
         self.assertEqual(self.names(scope=f"document:{own.public_id}"), set())
 
-    def test_neighbours_are_those_of_the_same_document_in_its_order(self):
+    def test_neighbours_come_from_the_same_document_in_order(self):
         hit = self.found("when to tell the office of an illness", neighbours=2)["results"][0]
         self.assertEqual(hit["content"], TEXTS[1])
         self.assertEqual([each["content"] for each in hit["before"]], [TEXTS[0]])
@@ -80,14 +80,14 @@ class SearchApiTests(SearchApiCase):
             self.assertEqual(self.names(scope=scope), set(), scope)
         self.assertEqual(self.names(exclude_category="hr"), set())
 
-    def test_the_mode_and_how_each_was_found_are_told(self):
+    def test_the_response_has_the_mode_and_how_each_passage_was_found(self):
         answer = self.found(mode="text", explain=True)
         self.assertEqual(answer["mode"], "text")
         told = answer["results"][0]["explanation"]
         self.assertEqual((told["found_by"], told["vector_score"]), ("words", None))
         self.assertGreater(told["text_score"], 0)
 
-    def test_a_wrong_member_is_named(self):
+    def test_an_invalid_member_is_named(self):
         wrong = {
             "query": "",
             "limit": 51,
@@ -117,7 +117,7 @@ class SearchApiTests(SearchApiCase):
             answer = self.client.post("/api/search", body, "application/json", headers=headers)
             self.assertEqual(answer.status_code, 400, body)
 
-    def test_a_key_without_the_scope_learns_nothing(self):
+    def test_a_key_without_the_scope_gets_nothing(self):
         secret = ApiKey.objects.issue(self.user, "chat", scopes=["chat", "documents:read"])[1]
         answers = [self.search(query, secret).content for query in ("leave", "")]
         self.assertEqual(self.search(secret=secret).status_code, 403)
@@ -125,7 +125,7 @@ class SearchApiTests(SearchApiCase):
 
 
 class UnknownMemberTests(SearchApiCase):
-    def test_a_member_that_means_nothing_is_named_and_nothing_is_done(self):
+    def test_an_unknown_member_is_named_and_nothing_is_done(self):
         key = ApiKey.objects.issue(
             self.user, "all", scopes=["chat", "search", "documents:write", "webhooks"]
         )[1]
@@ -172,9 +172,9 @@ class ExampleTests(SearchApiCase):
             runpy.run_path(str(program), run_name="__main__")
         return out.getvalue()
 
-    def test_it_prints_the_passages(self):
+    def test_the_example_prints_the_passages(self):
         self.assertIn("guide.md\n      " + TEXTS[0], self.run_example("How many days of leave carry over?"))
 
-    def test_it_ends_with_the_reason_of_a_refusal(self):
+    def test_the_example_exits_with_the_reason_for_a_refusal(self):
         with self.assertRaisesMessage(SystemExit, "Bad Request: "):
             self.run_example("")

@@ -47,27 +47,27 @@ class NarrowingTests(TestCase):
                 )
                 self.assertEqual(found.candidates, len(names))
 
-    def test_without_a_filter_all_that_is_readable_is_searched(self):
+    def test_without_a_filter_all_readable_documents_are_searched(self):
         self.assert_finds({"everyone", "person", "group", "own", "own-shared"})
 
-    def test_by_person_what_was_given_by_name_or_is_owned(self):
+    def test_the_filter_by_person_finds_owned_documents_and_those_shared_by_name(self):
         self.assert_finds({"person", "own", "own-shared"}, to_person=True)
 
-    def test_by_group_what_was_given_to_a_group_of_theirs(self):
+    def test_the_filter_by_group_finds_documents_shared_with_the_callers_groups(self):
         self.assert_finds({"group"}, to_groups=True)
 
-    def test_both_give_the_union(self):
+    def test_both_filters_together_find_the_union(self):
         self.assert_finds({"person", "own", "own-shared", "group"}, to_person=True, to_groups=True)
 
-    def test_leaving_the_group_counts_at_once(self):
+    def test_leaving_the_group_applies_immediately(self):
         self.reader.groups.clear()
         self.assert_finds(set(), to_groups=True)
 
-    def test_an_owner_who_is_on_no_list_any_more_finds_nothing_of_it(self):
+    def test_an_owner_who_is_no_longer_a_reader_does_not_find_the_document(self):
         Document.objects.filter(name="other.txt").update(owner=self.reader)
         self.assert_finds({"person", "own", "own-shared"}, to_person=True)
 
-    def test_an_inactive_account_finds_nothing_by_any_filter(self):
+    def test_an_inactive_account_finds_nothing_with_any_filter(self):
         User.objects.filter(pk=self.reader.pk).update(is_active=False)
         for to_person, to_groups in FILTERS:
             self.assert_finds(set(), to_person=to_person, to_groups=to_groups)

@@ -23,7 +23,7 @@ class SplittingTests(SimpleTestCase):
             ],
         )
 
-    def test_each_line_of_a_schedule_is_a_sentence_of_its_own(self):
+    def test_each_line_of_a_schedule_is_a_separate_sentence(self):
         schedule = (
             "Week 5 - Working with scales in history - Sarah\nWeek 6 - Independent learning\nEssay 1 due\n"
             "Week 7 - Transnational lives - Bernhard"
@@ -35,7 +35,7 @@ class SplittingTests(SimpleTestCase):
         )
         self.assertEqual(len(self.texts(wrapped)), 2)
 
-    def test_a_no_that_answers_is_a_sentence_and_one_before_a_number_is_not(self):
+    def test_no_as_an_answer_is_a_sentence_but_not_before_a_number(self):
         for text in ("No. Ask your manager first.", "May I? No. Ask first."):
             self.assertIn("No.", self.texts(text))
         for text in ("No. 7 is closed.", "Berth No. A is closed."):
@@ -47,7 +47,7 @@ class SplittingTests(SimpleTestCase):
             ["It began in 1985.", "Then it grew by 12.", "The end."],
         )
 
-    def test_bullets_and_rows_stand_alone(self):
+    def test_bullets_and_rows_are_separate_sentences(self):
         self.assertEqual(
             self.texts(
                 "Bring:\n- a muzzle\n- a lead\n\nGrade: E; Salary: 48,000\nGrade: F; Salary: 52,000\n"
@@ -55,7 +55,7 @@ class SplittingTests(SimpleTestCase):
             ["Bring:", "a muzzle", "a lead", "Grade: E; Salary: 48,000", "Grade: F; Salary: 52,000"],
         )
 
-    def test_a_row_with_only_its_first_cell_filled_is_a_row_of_the_table(self):
+    def test_a_row_with_only_its_first_cell_is_a_table_row(self):
         spans = split_sentences("Item: Drill; Notes: 14 volts\nItem: Files\nItem: Driver\nNote: Ask first.")
         self.assertEqual([span.is_row for span in spans], [True, True, True, False])
         self.assertFalse(any(span.is_row for span in split_sentences("Item: Files\nItem: Driver")))
@@ -68,24 +68,24 @@ class SplittingTests(SimpleTestCase):
     def test_chinese_sentences_end_without_a_space(self):
         self.assertEqual(self.texts("每年二十七天。可以结转。"), ["每年二十七天。", "可以结转。"])
 
-    def test_headings_are_known(self):
+    def test_headings_are_recognised(self):
         spans = split_sentences("## Annual leave\n\nYou have 27 days.\n\nSick pay\n\nIt is full pay.")
         self.assertEqual([span.text for span in spans if span.is_heading], ["Annual leave", "Sick pay"])
 
-    def test_every_sentence_stands_where_it_says(self):
+    def test_the_position_of_every_sentence_is_correct(self):
         content = (
             "# A b\n\n  * One two.  Three\nfour! \n\n| Grade | Pay |\n| --- | --- |\n| F | 5 |\n\n“Five.” Six"
         )
         for span in split_sentences(content):
             self.assertEqual(" ".join(content[span.start : span.end].split()), span.text)
 
-    def test_odd_text_makes_no_trouble(self):
+    def test_unusual_text_causes_no_errors(self):
         for content in ("", " \n\n", "....", "- \n- \n", "a" * 5000, "x; " * 2000, "\r\n\r\n#", "。。。"):
             split_sentences(content)
 
 
 class MatchingTests(SimpleTestCase):
-    def test_the_words_asked_for_are_found_in_other_forms(self):
+    def test_the_words_of_a_question_are_found_in_other_forms(self):
         text = "Carrying over: five day’s leave"
         words = [text[start:end] for start, end in matching_words("How many days may I carry over?", text)]
         self.assertEqual(words, ["Carrying", "over", "day"])

@@ -60,13 +60,13 @@ def psql(*commands):
 
 
 class FilesTests(TestCase):
-    def test_psql_runs_each_file_as_it_is(self):
+    def test_psql_runs_each_file_unchanged(self):
         reader = ("-c", "SET chatsite.reader = 'everything'", "-c", "SET client_min_messages = warning")
         files = [part for file in sorted(FOLDER.glob("*.sql")) for part in ("-f", str(file))]
         self.assertGreater(len(files), 20)
         self.assertEqual(psql(*reader, *files), "")
 
-    def test_a_variable_is_a_parameter_and_a_cast_is_none(self):
+    def test_a_variable_is_a_parameter_but_a_cast_is_not(self):
         text = statement("load_passages")
         self.assertIn("= ANY(%(passage_ids)s::bigint[])", text)
         self.assertNotIn("\\set", text)
@@ -134,7 +134,7 @@ class OneRuleTests(TestCase):
                 self.assertNotIn("ingestion_readable_entries", plan)
                 self.assertIn("chatsite.reader", plan)  # row-level security, evaluated at each execution
 
-    def test_one_function_says_which_documents_are_searched(self):
+    def test_a_single_function_decides_which_documents_are_searched(self):
         for name, places in (("search", 6), ("survey", 3)):
             text = statement(name)
             self.assertEqual(text.count("ingestion_is_searched("), places)
@@ -147,7 +147,7 @@ class OneRuleTests(TestCase):
         self.assertNotIn("ingestion_readable_entries", plan)
         self.assertNotIn("ingestion_is_searched", plan)
 
-    def test_a_disabled_account_is_on_no_list_and_its_entries_can_still_be_told(self):
+    def test_a_disabled_account_reads_nothing_but_its_entries_remain_explainable(self):
         User.objects.filter(pk=self.reader.pk).update(is_active=False)
         self.assertEqual(
             Document.objects.filter(access_list__in=AccessEntry.lists_of(self.reader.pk)).count(), 0

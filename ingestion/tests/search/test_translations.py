@@ -45,7 +45,7 @@ class WordsTests(SimpleTestCase):
         self.assertEqual(translations_of_form("quetzalcoatlus"), ())
         self.assertEqual(translations_of_form("personal" * 100_000), ())
 
-    def test_the_language_of_a_question_is_told_where_it_is_clear(self):
+    def test_the_language_of_a_question_is_detected_if_it_is_clear(self):
         for question in ("Wie viele Tage Urlaub habe ich?", "Was darf ich mitnehmen?", "Wer ist mein Chef?"):
             self.assertEqual(language_of(question), "german")
         for question in ("How many days of leave do I get?", "Who is the man in the bin?"):
@@ -59,19 +59,19 @@ class WordsTests(SimpleTestCase):
         ):
             self.assertEqual(language_of(question), "")
 
-    def test_what_it_is_about_is_left_and_put_into_english(self):
+    def test_the_subject_of_a_question_is_translated_into_english(self):
         self.assertEqual(without_grammar(["urlaub", "habe", "ich"], "german"), ["urlaub"])
         self.assertEqual(without_grammar(["days", "of", "leave"], "english"), ["days", "leave"])
         self.assertEqual(without_grammar(["ich"], "german"), ["ich"])
         self.assertEqual(without_grammar(["ich"], ""), ["ich"])
         self.assertEqual(in_english(["urlaub", "ferien", "zebra"]), ["leave"])
 
-    def test_of_endless_questions_the_beginning_is_translated(self):
+    def test_only_the_beginning_of_a_very_long_question_is_translated(self):
         words = ["urlaub", *(f"krankheitstage{number}" for number in range(100_000))]
         self.assertEqual(in_english(words)[0], "leave")
         self.assertLess(len(question_in_english(f"Was ist {' '.join(words)}?").split()), 200)
 
-    def test_a_german_question_is_asked_in_english_words(self):
+    def test_a_german_question_is_translated_into_english_words(self):
         for question, words in (
             ("Wie viele Tage Urlaub habe ich im Jahr?", "how many days leave do year"),
             ("Wie viele Urlaubstage bekommen Partner?", "how many days annual leave do partner"),
@@ -85,14 +85,14 @@ class WordsTests(SimpleTestCase):
         ):
             self.assertEqual(question_in_english(question), words)
 
-    def test_of_several_translations_that_of_the_passages_is_taken(self):
+    def test_of_several_translations_the_one_in_the_passages_is_used(self):
         question = "Wie hoch ist das Kilometergeld?"
         self.assertEqual(question_in_english(question), "how much mileage")
         self.assertEqual(question_in_english(question, {stem("miles")}), "how much mile")
         held = {stem("pay"), stem("salary")}
         self.assertEqual(question_in_english("Wann wird das Gehalt gezahlt?", held), "when salary paid")
 
-    def test_what_is_neither_known_nor_a_name_is_left_out_of_a_question(self):
+    def test_words_without_a_translation_that_are_not_names_are_left_out(self):
         self.assertEqual(question_in_english("Wie melde ich einen verlorenen Laptop?"), "report lost laptop")
         self.assertEqual(
             question_in_english("Wann wird Auroras Kilometergeld säumig?"), "when auroras mileage"

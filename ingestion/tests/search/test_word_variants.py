@@ -17,7 +17,7 @@ class WordVariantTests(SimpleTestCase):
         self.assert_variants("Can I get in?")
         self.assert_variants("out")
 
-    def test_words_with_a_hyphen_are_joined(self):
+    def test_hyphenated_words_are_joined(self):
         self.assert_variants("Is there wi-fi?", wi_fi=["wifi"])
         self.assert_variants("Darf ich eine E-Mail schreiben?", e_mail=["email"])
 
@@ -28,10 +28,10 @@ class WordVariantTests(SimpleTestCase):
         self.assert_variants("Muss ich den Hund anmelden?", anmelden=["angemeldet", "anzumelden"])
         self.assert_variants("Wann ist die Abholung?", abholung=["abgeholt", "abzuholen"])
 
-    def test_a_german_verb_gets_back_its_prefix_from_the_end_of_the_question(self):
+    def test_a_german_verb_is_rejoined_with_its_prefix_at_the_end(self):
         self.assert_variants("Wie melde ich den Hund ab?", melde_ab=["abmelden", "abzumelden"])
         self.assert_variants("Wann fängt der Kurs an?", fängt_an=["anfangen", "anzufangen"])
 
-    def test_a_word_of_the_question_is_no_variant(self):
+    def test_a_word_of_the_question_is_not_a_variant(self):
         self.assert_variants("Is a lockout when I am locked out?")
         self.assert_variants("")

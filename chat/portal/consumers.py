@@ -342,7 +342,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         """
         frames = SocketFrames(self.principal, self.conversation_id, place, after)
         self.following, silent = run_id, 0
-        async with aclosing(runs.watch(self.principal, run_id, boundary=after, names_gone=True)) as stream:
+        watched = runs.watch(self.principal, run_id, boundary=after, withhold_names=False)
+        async with aclosing(watched) as stream:
             async for part in stream:
                 silent = 0 if part else silent + 1
                 if part:

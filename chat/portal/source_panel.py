@@ -216,7 +216,7 @@ class Panel:
         spans, only_rows = self.spans, False
         if self.stretches:
             spans = spans_on(self.page, self.stretches, spans)
-        elif not self.own_page:
+        elif not self.shows_passage:
             spans, only_rows = spans if len(self.source.content) > MAX_ALONE else [], True
         if not spans:
             return None
@@ -345,8 +345,8 @@ class Panel:
         return self.source.document.media_type == "application/pdf"
 
     @property
-    def own_page(self) -> bool:
-        """Whether the passage or a part of it is on the page."""
+    def shows_passage(self) -> bool:
+        """Whether the shown page contains the passage or a part of it."""
         if self.stretches:
             return self.page in pages_of(self.stretches)
         return self.source is not None and self.page == self.source.page

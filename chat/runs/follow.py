@@ -144,17 +144,17 @@ async def watch(
     *,
     boundary: int = 0,
     replay_purged: bool = True,
-    names_gone: bool = False,
+    withhold_names: bool = True,
 ) -> AsyncGenerator[Part, None]:
     """Like :func:`follow`, but yields lists of events; an empty one after a second without events.
 
     Texts are not merged across event number `boundary`. Without `replay_purged`, a run whose journal was
     purged yields only its last event, with that event's original number, even if this is not above `after`.
-    Events do not name sources that the reader may not open now, except with `names_gone`, for
-    callers that remove these names themselves.
+    Events do not name sources that the reader may not open now; callers that remove these names themselves
+    set `withhold_names` to False.
     """
     active = run_manager().active.get(run_id)
-    withheld = _Withheld(principal, shows_itself=names_gone, active=active)
+    withheld = _Withheld(principal, withhold_names=withhold_names, active=active)
     if active:
         if after or not active.was_just_accepted_for(principal):
             await withheld.refresh(await in_database(_conversation, principal, run_id), repeat=False)
@@ -171,7 +171,7 @@ async def watch(
                 shown = await withheld.part(part)
                 if shown and isinstance(shown[-1][1], TERMINAL):
                     await _check_stopped(principal, shown[-1][1])
-                    if not names_gone and _may_be_withdrawn(shown[-1][1], active):
+                    if withhold_names and _may_be_withdrawn(shown[-1][1], active):
                         shown = [*shown[:-1], await _with_remaining(principal, run_id, shown[-1])]
                 yield shown
 
@@ -349,11 +349,11 @@ class _Withheld:
     """
 
     def __init__(
-        self, principal: Principal, *, shows_itself: bool = False, active: ActiveRun | None = None
+        self, principal: Principal, *, withhold_names: bool = True, active: ActiveRun | None = None
     ) -> None:
         self._principal = principal
         self._active = active
-        self._shows_itself = shows_itself
+        self._withhold_names = withhold_names
         self._conversation: UUID | None = None  # the conversation, to look up its withheld labels again
         self._labels: frozenset[str] = frozenset()
         self._refreshed_at = 0.0
@@ -390,7 +390,7 @@ class _Withheld:
                 for thought in filtered.thoughts
             )
             return dataclasses.replace(filtered, thoughts=thoughts)
-        if not self._labels or self._shows_itself:
+        if not self._labels or not self._withhold_names:
             return event
         match event:
             case TextDelta(text):

@@ -315,7 +315,8 @@ class ProofRunAdmin(OwnFilters, RowsOnly, AuditedChanges, admin.ModelAdmin):  # 
             [each for each in running.results_of(run, user) if each.outcome] for run in (before, after)
         )
         pairs = running.pairs_of(former, asked)
-        change, support = run_comparison.change(pairs), run_comparison.change_of_support(pairs)
+        comparison = run_comparison.compare(pairs)
+        support = run_comparison.compare_support(pairs)
         return self._page(
             request,
             "compare.html",
@@ -324,10 +325,10 @@ class ProofRunAdmin(OwnFilters, RowsOnly, AuditedChanges, admin.ModelAdmin):  # 
             after=after,
             runs=(before, after),
             rights=(self.rights(before), self.rights(after)),
-            change=change,
-            verdict=VERDICTS[change.verdict],
+            comparison=comparison,
+            verdict=VERDICTS[comparison.verdict],
             least=run_comparison.LEAST_CHANGED,
-            difference=_points(change.difference, change.low, change.high),
+            difference=_points(comparison.difference, comparison.low, comparison.high),
             support=_points(support.mean, support.low, support.high) if support else None,
             summaries=(
                 run_comparison.summary(one for one, _ in pairs),

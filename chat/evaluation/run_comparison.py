@@ -70,7 +70,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PairedComparison:
     """How many questions of both runs changed from right to wrong and back."""
 
     better: int
@@ -103,14 +103,14 @@ def summary(results: Iterable[Result]) -> Summary:
     )
 
 
-def change(pairs: Sequence[tuple[Result, Result]]) -> Change:
+def compare(pairs: Sequence[tuple[Result, Result]]) -> PairedComparison:
     """Compare pairs of the same question, (before, after)."""
     better = sum(after.is_right and not before.is_right for before, after in pairs)
     worse = sum(before.is_right and not after.is_right for before, after in pairs)
     changed, total = better + worse, len(pairs)
     low, high = clopper_pearson(better, changed)
     scale = changed / total if total else 0.0
-    return Change(
+    return PairedComparison(
         better,
         worse,
         total,
@@ -121,7 +121,7 @@ def change(pairs: Sequence[tuple[Result, Result]]) -> Change:
     )
 
 
-def change_of_support(pairs: Sequence[tuple[Result, Result]]) -> Interval | None:
+def compare_support(pairs: Sequence[tuple[Result, Result]]) -> Interval | None:
     """The difference of the shares of supported statements, by bootstrap over the questions.
 
     Considers only questions with statements in both runs; None if there are none.

@@ -33,7 +33,7 @@ from .unanswered_list import (
     MIN_PEOPLE,
     PERMISSION,
     REASONS,
-    Group,
+    QuestionGroup,
     ShownDocument,
     dismiss,
     documents_shown,
@@ -52,7 +52,7 @@ MAX_REASON = 300  # characters of a reason
 class Row:
     """A group, with the verified answer that its questions would get now, if any."""
 
-    group: Group
+    group: QuestionGroup
     answer: VerifiedAnswer | None
     documents: list[ShownDocument]  # documents that the people who asked were shown
     feedback: list[UUID]  # bad answers whose feedback may be opened from here

@@ -43,7 +43,7 @@ REASONS = {
 
 
 @dataclass(slots=True)
-class Asked:
+class QuestionEntry:
     """A question without a satisfactory answer."""
 
     message: UUID
@@ -58,10 +58,10 @@ class Asked:
 
 
 @dataclass(slots=True)
-class Group:
+class QuestionGroup:
     """Similar questions."""
 
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[QuestionEntry] = field(default_factory=list)
 
     @property
     def times(self) -> int:
@@ -102,7 +102,7 @@ class Group:
     @property
     def wordings(self) -> list[str]:
         """The wordings that may be shown, most frequent first."""
-        used: dict[str, list[Asked]] = {}
+        used: dict[str, list[QuestionEntry]] = {}
         for each in self.asked:
             if not each.closed:
                 used.setdefault(each.digest, []).append(each)
@@ -159,15 +159,15 @@ class Unanswered:
     not all questions are grouped.
     """
 
-    groups: Sequence[Group]
+    groups: Sequence[QuestionGroup]
     others: int
     since: datetime | None = None
 
     @cached_property
-    def by_key(self) -> dict[str, Group]:
+    def by_key(self) -> dict[str, QuestionGroup]:
         return {group.key: group for group in self.groups}
 
-    def group_of(self, key: str) -> Group | None:
+    def group_of(self, key: str) -> QuestionGroup | None:
         """The group with this key. A group's key changes when questions are added to it."""
         found = self.by_key.get(key)
         return found or next((g for g in self.groups if any(each.digest == key for each in g.asked)), None)
@@ -180,10 +180,10 @@ def unanswered(principal: Principal) -> Unanswered:
     cited = {number for row in every for number in row["cited"]}
     documents = Document.objects.visible_to(principal).filter(pk__in=cited)
     readable = set(documents.values_list("pk", flat=True))
-    groups: dict[int, Group] = {}
+    groups: dict[int, QuestionGroup] = {}
     for row in every:
-        groups.setdefault(row["group_number"], Group()).asked.append(
-            Asked(
+        groups.setdefault(row["group_number"], QuestionGroup()).asked.append(
+            QuestionEntry(
                 message=row["message_id"],
                 person=row["owner_id"] if row["is_person"] else None,
                 at=row["asked_at"],
@@ -201,7 +201,7 @@ def unanswered(principal: Principal) -> Unanswered:
     return Unanswered(shown, others, every[-1]["asked_at"] if every and older.exists() else None)
 
 
-def read_texts(groups: Iterable[Group]) -> None:
+def read_texts(groups: Iterable[QuestionGroup]) -> None:
     """Load the texts of the questions of these groups.
 
     Texts that may reveal closed content are left out.
@@ -229,7 +229,7 @@ class ShownDocument:
     sure: bool
 
 
-def documents_shown(principal: Principal, groups: Sequence[Group]) -> list[list[ShownDocument]]:
+def documents_shown(principal: Principal, groups: Sequence[QuestionGroup]) -> list[list[ShownDocument]]:
     """For each group, the documents shown most often to the people who asked, except hidden ones.
 
     A document is hidden if `principal` may not read it, or if it was shown to fewer than three people, none
@@ -241,7 +241,7 @@ def documents_shown(principal: Principal, groups: Sequence[Group]) -> list[list[
     titles = {key: title or name for key, title, name in documents.values_list("pk", "title", "name")}
     shown = []
     for of_group in open_ones:
-        askers: dict[int, list[Asked]] = {}
+        askers: dict[int, list[QuestionEntry]] = {}
         for each in of_group:
             for document in titles.keys() & each.shown:
                 askers.setdefault(document, []).append(each)
@@ -259,7 +259,7 @@ def documents_shown(principal: Principal, groups: Sequence[Group]) -> list[list[
     return shown
 
 
-def feedback_on(groups: Sequence[Group]) -> list[list[UUID]]:
+def feedback_on(groups: Sequence[QuestionGroup]) -> list[list[UUID]]:
     """The newest bad answers of each group that content managers may read.
 
     The person who asked must have agreed. Without this consent, feedback is not linked to a question, whose
@@ -281,7 +281,7 @@ def feedback_on(groups: Sequence[Group]) -> list[list[UUID]]:
     ]
 
 
-def may_be_shown(asked: Sequence[Asked]) -> bool:
+def may_be_shown(asked: Sequence[QuestionEntry]) -> bool:
     """Whether something that these questions have in common may be shown.
 
     At least three people must have asked them, or one must have agreed.
@@ -289,7 +289,7 @@ def may_be_shown(asked: Sequence[Asked]) -> bool:
     return any(each.shared for each in asked) or len({each.person for each in asked} - {None}) >= MIN_PEOPLE
 
 
-def dismiss(group: Group, person: int, reason: str) -> None:
+def dismiss(group: QuestionGroup, person: int, reason: str) -> None:
     """Remove the group's questions from the list until one of them is asked again."""
     for digest in {each.digest for each in group.asked}:
         DismissedQuestion.objects.update_or_create(

@@ -51,7 +51,7 @@ class Refused(Exception):
     """A document was not changed; the text is the reason."""
 
 
-class Change(ABC):
+class BulkProperty(ABC):
     """A property of documents that can be changed in bulk; its values are JSON."""
 
     mirrored = False  # whether this also applies to documents that mirror a file
@@ -71,7 +71,7 @@ class Change(ABC):
         return ""
 
 
-class Readers(Change):
+class Readers(BulkProperty):
     def read(self, document: Document) -> Any:
         return as_value(audience_of(document))
 
@@ -129,7 +129,7 @@ def as_audience(value: dict[str, Any]) -> Audience:
     )
 
 
-class Column(Change):
+class Column(BulkProperty):
     """A property that is a column of the document."""
 
     def __init__(self, name: str) -> None:
@@ -175,7 +175,7 @@ class Labels(Column):
         return label_names(form["labels"])
 
 
-class Owner(Change):
+class Owner(BulkProperty):
     """The owner. The former owner is removed from the readers."""
 
     def read(self, document: Document) -> Any:
@@ -202,7 +202,7 @@ class Owner(Change):
         Readers().write(document, value["readers"], actor)
 
 
-CHANGES: dict[str, Change] = {
+PROPERTIES: dict[str, BulkProperty] = {
     Kind.READERS: Readers(),
     Kind.CATEGORY: Column("category"),
     Kind.FOLDER: Folder("folder"),
@@ -265,7 +265,7 @@ def undo(change: BulkChange, actor: User) -> BulkChange | None:
 
 def can_be_undone(change: BulkChange) -> bool:
     ended = change.state in (State.DONE, State.STOPPED)
-    return ended and change.kind in CHANGES and change.undoes_id is None
+    return ended and change.kind in PROPERTIES and change.undoes_id is None
 
 
 def stop(change: BulkChange, actor: User) -> bool:
@@ -386,7 +386,7 @@ def _apply(
         documents.delete_document(document)
         record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, person=document.owner, subject=subject)
         return Outcome.DONE
-    of = CHANGES[change.kind]
+    of = PROPERTIES[change.kind]
     if is_mirrored and not of.mirrored:
         raise Refused(MIRRORED)
     present = of.read(document)

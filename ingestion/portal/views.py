@@ -1,9 +1,6 @@
 """Pages that show documents: the list, one document, and the progress of reading."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any
 from uuid import UUID
 
@@ -28,7 +25,7 @@ from ingestion.reasons import in_words
 from ingestion.search.labels import content_address
 from ingestion.search.scopes import count_searched, kept_apart
 from ingestion.versions import former_versions
-from ingestion.versions.text_comparison import Paragraph, compare
+from ingestion.versions.changes_page import changes_page
 
 from . import finding, library
 from .descriptions import (
@@ -46,7 +43,6 @@ from .document_actions import (
 PASSAGES_SHOWN = 20
 PARTS_SHOWN = 50
 MAX_STATUSES = 100
-CHANGES_SHOWN = 100  # changed paragraphs shown on one page
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,55 +53,6 @@ class Pill:
     words: str
     count: int
     current: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A changed paragraph, its unchanged neighbours, and the number of unchanged ones left out before."""
-
-    skipped: int
-    before: str
-    paragraph: Paragraph
-    after: str
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """One page of the changes between two texts."""
-
-    counts: Mapping[str, int]
-    changes: Sequence[Change]
-    page: int
-    pages: int
-
-    @classmethod
-    def of(cls, before: str, after: str, page: int) -> "Comparison":
-        """Page `page` of the changes from `before` to `after`.
-
-        Each unchanged paragraph is shown only once: before a change, or after the last of several changes.
-        """
-        paragraphs = compare(before, after)
-        places = [at for at, each in enumerate(paragraphs) if each.kind != "same"]
-        pages = max(1, -(-len(places) // CHANGES_SHOWN))
-        page = min(max(page, 1), pages)
-        shown = places[(page - 1) * CHANGES_SHOWN : page * CHANGES_SHOWN]
-        found = []
-        # Everything before this was shown on earlier pages.
-        seen = places[(page - 1) * CHANGES_SHOWN - 1] + 1 if page > 1 else 0
-        for at, following in zip_longest(shown, shown[1:], fillvalue=len(paragraphs) + 1):
-            near = at > seen
-            ends = at + 1 < len(paragraphs) and at + 2 < following and paragraphs[at + 1].kind == "same"
-            found.append(
-                Change(
-                    at - seen - 1 if near else 0,
-                    paragraphs[at - 1].pieces[0].text if near else "",
-                    paragraphs[at],
-                    paragraphs[at + 1].pieces[0].text if ends else "",
-                )
-            )
-            seen = at + 1 + ends
-        counts = Counter(each.kind for each in paragraphs)
-        return cls({kind: counts[kind] for kind in ("changed", "added", "removed")}, found, page, pages)
 
 
 @guests_welcome
@@ -228,7 +175,7 @@ def changes(request: HttpRequest, public_id: UUID) -> HttpResponse:
     after = later.content if later else former_versions.text_of(found)
     if earlier and not context["unknown"]:
         context["too_long"] = not after
-        context["comparison"] = Comparison.of(earlier.content, after, _number(request.GET, "page"))
+        context["comparison"] = changes_page(earlier.content, after, _number(request.GET, "page"))
     return render(request, "ingestion/changes.html", context)
 
 

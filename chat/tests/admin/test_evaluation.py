@@ -406,7 +406,7 @@ def results(pattern):
     ],
 )
 def test_the_significance_of_a_change_equals_that_of_scipy(better, worse, same, p, low, high, verdict):
-    change = run_comparison.change(results(["WR"] * better + ["RW"] * worse + ["RR"] * same))
+    change = run_comparison.compare(results(["WR"] * better + ["RW"] * worse + ["RR"] * same))
     assert (change.better, change.worse, change.total) == (better, worse, better + worse + same)
     assert change.p == pytest.approx(p, abs=1e-6)
     assert (change.low, change.high) == pytest.approx((low, high), abs=1e-5)
@@ -421,7 +421,7 @@ def test_shares_have_wilson_intervals():
 
 
 def test_the_share_of_supported_statements_is_compared_question_by_question():
-    interval = run_comparison.change_of_support(results(["WR"] * 10 + ["RR"] * 10))
+    interval = run_comparison.compare_support(results(["WR"] * 10 + ["RR"] * 10))
     assert interval.mean == pytest.approx(0.25)
     assert 0.1 < interval.low < 0.25 < interval.high < 0.4
-    assert run_comparison.change_of_support([]) is None
+    assert run_comparison.compare_support([]) is None

@@ -6,6 +6,8 @@ Messages of other servers, SQL and paths are never sent to a client; they are lo
 import math
 from dataclasses import dataclass
 
+from history.failure_texts import FAILURE_TEXTS
+
 
 @dataclass(frozen=True, slots=True)
 class ErrorText:
@@ -19,11 +21,26 @@ INTERNAL = (
     "The app encountered an error processing your request.\n"
     "If you are an administrator of the app, view the full error in the logs."
 )
-CONTENT_FILTER = "Your message contains content that was flagged by the OpenAI content filter."
-
 DATABASE_AWAY = "The site is overloaded, or cannot reach its database. Try again in a few seconds."
 
+# The HTTP status of errors that can also end a run; history has their messages.
+FAILURE_STATUS = {
+    "rate_limited": 429,
+    "upstream_unavailable": 502,
+    "upstream_timeout": 504,
+    "upstream_protocol": 502,
+    "upstream_misconfigured": 502,
+    "context_overflow": 400,
+    "content_filter": 400,
+    "format_refused": 400,
+    "length_refused": 400,
+    "empty_answer": 502,
+    "interrupted": 502,
+    "storage_full": 507,
+}
+
 ERRORS: dict[str, ErrorText] = {
+    **{code: ErrorText(status, FAILURE_TEXTS[code]) for code, status in FAILURE_STATUS.items()},
     "not_found": ErrorText(404, "There is no such conversation."),
     "answer_not_found": ErrorText(404, "There is no such answer."),
     "message_empty": ErrorText(400, "The message is empty."),
@@ -42,19 +59,7 @@ ERRORS: dict[str, ErrorText] = {
     "maintenance": ErrorText(503, "The site is being maintained. Ask again later."),
     "busy": ErrorText(503, "Many people are asking right now. Try again in a moment."),
     "quota_exceeded": ErrorText(429, "No messages can be sent with this account today."),
-    "rate_limited": ErrorText(429, "The language model accepts no more questions at the moment."),
-    "upstream_unavailable": ErrorText(502, "The language model is not responding."),
-    "upstream_timeout": ErrorText(504, "The language model took too long to answer."),
-    "upstream_protocol": ErrorText(502, "The language model sent something that cannot be read."),
-    "upstream_misconfigured": ErrorText(502, "The language model refuses this site’s settings."),
-    "context_overflow": ErrorText(400, "The question and its sources are too long for the language model."),
-    "content_filter": ErrorText(400, CONTENT_FILTER),
-    "format_refused": ErrorText(400, "The language model does not write answers in this format."),
-    "length_refused": ErrorText(400, "The language model does not accept this token limit."),
-    "empty_answer": ErrorText(502, "The language model sent an empty answer."),
-    "interrupted": ErrorText(502, "The answer was interrupted."),
     "database_unavailable": ErrorText(503, DATABASE_AWAY),
-    "storage_full": ErrorText(507, "There is no room on the server. Tell the operator of the site."),
     "internal": ErrorText(500, INTERNAL),
 }
 

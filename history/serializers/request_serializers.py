@@ -21,7 +21,7 @@ from rest_framework import serializers
 from chatsite.dependency_internals import serializer_schema
 from chatsite.http.strict_fields import StrictBooleanField
 from history.citation_text import without_links
-from history.failures import WORDS
+from history.failure_texts import FAILURE_TEXTS
 from history.models import Conversation, Message
 from history.recording import TITLE_LENGTH
 
@@ -269,7 +269,7 @@ class SavedMessageSerializer(BodySerializer):
             role=values["role"],
             content=values["content"],
             state=STORED_STATES.get(values.get("status")),
-            error_code=code if code in WORDS else "",
+            error_code=code if code in FAILURE_TEXTS else "",
             agent_name=values.get("agentName") or values.get("agentIdentifier") or None,
             content_type=values.get("contentType"),
             created_at=created_at,

@@ -4,10 +4,9 @@ The weights were measured on nine public collections; docs/measurements.md has t
 """
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from .rerank import RerankScores
 
@@ -38,10 +37,6 @@ class Candidate(NamedTuple):
             return "meaning"
         alike = covered and (self.vector_score or 0.0) >= ALIKE
         return "both" if alike else "words"
-
-
-# Creates a Candidate from a sequence of its fields, without the overhead of its Python-level constructor.
-new_candidate: Callable[[Sequence[Any]], Candidate] = partial(tuple.__new__, Candidate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +146,6 @@ class Ranked(NamedTuple):
         return Ranked(self.candidate, score, self.found_by)
 
 
-# Creates a Ranked in the same way as `new_candidate`.
-_new_ranked: Callable[[tuple[Candidate, float, FoundBy]], Ranked] = partial(tuple.__new__, Ranked)
-
 MIN_FURTHER_FIT = 0.5  # share of the best passage's bound that each further passage must reach
 
 # Weights for reranking, relative to the combined score. They decrease for questions with more words than
@@ -227,7 +219,7 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
         ranked.append((-score, row.passage_id, row, row.found_by(mode, covered)))
     ranked.sort()  # ids differ, so fields after the id are never compared
     best = max(bounds[language].fit(value, readable) for language, value in most.items())
-    passages = [_new_ranked((row, -score, found_by)) for score, _, row, found_by in ranked]
+    passages = [Ranked(row, -score, found_by) for score, _, row, found_by in ranked]
     return Ranking(passages, best, opened)
 
 
@@ -274,11 +266,8 @@ def rerank(ranked: Sequence[Ranked], near: RerankScores, length: float = 0) -> l
         for (candidate, _, found_by), score in zip(ranked, scores, strict=False)
     )
     return [
-        *(_new_ranked((candidate, -score, found_by)) for score, _, candidate, found_by in rescored),
-        *(
-            _new_ranked((candidate, score / most, found_by))
-            for candidate, score, found_by in ranked[len(scores) :]
-        ),
+        *(Ranked(candidate, -score, found_by) for score, _, candidate, found_by in rescored),
+        *(Ranked(candidate, score / most, found_by) for candidate, score, found_by in ranked[len(scores) :]),
     ]
 
 

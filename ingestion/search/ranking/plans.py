@@ -19,7 +19,7 @@ from ingestion.embedding.spaces import INDEXED_DIMENSIONS
 from ingestion.search.stems import stems_by_language
 from ingestion.search.translations import translations_of_form
 
-from .fusion import Candidate, new_candidate
+from .fusion import Candidate
 from .query_expansion import (
     EVERYDAY_WEIGHT,
     EXPANSION_WEIGHT,
@@ -234,7 +234,7 @@ def find_candidates(
     plan, seconds = surveyed.plan(dimensions), time.monotonic() - started
     metrics.SEARCH_SECONDS.observe(seconds, plan)
     traces.record("search", seconds, chatsite__search__plan=plan, chatsite__search__found=len(found))
-    return [*map(new_candidate, found)], surveyed.visible
+    return [*map(Candidate._make, found)], surveyed.visible
 
 
 def _with_substitutes(search: Mapping[str, Any], unknown: Iterable[int]) -> dict[str, Any] | None:

@@ -64,14 +64,14 @@ class InUse:
         return self.texts.translated("welcome")
 
     @cached_property
-    def mark(self) -> bytes:
+    def logo(self) -> bytes:
         """The site's logo as a PNG; empty if it has none."""
-        return bytes(self.texts.mark or b"")
+        return bytes(self.texts.logo or b"")
 
     @cached_property
-    def mark_digest(self) -> str:
-        """A part of the mark's URL, which thus changes with the picture."""
-        return hashlib.sha256(self.mark).hexdigest()[:16] if self.mark else ""
+    def logo_digest(self) -> str:
+        """A part of the URL of the logo, which therefore changes with it."""
+        return hashlib.sha256(self.logo).hexdigest()[:16] if self.logo else ""
 
     @property
     def banner(self) -> Banner | None:

@@ -41,7 +41,7 @@ MAX_QUESTION = 1_000
 FORMATS = ("PNG", "JPEG", "WEBP")
 
 
-def as_mark(upload: "UploadedFile[Any]") -> bytes:
+def as_logo(upload: "UploadedFile[Any]") -> bytes:
     """Convert an uploaded picture to a small PNG without metadata. Raises ValidationError."""
     if (upload.size or 0) > MARK_BYTES:
         raise forms.ValidationError(gettext("The file is larger than 500 KB."))
@@ -64,14 +64,14 @@ def as_mark(upload: "UploadedFile[Any]") -> bytes:
 class TextsForm(forms.ModelForm):  # type: ignore[type-arg]
     """The form for a new version, prefilled with the texts of an existing one."""
 
-    new_mark = forms.FileField(
-        label=capfirst(gettext_lazy("mark")),
+    new_logo = forms.FileField(
+        label=capfirst(gettext_lazy("logo")),
         required=False,
         help_text=gettext_lazy(
             "A square picture beside the name: PNG, JPEG or WebP. Leave empty to keep the present one."
         ),
     )
-    no_mark = forms.BooleanField(label=capfirst(gettext_lazy("the program's own mark")), required=False)
+    no_logo = forms.BooleanField(label=capfirst(gettext_lazy("the program's own logo")), required=False)
     begun_from = forms.IntegerField(label="", widget=forms.HiddenInput, required=False)
     newest = forms.IntegerField(label="", widget=forms.HiddenInput, required=False)
 
@@ -79,9 +79,9 @@ class TextsForm(forms.ModelForm):  # type: ignore[type-arg]
         model = SiteTexts
         fields = SiteTexts.TEXTS
 
-    def clean_new_mark(self) -> bytes | None:
-        upload = self.cleaned_data["new_mark"]
-        return as_mark(upload) if upload else None
+    def clean_new_logo(self) -> bytes | None:
+        upload = self.cleaned_data["new_logo"]
+        return as_logo(upload) if upload else None
 
     def clean_prompt(self) -> str:
         return without_append_mark(self.cleaned_data["prompt"])
@@ -103,8 +103,8 @@ class TextsForm(forms.ModelForm):  # type: ignore[type-arg]
                 % {"person": newest.changed_by or gettext("Somebody")}
             )
         begun_from = SiteTexts.objects.filter(pk=values.get("begun_from") or 0).first()
-        self.instance.mark = None if values.get("no_mark") else begun_from and begun_from.mark
-        self.instance.mark = values.get("new_mark") or self.instance.mark
+        self.instance.logo = None if values.get("no_logo") else begun_from and begun_from.logo
+        self.instance.logo = values.get("new_logo") or self.instance.logo
         return values
 
     def full_clean(self) -> None:
@@ -152,7 +152,7 @@ class SiteTextsAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ign
     fieldsets = [
         (
             gettext_lazy("Name"),
-            {"fields": ["name", "new_mark", "no_mark", "sign_in_line", "sign_in_line_de"]},
+            {"fields": ["name", "new_logo", "no_logo", "sign_in_line", "sign_in_line_de"]},
         ),
         (gettext_lazy("Welcome"), {"fields": ["welcome", "welcome_de"]}),
         (
@@ -280,7 +280,7 @@ class SiteTextsAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ign
         if draft == (newest.prompt or instructions("answer")):
             messages.info(request, gettext("These instructions are already in use."))
             return redirect("admin:chat_sitetexts_try")
-        kept = SiteTexts(**values | {"prompt": draft}, mark=newest.mark)
+        kept = SiteTexts(**values | {"prompt": draft}, logo=newest.logo)
         self.save_model(request, kept, None, False)
         self.log_addition(request, kept, [{"added": {}}])
         messages.success(request, gettext("In use: version %(number)s.") % {"number": kept.pk})
@@ -292,8 +292,8 @@ def _before(texts: SiteTexts) -> SiteTexts:
 
 
 def _name(field: str) -> str:
-    if field == "mark":
-        return gettext("mark")
+    if field == "logo":
+        return gettext("logo")
     return str(cast("Field[Any, Any]", SiteTexts._meta.get_field(field)).verbose_name)
 
 
@@ -302,10 +302,10 @@ def differences(old: SiteTexts, new: SiteTexts) -> SafeString:
     parts = [
         (_name(name), _lines(getattr(old, name), getattr(new, name)))
         for name in new.changes_since(old)
-        if name != "mark"
+        if name != "logo"
     ]
-    if "mark" in new.changes_since(old):
-        parts.append((_name("mark"), conditional_escape(gettext("another picture"))))
+    if "logo" in new.changes_since(old):
+        parts.append((_name("logo"), conditional_escape(gettext("another picture"))))
     if not parts:
         return conditional_escape(gettext("nothing"))
     return format_html_join("", "<p><strong>{}</strong></p><div>{}</div>", parts)

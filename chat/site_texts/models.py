@@ -33,8 +33,10 @@ class SiteTexts(models.Model):
         blank=True,
         help_text=gettext_lazy("If you leave it empty, the site has the name in the setting CHATSITE_NAME."),
     )
-    mark = models.BinaryField(
-        null=True, help_text=gettext_lazy("A PNG that the site made from an uploaded image.")
+    logo = models.BinaryField(
+        db_column="mark",
+        null=True,
+        help_text=gettext_lazy("A PNG that the site made from an uploaded image."),
     )
     sign_in_line = models.CharField(
         gettext_lazy("line on the sign-in page"),
@@ -175,7 +177,7 @@ class SiteTexts(models.Model):
     def changes_since(self, other: "SiteTexts") -> list[str]:
         """Names of the fields that differ."""
         names = [name for name in self.TEXTS if getattr(self, name) != getattr(other, name)]
-        return names + (["mark"] if bytes(self.mark or b"") != bytes(other.mark or b"") else [])
+        return names + (["logo"] if bytes(self.logo or b"") != bytes(other.logo or b"") else [])
 
 
 def _within(now: datetime, since: datetime | None, until: datetime | None) -> bool:

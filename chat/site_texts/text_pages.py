@@ -1,4 +1,4 @@
-"""Public pages: the privacy note, the mark, and the banner for open pages."""
+"""Public pages: the privacy note, the logo, and the banner for open pages."""
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from . import current
 
-MARK_POLICY = "default-src 'none'; sandbox"
+LOGO_POLICY = "default-src 'none'; sandbox"
 
 
 @require_safe
@@ -19,16 +19,16 @@ def privacy(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-def mark(request: HttpRequest, digest: str) -> HttpResponse:
+def logo(request: HttpRequest, digest: str) -> HttpResponse:
     """The picture beside the site's name. Its URL changes with it, so caches may keep it."""
     shown = current()
-    if not shown.mark or digest != shown.mark_digest:
+    if not shown.logo or digest != shown.logo_digest:
         raise Http404
     return HttpResponse(
-        shown.mark,
+        shown.logo,
         content_type="image/png",
         headers={
-            "Content-Security-Policy": MARK_POLICY,
+            "Content-Security-Policy": LOGO_POLICY,
             "X-Content-Type-Options": "nosniff",
             "Cache-Control": "public, max-age=31536000, immutable",
         },

@@ -183,8 +183,13 @@ def instances(model: type[M], found_rows: Rows) -> list[M]:
     """
     found = []
     for row in found_rows:
-        names = [field.attname for field in model._meta.concrete_fields if field.attname in row]
-        instance = model.from_db(DEFAULT_DB_ALIAS, names, [row.pop(name) for name in names])
+        names, values = [], []
+        for field in model._meta.concrete_fields:
+            column = field.column or field.attname
+            if column in row:
+                names.append(field.attname)
+                values.append(row.pop(column))
+        instance = model.from_db(DEFAULT_DB_ALIAS, names, values)
         for name, value in row.items():
             setattr(instance, name, value)
         found.append(instance)

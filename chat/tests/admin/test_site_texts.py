@@ -143,15 +143,15 @@ class EditingTests(TextsTestCase):
         self.assertContains(page, "| Verwaltung von Leave desk</title>")
 
     def test_versions_can_be_compared_and_restored(self):
-        self.edit(prompt="Be brief.\nBe kind.", new_mark=upload(picture()))
-        self.edit(prompt="Be brief.\nBe firm.", no_mark="on")
+        self.edit(prompt="Be brief.\nBe kind.", new_logo=upload(picture()))
+        self.edit(prompt="Be brief.\nBe firm.", no_logo="on")
         newest, oldest = SiteTexts.objects.all()
         page = self.client.get(f"{LIST}{newest.pk}/change/")
         self.assertContains(page, "<div>− Be kind.</div><div>+ Be firm.</div>", html=False)
-        self.assertContains(self.client.get(LIST), "instructions for the model, mark")
+        self.assertContains(self.client.get(LIST), "instructions for the model, logo")
         self.edit(version=oldest.pk)
         self.assertEqual(answer_instructions(), "Be brief.\nBe kind.")
-        self.assertEqual(bytes(SiteTexts.objects.first().mark), bytes(oldest.mark))
+        self.assertEqual(bytes(SiteTexts.objects.first().logo), bytes(oldest.logo))
         self.assertEqual(SiteTexts.objects.count(), 3)
 
     def test_a_version_is_neither_changed_nor_deleted(self):
@@ -176,8 +176,8 @@ class EditingTests(TextsTestCase):
             ({"banner": "Hello", **moment}, "The end must be after the beginning."),
             ({"prompt": ">>> More"}, "The text must not begin with"),
             ({"name": "x" * 61}, "at most 60 characters"),
-            ({"new_mark": upload(b"<svg onload='alert(1)'/>")}, "This is not a picture"),
-            ({"new_mark": upload(picture(size=(4_001, 2)))}, "At most 4000 pixels"),
+            ({"new_logo": upload(b"<svg onload='alert(1)'/>")}, "This is not a picture"),
+            ({"new_logo": upload(picture(size=(4_001, 2)))}, "At most 4000 pixels"),
         ):
             with self.subTest(words):
                 self.assertContains(self.edit(**values), words)
@@ -213,7 +213,7 @@ def form_of(page):
 
 
 def upload(content):
-    return SimpleUploadedFile("mark.png", content)
+    return SimpleUploadedFile("logo.png", content)
 
 
 class ShownTests(TextsTestCase):
@@ -241,13 +241,13 @@ class ShownTests(TextsTestCase):
         self.assertContains(self.client.get("/accounts/sign-in/"), "From the admin")
 
     def test_the_mark_is_served_as_a_sandboxed_png(self):
-        self.use(mark=picture())
-        address = f"/site/mark-{site_texts.current().mark_digest}.png"
+        self.use(logo=picture())
+        address = f"/site/logo-{site_texts.current().logo_digest}.png"
         self.assertContains(self.client.get("/accounts/sign-in/"), f'src="{address}"')
         response = self.client.get(address)
         self.assertEqual(response["Content-Type"], "image/png")
         self.assertEqual(response["Content-Security-Policy"], "default-src 'none'; sandbox")
-        self.assertEqual(self.client.get("/site/mark-0.png").status_code, 404)
+        self.assertEqual(self.client.get("/site/logo-0.png").status_code, 404)
 
     def test_the_banner_is_shown_between_its_dates(self):
         now = timezone.now()

@@ -148,7 +148,7 @@ class AdminLanguageTests(TestCase):
         StartingQuestion.objects.create(text="qx")
         StartingQuestion.objects.create(text="qx", group=self.crew)
         SiteTexts.objects.create(name="qx", banner="qx", changed_by=self.root)
-        SiteTexts.objects.create(name="qxb", banner="qx", welcome="qx", mark=b"1")
+        SiteTexts.objects.create(name="qxb", banner="qx", welcome="qx", logo=b"1")
         for values in (
             {"term": "qx", "meaning": "qx"},
             {"term": "qxb", "synonyms": "qx", "kind": "everyday"},
@@ -260,7 +260,7 @@ class AdminLanguageTests(TestCase):
         for model in admin.site._registry:
             name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
             fields = [field.name for field in model._meta.get_fields()]
-            fields += ["users", "groups", "new_mark", "days", "password1", "password2", "usable_password"]
+            fields += ["users", "groups", "new_logo", "days", "password1", "password2", "usable_password"]
             row = model._default_manager.first()
             formsets = {}
             for prefix in ("questions", "citations"):

@@ -207,7 +207,7 @@ chat-api:ask-2026        POST   key      401       yes      yes      yes      ye
 chat-api:ask-2026-stream POST   session  401       yes      yes      yes      yes      401
 chat-api:ask-2026-stream POST   key      401       yes      yes      yes      yes      401
 chat:privacy             GET    session  yes       yes      yes      yes      yes      yes
-chat:mark                GET    session  absent    absent   absent   absent   absent   absent
+chat:logo                GET    session  absent    absent   absent   absent   absent   absent
 chat:banner              GET    session  yes       yes      yes      yes      yes      yes
 chat:auth-setup          GET    session  yes       yes      yes      yes      yes      yes
 chat:config              GET    session  yes       yes      yes      yes      yes      yes

@@ -307,7 +307,7 @@ class WhatIsOpen(SimpleTestCase):
         # Requests of a front end before anybody has signed in, with the same response for everyone.
         configuration = {"chat:auth-setup", "chat:config", "mcp:resource-metadata"}
         # The texts and the logo of the site, also before signing in.
-        configuration |= {"chat:privacy", "chat:banner", "chat:mark"}
+        configuration |= {"chat:privacy", "chat:banner", "chat:logo"}
         # For callers with an account, because it costs the operator money and answers no question.
         accounts_only = {"chat-api:embeddings"}
         accounts_only |= {

@@ -4,18 +4,8 @@ Messages of other servers, SQL and paths are never sent to a client; they are lo
 """
 
 import math
-from dataclasses import dataclass
 
-from history.failure_texts import FAILURE_TEXTS
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorText:
-    """The message for people, and the HTTP status if it is known before the first byte."""
-
-    status: int
-    words: str
-
+from history.failure_texts import FAILURES, ErrorText
 
 INTERNAL = (
     "The app encountered an error processing your request.\n"
@@ -23,24 +13,8 @@ INTERNAL = (
 )
 DATABASE_AWAY = "The site is overloaded, or cannot reach its database. Try again in a few seconds."
 
-# The HTTP status of errors that can also end a run; history has their messages.
-FAILURE_STATUS = {
-    "rate_limited": 429,
-    "upstream_unavailable": 502,
-    "upstream_timeout": 504,
-    "upstream_protocol": 502,
-    "upstream_misconfigured": 502,
-    "context_overflow": 400,
-    "content_filter": 400,
-    "format_refused": 400,
-    "length_refused": 400,
-    "empty_answer": 502,
-    "interrupted": 502,
-    "storage_full": 507,
-}
-
 ERRORS: dict[str, ErrorText] = {
-    **{code: ErrorText(status, FAILURE_TEXTS[code]) for code, status in FAILURE_STATUS.items()},
+    **FAILURES,
     "not_found": ErrorText(404, "There is no such conversation."),
     "answer_not_found": ErrorText(404, "There is no such answer."),
     "message_empty": ErrorText(400, "The message is empty."),

@@ -1,6 +1,6 @@
 """Code and message of a failed answer."""
 
-from .failure_texts import FAILURE_TEXTS, OTHER_FAILURE
+from .failure_texts import FAILURES, OTHER_FAILURE
 from .models import Message
 
 BY_STATE = {
@@ -16,4 +16,4 @@ def failure_of(message: Message) -> tuple[str, str] | None:
     if state not in BY_STATE:
         return None
     code = message.error_code or BY_STATE[state]
-    return code, FAILURE_TEXTS.get(code, OTHER_FAILURE)
+    return code, FAILURES[code].words if code in FAILURES else OTHER_FAILURE

@@ -21,7 +21,7 @@ from rest_framework import serializers
 from chatsite.dependency_internals import serializer_schema
 from chatsite.http.strict_fields import StrictBooleanField
 from history.citation_text import without_links
-from history.failure_texts import FAILURE_TEXTS
+from history.failure_texts import FAILURES
 from history.models import Conversation, Message
 from history.recording import TITLE_LENGTH
 
@@ -269,7 +269,7 @@ class SavedMessageSerializer(BodySerializer):
             role=values["role"],
             content=values["content"],
             state=STORED_STATES.get(values.get("status")),
-            error_code=code if code in FAILURE_TEXTS else "",
+            error_code=code if code in FAILURES else "",
             agent_name=values.get("agentName") or values.get("agentIdentifier") or None,
             content_type=values.get("contentType"),
             created_at=created_at,

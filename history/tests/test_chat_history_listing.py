@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from history import conversation_lists, recording
 from history.models import Conversation, Message
-from history.recording import Closing
+from history.recording import AnswerOutcome
 from history.tests.chat_history_case import LABEL, ChatHistoryCase
 
 NEXT = re.compile(r'<(/chat-history[^>]*)>; rel="next"')
@@ -96,7 +96,7 @@ class ListingTests(ChatHistoryCase):
         answer = recording.append(conversation, "assistant", state="queued")
         self.assertEqual((self.get()[0]["lastMessage"], self.get()[0]["messageCount"]), ("When?", 2))
         recording.close_answer(
-            answer.conversation.owner_id, answer.pk, Closing(Message.State.COMPLETE, "Then.")
+            answer.conversation.owner_id, answer.pk, AnswerOutcome(Message.State.COMPLETE, "Then.")
         )
         self.assertEqual(self.get()[0]["lastMessage"], "Then.")
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from chatsite.accounts.models import ApiKey
 from history import merging, recording
 from history.models import Conversation, Message, Source
-from history.recording import Closing
+from history.recording import AnswerOutcome
 from history.serializers.request_serializers import Incoming
 from history.tests.chat_history_case import LABEL, ChatHistoryCase
 from ingestion.tests.factories import command_principal, make_user
@@ -262,7 +262,7 @@ class SavingTests(ChatHistoryCase):
         self.put(conversation, message(str(answer.pk), "Guessed", "assistant"), message("x"))
         self.assertTrue(
             recording.close_answer(
-                answer.conversation.owner_id, answer.pk, Closing(Message.State.COMPLETE, "Real")
+                answer.conversation.owner_id, answer.pk, AnswerOutcome(Message.State.COMPLETE, "Real")
             )
         )
         self.assertEqual(self.said(conversation), [("assistant", "Real"), ("user", "Hello")])

@@ -7,7 +7,7 @@ from django.db import connection
 
 from history import recording
 from history.models import Message
-from history.recording import Closing
+from history.recording import AnswerOutcome
 from history.tests.chat_history_case import ChatHistoryCase
 
 
@@ -20,7 +20,7 @@ class SearchTests(ChatHistoryCase):
         recording.close_answer(
             answer.conversation.owner_id,
             answer.pk,
-            Closing(Message.State.COMPLETE, "Yes: until 31 March, five days."),
+            AnswerOutcome(Message.State.COMPLETE, "Yes: until 31 March, five days."),
         )
         self.canteen = self.conversation("Canteen")
         recording.append(

@@ -11,7 +11,7 @@ from chatsite.tests.db.test_reader_of_a_session import nobody_by_default
 from chatsite.tests.limits import HANG_SECONDS
 from history import recording
 from history.models import Conversation, Message, Source
-from history.recording import Closing
+from history.recording import AnswerOutcome
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 
@@ -34,12 +34,12 @@ class RecordingTests(TestCase):
         answer = self.answer()
         self.assertTrue(
             recording.close_answer(
-                answer.conversation.owner_id, answer.pk, Closing(Message.State.STOPPED, "Half")
+                answer.conversation.owner_id, answer.pk, AnswerOutcome(Message.State.STOPPED, "Half")
             )
         )
         self.assertFalse(
             recording.close_answer(
-                answer.conversation.owner_id, answer.pk, Closing(Message.State.COMPLETE, "Whole")
+                answer.conversation.owner_id, answer.pk, AnswerOutcome(Message.State.COMPLETE, "Whole")
             )
         )
         answer.refresh_from_db()
@@ -82,7 +82,7 @@ class RecordingTests(TestCase):
         recording.purge()
         self.assertEqual(Conversation.objects.count(), 2)
         recording.close_answer(
-            answer.conversation.owner_id, answer.pk, Closing(Message.State.COMPLETE, "Done")
+            answer.conversation.owner_id, answer.pk, AnswerOutcome(Message.State.COMPLETE, "Done")
         )
         Conversation.objects.update(updated_at=timezone.now() - timedelta(hours=2))
         recording.purge()

@@ -12,7 +12,7 @@ from chatsite.accounts import webhooks
 from chatsite.accounts.models import User, WebhookDelivery
 from history import feedback  # noqa: F401  (registers its webhook events, in workers too)
 from history.models import Message
-from history.recording import Closing
+from history.recording import AnswerOutcome
 from history.tally import UNSURE
 
 Event = webhooks.Event
@@ -20,7 +20,7 @@ ANNOUNCED = [Event.ANSWER_COMPLETED.value, Event.QUESTION_UNANSWERED.value]
 MAY_SEE_UNANSWERED = "chat.view_unanswered"
 
 
-def announce_end(owner_id: int, closings: Mapping[UUID, Closing]) -> None:
+def announce_end(owner_id: int, closings: Mapping[UUID, AnswerOutcome]) -> None:
     """Announce that a run has ended with these answers.
 
     Call in the transaction that stores the answers.

@@ -23,7 +23,7 @@ from .models import Retention
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class ExpiredData:
     """How much data is older than the rules allow."""
 
     conversations: int
@@ -34,7 +34,7 @@ class Due:
         return f"{self.conversations} conversations, {self.feedback} feedback, {self.files} files"
 
 
-def apply(*, dry_run: bool = False) -> Due:
+def apply(*, dry_run: bool = False) -> ExpiredData:
     """Delete expired data, with one audit entry; `dry_run` only counts it."""
     with reading_everything():
         conversations = feedback = files = 0
@@ -60,7 +60,7 @@ def apply(*, dry_run: bool = False) -> Due:
             files += len(found)
             if not dry_run:
                 delete_documents(found)
-    due = Due(conversations, feedback, files)
+    due = ExpiredData(conversations, feedback, files)
     if not dry_run and (conversations or feedback or files):
         record(AuditEntry.Action.CONVERSATION_DELETED, actor=None, subject=f"By the retention rules: {due}")
     return due

@@ -31,7 +31,7 @@ from .models import Conversation, Feedback, Message, Share, Source, SourceQueryS
 COMMENT_SHOWN = 120  # characters of a comment shown in the list
 
 
-class Audited(ReadOnly):
+class AuditedPages(ReadOnly):
     """A mixin that writes an audit entry before it shows a page with other people's content."""
 
     listed_as: AuditEntry.Action
@@ -83,7 +83,7 @@ class MessageInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
 
 
 @admin.register(Conversation)
-class ConversationAdmin(Audited, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
+class ConversationAdmin(AuditedPages, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
     """Conversations. Only superusers can delete one, with everything that belongs to it."""
 
     audited_as = AuditEntry.Action.CONVERSATION_DELETED
@@ -142,7 +142,7 @@ class ConversationAdmin(Audited, AuditedChanges, admin.ModelAdmin):  # type: ign
 
 
 @admin.register(Feedback)
-class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
+class FeedbackAdmin(AuditedPages, admin.ModelAdmin):  # type: ignore[type-arg]
     """Ratings of answers.
 
     Question and answer are shown only if the person who asked agreed, and the answer only to staff who may
@@ -209,7 +209,7 @@ class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(Share)
-class ShareAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
+class ShareAdmin(AuditedPages, admin.ModelAdmin):  # type: ignore[type-arg]
     """Links by which people share conversations. The change permission allows revoking them."""
 
     listed_as = AuditEntry.Action.SHARES_LISTED

@@ -37,7 +37,7 @@ class Invalid(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ProjectRow:
     """A project, with the number of the reader's conversations in it."""
 
     project: Project
@@ -111,11 +111,11 @@ def conversations_of(principal: Principal, project: Project) -> ConversationQuer
     return Conversation.objects.owned_by(principal).current().filter(project=project)
 
 
-def counted(principal: Principal, projects: Sequence[Project]) -> list[Listed]:
+def counted(principal: Principal, projects: Sequence[Project]) -> list[ProjectRow]:
     """The projects, each with the number of the caller's conversations in it, in one query."""
     mine = Conversation.objects.owned_by(principal).current().filter(project__in=projects)
     numbers = dict(mine.order_by().values_list("project").annotate(Count("pk")))
-    return [Listed(as_seen(principal, project), numbers.get(project.pk, 0)) for project in projects]
+    return [ProjectRow(as_seen(principal, project), numbers.get(project.pk, 0)) for project in projects]
 
 
 def create(principal: Principal, name: str, instructions: str = "", scope: str = "") -> Project:

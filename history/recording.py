@@ -69,7 +69,7 @@ class NewConversation:
 
 
 @dataclass(frozen=True, slots=True)
-class Closing:
+class AnswerOutcome:
     """The outcome of an answer, as :func:`close_answers` stores it."""
 
     state: Message.State
@@ -288,12 +288,14 @@ def record_quotes(answer_id: UUID, quotes: Mapping[int, Sequence[tuple[int, int]
     rows("record_quotes", parameters, SQL)
 
 
-def close_answer(owner_id: int, answer_id: UUID, closing: Closing) -> bool:
+def close_answer(owner_id: int, answer_id: UUID, closing: AnswerOutcome) -> bool:
     """End one answer like :func:`close_answers`. Returns False if it had ended before."""
     return answer_id in close_answers(owner_id, {answer_id: closing})
 
 
-def close_answers(owner_id: int, closings: Mapping[UUID, Closing], *, commits: bool = False) -> set[UUID]:
+def close_answers(
+    owner_id: int, closings: Mapping[UUID, AnswerOutcome], *, commits: bool = False
+) -> set[UUID]:
     """End answers of one person. Returns the ids of those that had not ended before.
 
     A terminal state never changes. With `commits`, the surrounding transaction is committed as well.

@@ -19,7 +19,7 @@ from .storage import files
 
 
 @dataclass(frozen=True, slots=True)
-class Upserted:
+class UpsertResult:
     """The outcome of an upload: the document, and the `replacement` for `read_document`."""
 
     document: Document
@@ -52,7 +52,7 @@ class Upload:
             return mine.filter(pk__in=named.values("document"))
         return mine.filter(origin=self.document.origin, folder=self.document.folder, name=self.document.name)
 
-    def unchanged(self, file: "File[bytes]") -> Upserted | None:
+    def unchanged(self, file: "File[bytes]") -> UpsertResult | None:
         """Apply audience, place, category and details to a document that already has this file.
 
         Returns None if there is no document or it has another file. If reading the document failed before, it
@@ -67,7 +67,7 @@ class Upload:
                 known = existing.select_for_update(no_key=True).first()
                 return self.keep(known, sha256) if known else None
 
-    def keep(self, known: Document, sha256: str) -> Upserted | None:
+    def keep(self, known: Document, sha256: str) -> UpsertResult | None:
         """Like :meth:`unchanged`, for a locked document and the uploaded file's digest.
 
         If a newer file is queued for the document, the queued file is compared.
@@ -88,10 +88,10 @@ class Upload:
         changed = self._move(known)
         if known.status == Document.Status.FAILED or "given_title" in changed:
             requeue(known, None)
-            return Upserted(known, "replaced")
-        return Upserted(known, "unchanged" if same and not changed & self.details.keys() else "replaced")
+            return UpsertResult(known, "replaced")
+        return UpsertResult(known, "unchanged" if same and not changed & self.details.keys() else "replaced")
 
-    def replace(self, known: Document, stored: files.Stored) -> Upserted:
+    def replace(self, known: Document, stored: files.StoredFile) -> UpsertResult:
         """Queue the stored file as the next version of `known`, whose row is locked."""
         replacement: dict[str, str | int] = asdict(stored)
         # Readers who may only see the new file must not see the earlier contents. They are added when the new
@@ -105,7 +105,7 @@ class Upload:
             replacement |= {"access_list_id": self.document.access_list_id, "audience_version": version}
         self._move(known)
         requeue(known, replacement)
-        return Upserted(known, "replaced", replacement)
+        return UpsertResult(known, "replaced", replacement)
 
     def _move(self, known: Document) -> set[str]:
         """Set place, details, and the category (if given) on `known`. Returns the changed columns."""

@@ -45,7 +45,7 @@ from . import quota
 from .deletion import delete_document, delete_documents
 from .details import Details, columns
 from .document_events import Event, announce, announce_access
-from .document_identity import Upload, Upserted, origin_of
+from .document_identity import Upload, UpsertResult, origin_of
 from .file_names import (
     UploadRefused,
     category_name,
@@ -66,7 +66,7 @@ from .queue.fair_queue import (
 from .storage import files
 
 __all__ = [
-    "Exists",
+    "DocumentExists",
     "TemporaryFailure",
     "UploadRefused",
     "change_details",
@@ -102,7 +102,7 @@ class TemporaryFailure(Exception):
         self.retry_after = retry_after
 
 
-class Exists(Exception):
+class DocumentExists(Exception):
     """The document already exists, but may not be replaced."""
 
 
@@ -127,7 +127,7 @@ def upsert(
     external_id: str = "",
     details: Details | None = None,
     may_replace: bool = True,
-) -> Upserted:
+) -> UpsertResult:
     """Store a file as a new document, or as the next version of an existing document.
 
     An uploaded document is identified by its owner, folder and name, with a unique constraint, so that a file
@@ -166,8 +166,8 @@ def upsert(
 
 @transaction.atomic
 def _stored_or_kept(
-    upload: Upload, stored: files.Stored, *, may_exist: bool, may_replace: bool, within_quota: bool
-) -> Upserted | None:
+    upload: Upload, stored: files.StoredFile, *, may_exist: bool, may_replace: bool, within_quota: bool
+) -> UpsertResult | None:
     """Insert or replace the document, or keep it if it has this file already.
 
     None if another caller has inserted the document meanwhile. Raises Exists and UploadRefused.
@@ -177,7 +177,7 @@ def _stored_or_kept(
         quota.lock(owner)
     known = upload.existing().select_for_update(no_key=True).first() if may_exist else None
     if known and not may_replace:
-        raise Exists
+        raise DocumentExists
     if known and (kept := upload.keep(known, stored.sha256)):
         # Another caller has sent the same file at the same time.
         transaction.on_commit(partial(files.remove, stored.name), robust=True)
@@ -188,7 +188,7 @@ def _stored_or_kept(
         quota.claim(owner, stored.size, instead_of=known.size if known else None)
     if known:
         return upload.replace(known, stored)
-    return Upserted(upload.document, "added") if upload.insert() else None
+    return UpsertResult(upload.document, "added") if upload.insert() else None
 
 
 def replace_file(document: Document, upload: "File[bytes]") -> dict[str, str | int]:
@@ -308,7 +308,7 @@ def read_document(
 
 def _read(
     document: Document,
-    stored: files.Stored | None,
+    stored: files.StoredFile | None,
     audience: reading.NewAudience | None,
     interruption: Interruption | None,
 ) -> None:
@@ -361,14 +361,14 @@ def give_up(document_id: int, replacement: dict[str, str | int] | None = None, r
     _fail(document_id, reason, stored_file(replacement))
 
 
-def stored_file(replacement: dict[str, str | int] | None) -> files.Stored | None:
+def stored_file(replacement: dict[str, str | int] | None) -> files.StoredFile | None:
     """The stored file that a job's `replacement` describes; None without one."""
     if replacement is None:
         return None
-    return files.Stored(str(replacement["name"]), int(replacement["size"]), str(replacement["sha256"]))
+    return files.StoredFile(str(replacement["name"]), int(replacement["size"]), str(replacement["sha256"]))
 
 
-def _to_read(document_id: int, stored: files.Stored | None) -> Document | None:
+def _to_read(document_id: int, stored: files.StoredFile | None) -> Document | None:
     """The document, unless this job's work is already done."""
     document = Document.objects.filter(pk=document_id).first()
     if document is None:
@@ -382,7 +382,7 @@ def _to_read(document_id: int, stored: files.Stored | None) -> Document | None:
     return document if document.status in Document.UNFINISHED else None
 
 
-def _store(upload: "File[bytes]") -> files.Stored:
+def _store(upload: "File[bytes]") -> files.StoredFile:
     limit = settings.DOCUMENT_MAX_BYTES
     release_connection()  # access to the storage may take long
     try:
@@ -401,7 +401,7 @@ def _store(upload: "File[bytes]") -> files.Stored:
 
 
 @contextlib.contextmanager
-def _removed_on_error(stored: files.Stored) -> Iterator[None]:
+def _removed_on_error(stored: files.StoredFile) -> Iterator[None]:
     try:
         yield
     except BaseException:
@@ -430,7 +430,7 @@ def _reading_lock(document_id: int) -> Iterator[None]:
             cursor.execute("SELECT pg_advisory_unlock(%s, %s)", key)
 
 
-def _was_deleted(document_id: int, stored: files.Stored | None) -> bool:
+def _was_deleted(document_id: int, stored: files.StoredFile | None) -> bool:
     """Whether the document was deleted while it was read: no error; removes its new file."""
     try:
         if Document.objects.filter(pk=document_id).exists():
@@ -443,7 +443,7 @@ def _was_deleted(document_id: int, stored: files.Stored | None) -> bool:
     return True
 
 
-def _fail(document_id: int, reason: str, stored: files.Stored | None) -> None:
+def _fail(document_id: int, reason: str, stored: files.StoredFile | None) -> None:
     documents = Document.objects.filter(pk=document_id)
     unfinished = documents.filter(status__in=Document.UNFINISHED)
     if stored:

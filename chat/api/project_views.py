@@ -33,7 +33,7 @@ LINK = OpenApiParameter(
 )
 
 
-class ProjectSerializer(serializers.Serializer[projects.Listed]):
+class ProjectSerializer(serializers.Serializer[projects.ProjectRow]):
     """A project, and the number of the caller's conversations in it that are not archived."""
 
     id = serializers.UUIDField(source="project.pk")
@@ -47,7 +47,7 @@ class ProjectSerializer(serializers.Serializer[projects.Listed]):
     created_at = serializers.DateTimeField(source="project.created_at")
     updated_at = serializers.DateTimeField(source="project.updated_at")
 
-    def get_scope(self, row: projects.Listed) -> str:
+    def get_scope(self, row: projects.ProjectRow) -> str:
         return row.project.scope or ALL
 
 

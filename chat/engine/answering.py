@@ -34,7 +34,7 @@ from chatsite.accounts.principal import failure_name
 from chatsite.db.retry import retry_until_available
 from history import recording
 from history.models import Message, Source
-from history.recording import Closing
+from history.recording import AnswerOutcome
 from history.tally import LIKELY, UNSURE
 from ingestion.search import retrieval
 from ingestion.search.passage_completion import complete_passages, cut_tables
@@ -261,7 +261,7 @@ class _Answer:
         if first:
             return recording.name_speaker(run.answer_id, speaker.name)
         if self.message_id and self.done:
-            closing = Closing(
+            closing = AnswerOutcome(
                 Message.State.COMPLETE,
                 self.text,
                 self.done.finish_reason,

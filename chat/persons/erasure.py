@@ -49,7 +49,7 @@ FORMER = "a former colleague"  # name on verified answers of an erased person
 
 
 @dataclass(frozen=True, slots=True)
-class Erased:
+class ErasedAccount:
     """A line of the list of erased accounts, with numbers and times but no name.
 
     The list is outside the database, so that people can be erased again after an older backup is restored.
@@ -178,7 +178,7 @@ def erase(
             locked = User.objects.select_for_update().filter(pk=person.pk).first()
             if locked is None or locked.legal_hold:
                 raise ErasureRefused("This account has meanwhile been put under a legal hold, or erased.")
-            line = Erased(
+            line = ErasedAccount(
                 person.pk, person.date_joined.isoformat(), documents_to.pk if documents_to else None
             )
             transaction.on_commit(line.note)
@@ -234,16 +234,16 @@ def erase_returned() -> list[str]:
     return said
 
 
-def _returned() -> list[tuple[Erased, User]]:
+def _returned() -> list[tuple[ErasedAccount, User]]:
     """People on the list who are in the database again because an older backup was restored."""
     try:
         lines = Path(settings.ERASED_LIST).read_text().splitlines()
     except FileNotFoundError:
         return []
-    found: list[tuple[Erased, User]] = []
+    found: list[tuple[ErasedAccount, User]] = []
     for line in lines:
         try:
-            erased = Erased(**json.loads(line))
+            erased = ErasedAccount(**json.loads(line))
         except (ValueError, TypeError):  # a line truncated by a crash
             logger.warning("A line of %s cannot be read.", settings.ERASED_LIST)
             continue

@@ -287,14 +287,14 @@ def scopes(principal: Principal, chosen: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ScopedDocument:
     """A document of a question's scope, and the scope without it."""
 
     row: Row
     without: str
 
 
-def chosen_documents(principal: Principal, scope: str) -> list[Chosen]:
+def chosen_documents(principal: Principal, scope: str) -> list[ScopedDocument]:
     """The readable documents that a scope names, if any."""
     documents = named(principal, scope)
     if not documents:
@@ -304,7 +304,7 @@ def chosen_documents(principal: Principal, scope: str) -> list[Chosen]:
     chosen = []
     for row in rows(documents, principal):
         others = ",".join(other for other in ids.split(",") if other != str(row.document.public_id))
-        chosen.append(Chosen(row, without=f"{kind}:{others}" if others else ALL))
+        chosen.append(ScopedDocument(row, without=f"{kind}:{others}" if others else ALL))
     return chosen
 
 

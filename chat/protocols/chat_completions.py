@@ -38,7 +38,7 @@ from .request_body import (
     ask,
     session_answer,
 )
-from .single_message import Single
+from .single_message import SingleMessageEncoder
 
 
 class ChatCompletions:
@@ -56,10 +56,10 @@ class ChatCompletions:
         return request
 
     def streams(self, body: Any) -> bool:
-        return validators.a_flag(an_exchange(body).get("stream", False), "stream")
+        return validators.require_boolean(an_exchange(body).get("stream", False), "stream")
 
-    def encoder(self) -> Single:
-        return Single(ChatCompletionsEncoder(self).encode)
+    def encoder(self) -> SingleMessageEncoder:
+        return SingleMessageEncoder(ChatCompletionsEncoder(self).encode)
 
     def content(self, result: RunResult) -> str:
         """The text of a complete answer."""

@@ -74,7 +74,7 @@ class ChatUi:
         images(members)  # raises InvalidRequest for images, which this protocol does not support
         conversation_id = members.get("conversationId")
         if conversation_id is not None:
-            validators.a_text(conversation_id, "conversationId")
+            validators.require_text(conversation_id, "conversationId")
         named = session(conversation_id, "conversationId")
         said = tuple(replace(turn, content=_CITATION_LINK.sub(r"[\1]", turn.content)) for turn in earlier)
         return RunRequest(question, named, earlier=said, listed=named is not None, team=self.team)

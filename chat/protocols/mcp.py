@@ -92,7 +92,7 @@ class Call:
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments of a tool. Raises InvalidRequest."""
-        return validators.an_object(self.params.get("arguments"), "arguments")
+        return validators.require_object(self.params.get("arguments"), "arguments")
 
     @property
     def uri(self) -> str:

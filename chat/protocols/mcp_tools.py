@@ -230,7 +230,7 @@ def search_arguments(members: Mapping[str, Any]) -> SearchArguments:
     """The arguments of `search`. Raises InvalidRequest."""
     return SearchArguments(
         _wanted(members, "query", MAX_QUERY),
-        validators.a_whole_number(members.get("limit", 10), "limit", 1, MAX_RESULTS),
+        validators.require_integer(members.get("limit", 10), "limit", 1, MAX_RESULTS),
         _optional(members, "category"),
         _scope(members),
     )
@@ -245,7 +245,7 @@ def list_arguments(members: Mapping[str, Any]) -> ListArguments:
     """The arguments of `list_sources`. Raises InvalidRequest."""
     return ListArguments(
         _optional(members, "query"),
-        validators.a_whole_number(members.get("limit", 50), "limit", 1, MAX_LISTED),
+        validators.require_integer(members.get("limit", 50), "limit", 1, MAX_LISTED),
         _optional(members, "cursor"),
     )
 
@@ -263,7 +263,7 @@ def ask_arguments(members: Mapping[str, Any]) -> AskArguments:
 def _wanted(members: Mapping[str, Any], member: str, most: int | None = None) -> str:
     if member not in members:
         raise InvalidRequest(f"“{member}” is missing.", member)
-    value = validators.a_text(members[member], member)
+    value = validators.require_text(members[member], member)
     if not value.strip():
         raise InvalidRequest(f"“{member}” must not be empty.", member)
     if most is not None and len(value) > most:
@@ -273,12 +273,12 @@ def _wanted(members: Mapping[str, Any], member: str, most: int | None = None) ->
 
 def _optional(members: Mapping[str, Any], member: str) -> str:
     value = members.get(member)
-    return "" if value is None else validators.a_text(value, member)[:MAX_CURSOR]
+    return "" if value is None else validators.require_text(value, member)[:MAX_CURSOR]
 
 
 def _scope(members: Mapping[str, Any]) -> str:
     value = members.get("scope")
-    return "" if value in (None, "") else validators.a_scope(value, "scope")
+    return "" if value in (None, "") else validators.require_scope(value, "scope")
 
 
 # --- Results of tools ---

@@ -28,7 +28,7 @@ from .request_body import (
     ask,
     session_answer,
 )
-from .single_message import Single
+from .single_message import SingleMessageEncoder
 
 
 class RagChat:
@@ -52,8 +52,8 @@ class RagChat:
         self._sent = body.get(self.session_member)
         return request
 
-    def encoder(self) -> Single:
-        return Single(RagChatEncoder(self).encode)
+    def encoder(self) -> SingleMessageEncoder:
+        return SingleMessageEncoder(RagChatEncoder(self).encode)
 
     def full_response(self, result: RunResult) -> tuple[int, Json]:
         if result.end is None or isinstance(result.end, Failed):

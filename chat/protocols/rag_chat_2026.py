@@ -22,12 +22,12 @@ from .answer_context import (
     verification,
 )
 from .rag_chat import RagChat
-from .single_message import Single
+from .single_message import SingleMessageEncoder
 
 
 class RagChat2026(RagChat):
-    def encoder(self) -> Single:
-        return Single(RagChat2026Encoder(self).encode)
+    def encoder(self) -> SingleMessageEncoder:
+        return SingleMessageEncoder(RagChat2026Encoder(self).encode)
 
 
 class RagChat2026Encoder:

@@ -22,8 +22,8 @@ def ask(body: Any, session_member: str, *, flat_overrides: bool = False) -> RunR
     """
     members = an_exchange(body)
     earlier, question = conversation(members)
-    settings = validators.an_object(members.get("context"), "context")
-    overrides = validators.an_object(settings.get("overrides"), "context.overrides")
+    settings = validators.require_object(members.get("context"), "context")
+    overrides = validators.require_object(settings.get("overrides"), "context.overrides")
     if flat_overrides:
         flat = {name: value for name, value in settings.items() if name not in FLAT_APART}
         options(flat, "context")  # checked first, so that errors name the member by its place in the body
@@ -51,7 +51,7 @@ def conversation(
     With `parts`, a message's content may be a list of texts. Messages with the role `dropped_role` are left
     out without being checked. Raises InvalidRequest.
     """
-    items = validators.a_list(body.get("messages"), "messages")
+    items = validators.require_list(body.get("messages"), "messages")
     if not items:
         raise InvalidRequest("“messages” must not be empty.", "messages")
     said: list[EarlierMessage] = []
@@ -62,7 +62,7 @@ def conversation(
             continue
         if not isinstance(item, dict):
             raise InvalidRequest(f"“{member}” must be an object.", member)
-        role = validators.one_of(item.get("role"), f"{member}.role", ROLES)
+        role = validators.require_choice(item.get("role"), f"{member}.role", ROLES)
         content, place = item.get("content"), f"{member}.content"
         if parts and isinstance(content, list):
             for part in content:
@@ -70,8 +70,10 @@ def conversation(
                     raise InvalidRequest(
                         f"“{place}” must be text: other parts are not supported here.", place
                     )
-            content = "\n".join(validators.a_text(part.get("text"), f"{place}.text") for part in content)
-        text = validators.a_text(content, place)
+            content = "\n".join(
+                validators.require_text(part.get("text"), f"{place}.text") for part in content
+            )
+        text = validators.require_text(content, place)
         said.append(EarlierMessage("user" if role == "user" else "assistant", text))
     *earlier, last = said
     if last.role != "user":
@@ -86,7 +88,7 @@ def images(body: dict[str, Any]) -> tuple[ImageInput, ...]:
     for index, message in enumerate(body["messages"]):
         member = f"messages[{index}].files"
         files = message.get("files")
-        for file in validators.a_list(files, member) if files is not None else ():
+        for file in validators.require_list(files, member) if files is not None else ():
             if not isinstance(file, ImageInput):
                 raise InvalidRequest(f"“{member}” cannot be read: files come as multipart/form-data.", member)
             found.append(file)
@@ -100,7 +102,7 @@ def session(value: Any, member: str) -> UUID | None:
     if value is None:
         return None
     try:
-        return UUID(validators.a_text(value, member))
+        return UUID(validators.require_text(value, member))
     except ValueError:
         # An id of another site is refused like a conversation that the caller does not own.
         raise InvalidRequest(errors.words("not_found"), member, status=404) from None
@@ -136,7 +138,7 @@ def _text(most: int) -> Reader:
     """A reader of text with a maximum length."""
 
     def read(value: Any, member: str) -> str:
-        text = validators.a_text(value, member)
+        text = validators.require_text(value, member)
         if len(text) > most:
             raise InvalidRequest(f"“{member}” must have at most {most:,} characters.", member)
         return text
@@ -145,39 +147,39 @@ def _text(most: int) -> Reader:
 
 
 def _number(least: float, most: float) -> Reader:
-    return lambda value, member: validators.a_number(value, member, least, most)
+    return lambda value, member: validators.require_number(value, member, least, most)
 
 
 def _vector_fields(value: Any, member: str) -> str:
     if isinstance(value, str):
-        return VECTOR_FIELD_SETS[validators.one_of(value, member, VECTOR_FIELD_SETS)]
-    items = validators.a_list(value, member)
-    kinds = {VECTOR_FIELDS[validators.one_of(item, member, VECTOR_FIELDS)] for item in items}
+        return VECTOR_FIELD_SETS[validators.require_choice(value, member, VECTOR_FIELD_SETS)]
+    items = validators.require_list(value, member)
+    kinds = {VECTOR_FIELDS[validators.require_choice(item, member, VECTOR_FIELDS)] for item in items}
     return "both" if len(kinds) > 1 else "".join(kinds)
 
 
 # For each name in the request, the name of the option, and a reader of the value.
 OPTIONS: Mapping[str, tuple[str, Reader]] = {
     "temperature": ("temperature", _number(0, 2)),
-    "top": ("top", lambda value, member: validators.a_whole_number(value, member, 1, 50)),
+    "top": ("top", lambda value, member: validators.require_integer(value, member, 1, 50)),
     "retrieval_mode": (
         "retrieval_mode",
-        lambda value, member: validators.one_of(value, member, RETRIEVAL_MODES),
+        lambda value, member: validators.require_choice(value, member, RETRIEVAL_MODES),
     ),
-    "semantic_ranker": ("ranker", validators.a_flag),
-    "semantic_captions": ("captions", validators.a_flag),
-    "suggest_followup_questions": ("followups", validators.a_flag),
-    "use_oid_security_filter": ("to_person", validators.a_flag),
-    "use_groups_security_filter": ("to_groups", validators.a_flag),
+    "semantic_ranker": ("ranker", validators.require_boolean),
+    "semantic_captions": ("captions", validators.require_boolean),
+    "suggest_followup_questions": ("followups", validators.require_boolean),
+    "use_oid_security_filter": ("to_person", validators.require_boolean),
+    "use_groups_security_filter": ("to_groups", validators.require_boolean),
     "vector_fields": ("vector_fields", _vector_fields),
     "gpt4v_input": (
         "pages",
-        lambda value, member: IMAGE_INPUTS[validators.one_of(value, member, IMAGE_INPUTS)],
+        lambda value, member: IMAGE_INPUTS[validators.require_choice(value, member, IMAGE_INPUTS)],
     ),
     "prompt_template": ("prompt_template", _text(TEMPLATE_CHARACTERS)),
     "include_category": ("include_category", _text(CATEGORY_CHARACTERS)),
     "exclude_category": ("exclude_category", _text(CATEGORY_CHARACTERS)),
-    "scope": ("scope", validators.a_scope),
+    "scope": ("scope", validators.require_scope),
     "minimum_search_score": ("minimum_score", _number(0, 1)),
     "minimum_reranker_score": ("minimum_ranker_score", _number(0, 4)),
 }
@@ -193,7 +195,7 @@ def options(overrides: Mapping[str, Any], place: str = "context.overrides") -> O
     with_pages = False
     for name, value in overrides.items():
         if name in PAGE_SWITCHES:
-            with_pages |= value is not None and validators.a_flag(value, f"{place}.{name}")
+            with_pages |= value is not None and validators.require_boolean(value, f"{place}.{name}")
         elif name not in OPTIONS:
             unknown.append(name[:100].replace("\x00", "\ufffd"))
         elif value is not None:

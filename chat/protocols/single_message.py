@@ -8,7 +8,7 @@ from chat.events import ContextReady, Event, MessageDone, MessageStarted, Rechec
 from chat.statements import Statement
 
 
-class Single:
+class SingleMessageEncoder:
     """Joins the messages of several agents into one text.
 
     Other events are passed on to the protocol's encoder, but only the first context. An encoder that needs

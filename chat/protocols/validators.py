@@ -6,7 +6,7 @@ from typing import Any
 from chat.requests import InvalidRequest, is_scope
 
 
-def an_object(value: Any, member: str) -> dict[str, Any]:
+def require_object(value: Any, member: str) -> dict[str, Any]:
     """A JSON object; null counts as an empty one."""
     if value is None:
         return {}
@@ -15,13 +15,13 @@ def an_object(value: Any, member: str) -> dict[str, Any]:
     return value
 
 
-def a_list(value: Any, member: str) -> list[Any]:
+def require_list(value: Any, member: str) -> list[Any]:
     if not isinstance(value, list):
         raise InvalidRequest(f"“{member}” must be a list.", member)
     return value
 
 
-def a_text(value: Any, member: str) -> str:
+def require_text(value: Any, member: str) -> str:
     if not isinstance(value, str):
         raise InvalidRequest(f"“{member}” must be text.", member)
     if "\x00" in value:  # PostgreSQL cannot store NUL
@@ -29,19 +29,19 @@ def a_text(value: Any, member: str) -> str:
     return value
 
 
-def a_flag(value: Any, member: str) -> bool:
+def require_boolean(value: Any, member: str) -> bool:
     if not isinstance(value, bool):
         raise InvalidRequest(f"“{member}” must be true or false.", member)
     return value
 
 
-def a_number(value: Any, member: str, least: float, most: float) -> float:
+def require_number(value: Any, member: str, least: float, most: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
         raise InvalidRequest(f"“{member}” must be a number from {least:g} to {most:g}.", member)
     return float(value)
 
 
-def a_whole_number(value: Any, member: str, least: int, most: int) -> int:
+def require_integer(value: Any, member: str, least: int, most: int) -> int:
     if isinstance(value, float) and value.is_integer():  # in JSON, 1.0 and 1 are the same number
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
@@ -49,16 +49,16 @@ def a_whole_number(value: Any, member: str, least: int, most: int) -> int:
     return value
 
 
-def one_of(value: Any, member: str, choices: Collection[str]) -> str:
+def require_choice(value: Any, member: str, choices: Collection[str]) -> str:
     if not isinstance(value, str) or value not in choices:
         names = ", ".join(f"“{choice}”" for choice in choices)
         raise InvalidRequest(f"“{member}” must be one of {names}.", member)
     return value
 
 
-def a_scope(value: Any, member: str) -> str:
+def require_scope(value: Any, member: str) -> str:
     """The part of the documents that is searched (see ingestion.search.scopes)."""
-    text = a_text(value, member)
+    text = require_text(value, member)
     if not is_scope(text):
         words = "“all”, “own”, “folder:…”, “category:…” or “document:…” with the id of a document"
         raise InvalidRequest(f"“{member}” must be {words}.", member)

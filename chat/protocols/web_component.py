@@ -37,7 +37,7 @@ from .chat_completions import (
     ChatCompletions,
     ChatCompletionsEncoder,
 )
-from .single_message import Single
+from .single_message import SingleMessageEncoder
 
 MAX_BRACKET = 400  # longer text in brackets is not a citation
 # Classes of the component's own lists.
@@ -104,7 +104,7 @@ class WebComponent(ChatCompletions):
         )
 
 
-class WebComponentStream(Single):
+class WebComponentStream(SingleMessageEncoder):
     """Merges a team's messages, which may cite the sources of any of them."""
 
     def __init__(self, encoder: "WebComponentEncoder") -> None:

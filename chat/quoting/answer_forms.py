@@ -21,7 +21,7 @@ from .confidence import is_close, is_likely, is_preferred
 from .extracts import extract
 from .findings import Findings
 from .numbered_parts import asks_for_all, numbered_parts
-from .quoted_answer import ADDED_MISSING, OTHERS, Quoted
+from .quoted_answer import ADDED_MISSING, OTHERS, QuotedAnswer
 from .rendering import markdown
 
 QUOTATIONS = 2
@@ -43,10 +43,10 @@ class AnswerForm:
 
     name: str
     is_asked: Callable[[Findings], bool]
-    answer: Callable[[Findings], Quoted | None]
+    answer: Callable[[Findings], QuotedAnswer | None]
 
 
-def quoted_in_best_form(findings: Findings) -> Quoted:
+def quoted_in_best_form(findings: Findings) -> QuotedAnswer:
     """The answer in the first form that fits, or the closest passages."""
     forms = ANSWER_FORMS if findings.quotations else ()
     answers = (form.answer(findings) for form in forms if form.is_asked(findings))
@@ -62,17 +62,17 @@ def _asks_selected_rows(findings: Findings) -> bool:
     return not findings.question.subject and selects_rows(findings.question.own)
 
 
-def _selected_rows(findings: Findings) -> Quoted | None:
+def _selected_rows(findings: Findings) -> QuotedAnswer | None:
     selected = findings.selected
     if not selected.text or any(selected.text in each.text for each in findings.prompt.contributions):
         return None
-    return Quoted((selected.text,), not selected.needs_all, is_part=not selected.is_whole)
+    return QuotedAnswer((selected.text,), not selected.needs_all, is_part=not selected.is_whole)
 
 
 # --- Rows of timetables ---
 
 
-def _timetable_rows(findings: Findings) -> Quoted | None:
+def _timetable_rows(findings: Findings) -> QuotedAnswer | None:
     """The rows for the direction and time asked for; the closest rows if either is unclear.
 
     If the question names a date, the answer is uncertain, because a weekly timetable does not say whether the
@@ -83,19 +83,19 @@ def _timetable_rows(findings: Findings) -> Quoted | None:
         return None
     findings.shown.update(rows.rows)
     is_likely = findings.journeys.is_met and rows.is_whole
-    return Quoted((rows.text,), findings.is_timetable_certain, is_likely=is_likely)
+    return QuotedAnswer((rows.text,), findings.is_timetable_certain, is_likely=is_likely)
 
 
-def _open_rows(findings: Findings) -> Quoted | None:
+def _open_rows(findings: Findings) -> QuotedAnswer | None:
     """The rows that are open at a time."""
     rows, is_certain = findings.open_then
     if not rows.text or any(rows.text in each.text for each in findings.prompt.contributions):
         return None
     findings.shown.update(rows.rows)
-    return Quoted((rows.text,), is_certain)
+    return QuotedAnswer((rows.text,), is_certain)
 
 
-def _has_wrong_way(answer: Quoted, findings: Findings) -> bool:
+def _has_wrong_way(answer: QuotedAnswer, findings: Findings) -> bool:
     """Whether the answer shows a timetable row for the opposite direction."""
     lines = (" | ".join(cells_of(row).values()) for row in findings.journeys.wrong_way)
     return any(line in text for line in lines for text in answer.texts)
@@ -108,7 +108,7 @@ def _asks_each_file(findings: Findings) -> bool:
     return len(findings.files.files) > 1
 
 
-def _each_file(findings: Findings) -> Quoted | None:
+def _each_file(findings: Findings) -> QuotedAnswer | None:
     """Quotations from each file; None if fewer than two files have one."""
     is_named = findings.files.are_named
     of_files: list[Sequence[Quotation]] = []
@@ -127,7 +127,7 @@ def _each_file(findings: Findings) -> Quoted | None:
     first = of_files[0][0]
     is_told = findings.is_answered or (is_named and not first.is_part_of_table and first.answers)
     texts = findings.quoted([each for kept in of_files for each in kept])
-    return Quoted(texts, is_told, is_several=True)
+    return QuotedAnswer(texts, is_told, is_several=True)
 
 
 def _for_named_file(findings: Findings, quotations: Sequence[Quotation]) -> Sequence[Quotation]:
@@ -163,7 +163,7 @@ def _asks_numbered_parts(findings: Findings) -> bool:
     return asks_for_all(findings.question.own) and findings.is_answered
 
 
-def _numbered_parts(findings: Findings) -> Quoted | None:
+def _numbered_parts(findings: Findings) -> QuotedAnswer | None:
     passages = findings.passages
     documents = [each.document_id for each in passages]
     start = findings.first.sentence.passage
@@ -176,7 +176,7 @@ def _numbered_parts(findings: Findings) -> Quoted | None:
     alike = findings.rows_alike
     findings.shown.update(alike.rows)
     texts = (*_texts(alike.text), *_parts_quoted(parts, passages))
-    return Quoted(texts, is_sure=True, is_part=not (has_all and alike.is_whole))
+    return QuotedAnswer(texts, is_sure=True, is_part=not (has_all and alike.is_whole))
 
 
 def _parts_quoted(parts: Iterable[int], passages: Sequence[SourceView]) -> list[str]:
@@ -194,7 +194,7 @@ def _parts_quoted(parts: Iterable[int], passages: Sequence[SourceView]) -> list[
 # --- Sentences with their context ---
 
 
-def _sentences(findings: Findings) -> Quoted:
+def _sentences(findings: Findings) -> QuotedAnswer:
     """The first quotation, and others that are nearly as good."""
     first, *others = findings.quotations
     has_all = first.has_all
@@ -208,17 +208,17 @@ def _sentences(findings: Findings) -> Quoted:
         whole = first.below_heading
         kept = [whole, *(each for each in kept if not whole.has(each.sentence))]
     texts = (*_texts(alike.text), *findings.quoted(kept))
-    return Quoted(texts, True, is_several, is_part=not alike.is_whole)
+    return QuotedAnswer(texts, True, is_several, is_part=not alike.is_whole)
 
 
 # --- The closest passages, if nothing answers ---
 
 
-def _closest_passages(findings: Findings) -> Quoted:
+def _closest_passages(findings: Findings) -> QuotedAnswer:
     """The passages that the search ranks best; None if all have too few of the question's named words."""
     kept = list(findings.closest)
     if not any(is_close(each.held, findings.prompt.fit) for each in kept):
-        return Quoted((), is_sure=False)
+        return QuotedAnswer((), is_sure=False)
     if kept[0].is_for_others:
         own = next((each for each in kept if not each.is_for_others and each.answers), kept[0])
         kept.sort(key=lambda each: each is not own)
@@ -236,11 +236,11 @@ def _closest_passages(findings: Findings) -> Quoted:
     if may_answer:
         first, *others = findings.quoted(kept[: 1 + BEHIND]) or ("",)
         texts = (first, OTHERS, *others) if others else _texts(first)
-        return Quoted(texts, is_sure=False, is_likely=bool(first))
+        return QuotedAnswer(texts, is_sure=False, is_likely=bool(first))
     texts = (*_texts(alike.text), *findings.quoted(kept))
     if _lack_added(findings, texts):
         texts = (ADDED_MISSING, *texts)
-    return Quoted(texts, is_sure=False, is_part=not alike.is_whole)
+    return QuotedAnswer(texts, is_sure=False, is_part=not alike.is_whole)
 
 
 def _lack_added(findings: Findings, texts: Sequence[str]) -> bool:

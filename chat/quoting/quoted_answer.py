@@ -16,7 +16,7 @@ NOTICES = (UNSURE, LIKELY, SEVERAL, PARTLY, OTHERS, NOTHING_MORE, ADDED_MISSING)
 
 
 @dataclass(frozen=True, slots=True)
-class Quoted:
+class QuotedAnswer:
     """Quotations as Markdown, and how well they answer.
 
     - `is_sure`: the first quotation clearly answers the question

@@ -30,7 +30,7 @@ from ingestion.suggested_questions import questions_about, subject_of
 from .answer_forms import quoted_in_best_form
 from .candidates import ShownRow, chapter_of
 from .findings import Findings
-from .quoted_answer import NOTHING_MORE, NOTICES, OTHERS, Quoted
+from .quoted_answer import NOTHING_MORE, NOTICES, OTHERS, QuotedAnswer
 from .sentence_selection import shared_words
 
 # The heading above a quotation, the Markdown syntax before its lines, and the citation at its end
@@ -172,7 +172,7 @@ class _Sources:
         return held_stems(" ".join(f"{each.title} {each.heading} {each.content}" for each in self.passages))
 
 
-def quote(prompt: Prompt) -> Quoted:
+def quote(prompt: Prompt) -> QuotedAnswer:
     """The best sentences of the sources with their context, for each question of the prompt.
 
     If several questions are asked at once, quotations that answer one of them come before those that are only
@@ -184,19 +184,20 @@ def quote(prompt: Prompt) -> Quoted:
     return quoted if quoted.texts or len(own) == len(passages) else _quoted_from(prompt, passages)
 
 
-def _quoted_from(prompt: Prompt, passages: Sequence[SourceView]) -> Quoted:
+def _quoted_from(prompt: Prompt, passages: Sequence[SourceView]) -> QuotedAnswer:
     sources = _Sources(passages)
     shown: set[ShownRow] = set()
     asked = _questions(prompt.question, prompt.earlier)
     quoted = [
-        _Asked(question, before, len(asked), prompt, sources).answer(shown) for question, before in asked
+        _SubQuestion(question, before, len(asked), prompt, sources).answer(shown)
+        for question, before in asked
     ]
     is_sure = all(each.is_sure for each in quoted)
     first = _without_repeated([text for each in quoted for text in each.first_texts])
     others = [text for each in quoted for text in each.other_texts]
     others = _without_repeated([*first, *others])[len(first) :]
     texts = [*first, OTHERS, *others] if first and others else first or others
-    return Quoted(
+    return QuotedAnswer(
         tuple(texts),
         is_sure,
         any(each.is_several for each in quoted),
@@ -237,7 +238,7 @@ def _without_repeated(texts: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _SubQuestion:
     """One of several questions that are asked at once.
 
     `questions` is their number; `before` has the preceding messages.
@@ -249,7 +250,7 @@ class _Asked:
     prompt: Prompt
     sources: _Sources
 
-    def answer(self, shown: set[ShownRow]) -> Quoted:
+    def answer(self, shown: set[ShownRow]) -> QuotedAnswer:
         """The best answer to any interpretation of the question.
 
         If the passages are English, a German question is tried both translated and untranslated. A short

@@ -23,7 +23,7 @@ from chatsite.db.availability import breaker
 from chatsite.db.threads import reading_everything
 from history import recording
 from history.models import Conversation, Message, Source
-from history.recording import Closing, TurnIds
+from history.recording import AnswerOutcome, TurnIds
 
 from . import (
     journal,
@@ -175,7 +175,7 @@ def fold(every: Sequence[Event]) -> RunResult:
     return result
 
 
-def _closing(message: RunMessage, result: RunResult, end: Finished | Failed) -> Closing:
+def _closing(message: RunMessage, result: RunResult, end: Finished | Failed) -> AnswerOutcome:
     """The outcome of one message.
 
     A message with its whole text is complete, even if later ones failed.
@@ -197,7 +197,7 @@ def _closing(message: RunMessage, result: RunResult, end: Finished | Failed) -> 
             with reading_everything():
                 sources = list(Source.objects.filter(message=message_id).order_by("rank"))
             verification = to_rows(verify(message.text, sources))
-    return Closing(
+    return AnswerOutcome(
         state=Message.State.COMPLETE if message.done else Message.State(end.state),
         content=message.text,
         finish_reason=message.done.finish_reason if message.done else "",

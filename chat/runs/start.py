@@ -140,7 +140,7 @@ def admit(principal: Principal, counts: Counts) -> Allowance | None:
     return allowance
 
 
-def free(principal: Principal, conversation_id: UUID) -> Conversation:
+def lock_for_question(principal: Principal, conversation_id: UUID) -> Conversation:
     """Lock a conversation for the next question.
 
     Raises Refused, for instance while it is being answered.
@@ -164,7 +164,7 @@ def _store_turn(
     key: str | None,
 ) -> AcceptedRun:
     """Store the question with a queued answer and its run. Raises Refused."""
-    known = free(principal, request.conversation_id) if request.conversation_id else None
+    known = lock_for_question(principal, request.conversation_id) if request.conversation_id else None
     title = title_of(request.question)
     mode = Conversation.Mode.MULTI_AGENT if request.team else Conversation.Mode.STANDARD
     conversation_id = known.pk if known else uuid4()
@@ -391,7 +391,7 @@ def begin(
                     failed = Run.objects.select_related("question").filter(pk=counts.failed).first()
                 if failed is None:
                     return _store_turn(principal, request, request_id, allowance, digest, idempotency_key)
-                conversation = free(principal, failed.conversation_id)
+                conversation = lock_for_question(principal, failed.conversation_id)
                 same = replace(_scoped(request, conversation), conversation_id=conversation.pk)
                 run = _answer_again(principal, same, conversation, failed.question, request_id, allowance)
                 return _store_run(run, digest, idempotency_key)[0]
@@ -422,7 +422,7 @@ def again(
     with transaction.atomic():
         counts = counted(principal)
         question = _question_of(principal, answer_id)
-        conversation = free(principal, question.conversation_id)
+        conversation = lock_for_question(principal, question.conversation_id)
         if continues and not Message.objects.get(pk=answer_id).can_continue:
             raise Refused("answer_not_found")
         if scope:
@@ -457,7 +457,7 @@ def choose_branch(principal: Principal, conversation_id: UUID, position: int) ->
     """Switch to another version of a question or an answer. Raises Refused, for instance during an answer."""
     with transaction.atomic():
         try:
-            recording.choose_branch(free(principal, conversation_id), position)
+            recording.choose_branch(lock_for_question(principal, conversation_id), position)
         except Message.DoesNotExist:
             raise Refused("not_found") from None
 

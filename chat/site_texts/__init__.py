@@ -44,7 +44,7 @@ class Banner:
     text: str
 
 
-class InUse:
+class ActiveTexts:
     """The newest version of the texts, and the questions that new conversations offer."""
 
     def __init__(self, texts: SiteTexts, questions: tuple[tuple[str, int | None], ...] = ()) -> None:
@@ -103,18 +103,20 @@ def _moment(moment: datetime) -> str:
     return date_format(timezone.localtime(moment), gettext("j M Y, H:i"))
 
 
-_in_use: list[InUse] = []  # has one element after the texts have been loaded
+_in_use: list[ActiveTexts] = []  # has one element after the texts have been loaded
 
 
-def current() -> InUse:
-    return _in_use[0] if _in_use else InUse(SiteTexts())
+def current() -> ActiveTexts:
+    return _in_use[0] if _in_use else ActiveTexts(SiteTexts())
 
 
 def reload() -> None:
     """Reload the texts."""
     texts, questions = rows_of_each([NEWEST, QUESTIONS], {})
     newest = next(iter(instances(SiteTexts, texts)), None)
-    _in_use[:] = [InUse(newest or SiteTexts(), tuple((row["text"], row["group_id"]) for row in questions))]
+    _in_use[:] = [
+        ActiveTexts(newest or SiteTexts(), tuple((row["text"], row["group_id"]) for row in questions))
+    ]
 
 
 def forget() -> None:

@@ -34,7 +34,7 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class StatementSpan:
     """A statement at start:end of the answer; if `past_bound`, it is not compared with sources."""
 
     start: int
@@ -43,7 +43,7 @@ class Cut:
     past_bound: bool = False
 
 
-def cut(answer: str, labels: Collection[str]) -> list[Cut]:
+def cut(answer: str, labels: Collection[str]) -> list[StatementSpan]:
     """The statements in order: sentences, list items and table rows.
 
     Headings, lead-ins, questions and code are left out.
@@ -63,7 +63,7 @@ def cut(answer: str, labels: Collection[str]) -> list[Cut]:
     starts = [citation.start for citation in citations]
     quotations = _quotations(prose, citations)
     quoted_from = [start for start, _, _ in quotations]
-    found: list[Cut] = []
+    found: list[StatementSpan] = []
     inherited: tuple[Citation, ...] = ()
     for place, span in enumerate(spans):
         following = spans[place + 1].start if place + 1 < len(spans) else len(answer)
@@ -86,11 +86,11 @@ def cut(answer: str, labels: Collection[str]) -> list[Cut]:
         if len(found) > MAX_STATEMENTS:
             first = found[MAX_STATEMENTS].start
             rest = tuple(citations[bisect_left(starts, first) :])
-            return [*found[:MAX_STATEMENTS], Cut(first, len(answer), rest, past_bound=True)]
+            return [*found[:MAX_STATEMENTS], StatementSpan(first, len(answer), rest, past_bound=True)]
     return found
 
 
-def _quotations(prose: str, citations: Sequence[Citation]) -> list[tuple[int, int, Cut]]:
+def _quotations(prose: str, citations: Sequence[Citation]) -> list[tuple[int, int, StatementSpan]]:
     """Block quotations with citations only at their end: start, end and the single statement."""
     found = []
     place = 0
@@ -107,7 +107,7 @@ def _quotations(prose: str, citations: Sequence[Citation]) -> list[tuple[int, in
         if not own or first is None or not first.start() < own[0].start:
             continue
         if not _WORD.search(prose, own[0].start, end) and not _QUOTED_TABLE.search(prose, start, end):
-            found.append((start, end, Cut(*_bare(prose, first.start(), own[0].start), own)))
+            found.append((start, end, StatementSpan(*_bare(prose, first.start(), own[0].start), own)))
     return found
 
 
@@ -167,7 +167,7 @@ def _says_nothing(text: str, span: Span) -> bool:
     )
 
 
-def _segments(text: str, span: Span, citations: Sequence[Citation]) -> Iterator[Cut]:
+def _segments(text: str, span: Span, citations: Sequence[Citation]) -> Iterator[StatementSpan]:
     """The sentence, or its parts if it has citations in several places."""
     groups: list[list[Citation]] = []  # citations of one group have only spaces and punctuation between them
     for citation in citations:
@@ -186,10 +186,10 @@ def _segments(text: str, span: Span, citations: Sequence[Citation]) -> Iterator[
         words = len(text[start:end].split())
         if not last and words < _SEGMENT_WORDS:
             continue
-        yield Cut(*_bare(text, start, max(end, start)), tuple(kept))
+        yield StatementSpan(*_bare(text, start, max(end, start)), tuple(kept))
         start, kept = _AFTER.match(text, group[-1].end).end(), []  # type: ignore[union-attr]
     if not groups:
-        yield Cut(span.start, span.end, ())
+        yield StatementSpan(span.start, span.end, ())
 
 
 def _bare(text: str, start: int, end: int) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from chat.statements import Proof, Statement, Verdict
 
-from .answer_statements import Citation, Cut, cut
+from .answer_statements import Citation, StatementSpan, cut
 from .checks.agreement import (
     additions,
     denial,
@@ -90,7 +90,7 @@ class _Finding:
         )
 
 
-class _Given(NamedTuple):
+class _HashableSource(NamedTuple):
     """A hashable copy of a source, for the cache."""
 
     rank: int
@@ -102,7 +102,9 @@ class _Given(NamedTuple):
 
 def verify(answer: str, sources: Iterable[Citable]) -> tuple[Statement, ...]:
     """The statements of an answer in order, each compared with the sources that it cites."""
-    given = [_Given(each.rank, each.label, each.title, each.heading, each.content) for each in sources]
+    given = [
+        _HashableSource(each.rank, each.label, each.title, each.heading, each.content) for each in sources
+    ]
     return _kept(answer, tuple(given))
 
 
@@ -134,7 +136,7 @@ def _without_bare_answers(answer: str, statements: Sequence[Statement]) -> Itera
 
 
 def _statement(
-    answer: str, each: Cut, by_label: dict[str, list[Passage]], known_names: frozenset[str]
+    answer: str, each: StatementSpan, by_label: dict[str, list[Passage]], known_names: frozenset[str]
 ) -> Statement | None:
     parts, end = [], each.start
     for citation in each.citations:
@@ -164,7 +166,7 @@ def _statement(
 
 
 def _proved(
-    each: Cut,
+    each: StatementSpan,
     labels: tuple[str, ...],
     by_label: Mapping[str, list[Passage]],
     alone: Mapping[str, _Finding],
@@ -191,7 +193,7 @@ def _proved(
     return Statement(each.start, each.end, labels, verdict, tuple(proofs))
 
 
-def _unproved(each: Cut, labels: tuple[str, ...], verdict: Verdict) -> Statement:
+def _unproved(each: StatementSpan, labels: tuple[str, ...], verdict: Verdict) -> Statement:
     proofs = tuple(Proof(one.start, one.end, one.label, "not_found") for one in each.citations)
     return Statement(each.start, each.end, labels, verdict, proofs)
 

@@ -43,7 +43,7 @@ def statement(name: str, folder: Path = _DIRECTORY) -> str:
     return _VARIABLE.sub(lambda match: f"%({match['quoted'] or match['bare']})s", whole.replace("%", "%%"))
 
 
-class Prepared(str):
+class PreparedStatement(str):
     """A statement that each session parses and plans once, and then runs by its name.
 
     Planning takes most of the time of a short statement with row-level security. Without reliable session
@@ -82,14 +82,14 @@ class _Places(dict[str, str]):
 @functools.lru_cache(maxsize=64)
 def prepared(
     name: str, folder: Path = _DIRECTORY, constants: tuple[tuple[str, Hashable], ...] = ()
-) -> Prepared:
+) -> PreparedStatement:
     """Like :func:`statement`, but each session plans the statement only once.
 
     The plan does not depend on the values of parameters. The values of `constants` are part of the text, so
     that the planner knows them. Sessions keep a statement for each combination of these values, so there must
     be few combinations.
     """
-    return Prepared(statement(name, folder), name, dict(constants))
+    return PreparedStatement(statement(name, folder), name, dict(constants))
 
 
 Rows = list[dict[str, Any]]
@@ -123,10 +123,10 @@ def rows_of_each(texts: Sequence[str], parameters: Mapping[str, Any], *, commits
     found: list[Rows] = []
     session = database.connection
     for text in texts:
-        if isinstance(text, Prepared) and text.name not in session.prepared:
+        if isinstance(text, PreparedStatement) and text.name not in session.prepared:
             database.exchange(text.definition)
             session.prepared.add(text.name)  # prepared statements survive a rollback
-    called = (text.call if isinstance(text, Prepared) else text for text in texts)
+    called = (text.call if isinstance(text, PreparedStatement) else text for text in texts)
     with database.wrap_database_errors:
         bound = ";\n".join(called) % _Literals(transformer, parameters)
         try:
@@ -157,7 +157,7 @@ def _rows_by_cursor(texts: Sequence[str], parameters: Mapping[str, Any]) -> list
     found: list[Rows] = []
     values = dict(parameters)
     for text in texts:
-        if isinstance(text, Prepared):
+        if isinstance(text, PreparedStatement):
             values |= text.constants
     with connection.cursor() as cursor:
         results = cursor.cursor  # the driver's cursor, which has the results of all statements

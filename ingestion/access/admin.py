@@ -49,7 +49,7 @@ NAME_CHARACTERS = 460  # length of first name, last name and user name together
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class ExplainedDocument:
     """A document in the form, with its explanation."""
 
     document: Document
@@ -64,7 +64,7 @@ class SearchedAs:
     readable: int
 
 
-class Suggested(forms.TextInput):
+class SuggestingTextInput(forms.TextInput):
     """A text field with suggestions for one name."""
 
     class Media:
@@ -84,14 +84,14 @@ class AccessForm(forms.Form):
     person = forms.CharField(
         label=gettext_lazy("Person"),
         max_length=NAME_CHARACTERS,
-        widget=Suggested("people", size=40),
+        widget=SuggestingTextInput("people", size=40),
         help_text=gettext_lazy("User name, or first and last name; or type a few letters and choose."),
     )
     document = forms.CharField(
         label=gettext_lazy("Document"),
         max_length=1_600,
         required=False,
-        widget=Suggested("documents", size=60),
+        widget=SuggestingTextInput("documents", size=60),
         help_text=gettext_lazy(
             "Its title, file name, number, public id or label; or type a few letters and choose. The "
             "result says why the person may or may not read it."
@@ -193,7 +193,7 @@ class AccessPage:
                     record_before(
                         AuditEntry.Action.EXPLAIN_ACCESS, actor=request.user, person=person, subject=subject
                     )
-                    explained.append(Explained(document, explain(person, document)))
+                    explained.append(ExplainedDocument(document, explain(person, document)))
                 if question := form.cleaned_data["question"]:
                     if person == request.user:
                         record_before(

@@ -202,7 +202,7 @@ class DocumentWriteView(OneDocumentView):
             )
         except documents.UploadRefused as refusal:
             raise Refusal(refusal) from None
-        except documents.Exists:
+        except documents.DocumentExists:
             raise conditional.PreconditionFailed(conditional.EXISTS) from None
         return self.found(external_id), put.outcome
 

@@ -36,7 +36,7 @@ class NewParts:
     A file is None if an existing part already has it.
     """
 
-    stored: dict[str, files.Stored | None] = field(default_factory=dict)
+    stored: dict[str, files.StoredFile | None] = field(default_factory=dict)
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
     def discard(self) -> None:
@@ -132,7 +132,7 @@ def replace(whole: Document, new: NewParts, *, widened: bool) -> None:
             fair_queue.requeue(part, None)
 
 
-def _new_part(whole: Document, path: str, stored: files.Stored) -> Document:
+def _new_part(whole: Document, path: str, stored: files.StoredFile) -> Document:
     folder, _, name = path.rpartition("/")
     kind = format_of(name)
     return Document(

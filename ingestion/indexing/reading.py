@@ -33,7 +33,7 @@ from ingestion.versions import former_versions
 from . import parts
 from .passages import NewPassage, allow_long_statements
 from .replacing import (
-    Prepared,
+    PreparedVectors,
     prepare,
     write_passages,
 )
@@ -57,7 +57,7 @@ class NewAudience:
 
 def read(
     document: Document,
-    stored: files.Stored | None,
+    stored: files.StoredFile | None,
     audience: NewAudience | None = None,
     interruption: process.Interruption | None = None,
 ) -> None:
@@ -125,9 +125,9 @@ def _questions(document: Document, passages: list[NewPassage]) -> list[str]:
 
 def _swap(
     document: Document,
-    stored: files.Stored | None,
+    stored: files.StoredFile | None,
     passages: list[NewPassage],
-    prepared: Prepared,
+    prepared: PreparedVectors,
     new_parts: parts.NewParts,
     audience: NewAudience | None,
     interruption: process.Interruption,
@@ -181,7 +181,7 @@ def _swap(
     return True
 
 
-def _is_read_again(current: Document, document: Document, stored: files.Stored | None) -> bool:
+def _is_read_again(current: Document, document: Document, stored: files.StoredFile | None) -> bool:
     """Whether another job will read the document again.
 
     This is the case if another file is queued, or if the title was changed meanwhile and is not in the search
@@ -194,7 +194,7 @@ def _is_read_again(current: Document, document: Document, stored: files.Stored |
 
 
 def _versions(
-    current: Document, document: Document, stored: files.Stored | None, passages: int
+    current: Document, document: Document, stored: files.StoredFile | None, passages: int
 ) -> list[dict[str, Any]]:
     """The list of versions, with the new one."""
     version = {

@@ -44,7 +44,7 @@ LOST = "The data prepared for the document was lost; it is read again."
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedVectors:
     """The digests of all pieces, in the order of the passages; their vectors are ready in `space`."""
 
     space: EmbeddingSpace
@@ -57,12 +57,12 @@ def prepare(
     passages: Iterable[NewPassage],
     title: str,
     on_progress: Callable[[int], None] | None = None,
-) -> Prepared:
+) -> PreparedVectors:
     """Provide a vector for each piece of the passages, in the active space.
 
     Raises EmbeddingError. `on_progress` is called after each batch with the number of finished passages.
     """
-    prepared = Prepared(active_space())
+    prepared = PreparedVectors(active_space())
     space = prepared.space
     try:
         # Pieces that already have a vector, from an earlier attempt or from the current version.
@@ -92,7 +92,7 @@ def prepare(
     return prepared
 
 
-def write_passages(document: Document, passages: Sequence[NewPassage], prepared: Prepared) -> None:
+def write_passages(document: Document, passages: Sequence[NewPassage], prepared: PreparedVectors) -> None:
     """Replace the document's passages and vectors in the caller's transaction.
 
     The passages get the document's current title and language. Raises EmbeddingError.

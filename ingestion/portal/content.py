@@ -113,7 +113,7 @@ class StorageAway(APIException):
     default_detail = gettext_lazy("The file storage does not respond. Try again in a moment.")
 
 
-class DrawnTooSlowly(APIException):
+class RenderingTooSlow(APIException):
     """The page exists, but its image was not ready in time; a retry may succeed."""
 
     status_code = HTTPStatus.SERVICE_UNAVAILABLE
@@ -186,7 +186,7 @@ class PageImage(Content):
         try:
             image = files.page_image(document, page)
         except TooSlow:
-            raise DrawnTooSlowly from None
+            raise RenderingTooSlow from None
         except (Unreadable, FileNotFoundError):
             raise Http404 from None
         except files.StorageFault as error:

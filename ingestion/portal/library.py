@@ -94,7 +94,7 @@ class ListingQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListingPage:
     """One page, and the cursor of the next (empty at the end)."""
 
     documents: list[Document]
@@ -156,7 +156,7 @@ def matching(principal: Principal, query: ListingQuery) -> DocumentQuerySet:
     return found
 
 
-def page(principal: Principal, query: ListingQuery) -> Listed:
+def page(principal: Principal, query: ListingQuery) -> ListingPage:
     """`PAGE_SIZE` documents in the requested order, after the cursor."""
     found = with_readers(matching(principal, query))
     if query.sort == "newest":
@@ -179,12 +179,12 @@ def page(principal: Principal, query: ListingQuery) -> Listed:
     sign = "-" if descending else ""
     rows = list(found.order_by(f"{sign}{column}", f"{sign}public_id")[: PAGE_SIZE + 1])
     if len(rows) <= PAGE_SIZE:
-        return Listed(rows, "")
+        return ListingPage(rows, "")
     last_row = rows[PAGE_SIZE - 1]
     value = getattr(last_row, column)
     kept = value.isoformat() if isinstance(value, datetime) else value
     cursor = signing.dumps([query.sort, kept, last_row.public_id.hex], salt=SALT)
-    return Listed(rows[:PAGE_SIZE], cursor)
+    return ListingPage(rows[:PAGE_SIZE], cursor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ def choices(principal: Principal, query: ListingQuery) -> Choices:
     )
 
 
-def page_of(found: DocumentQuerySet, words: str, after: str, size: int) -> Listed:
+def page_of(found: DocumentQuerySet, words: str, after: str, size: int) -> ListingPage:
     """Up to `size` documents with all the words after the cursor, newest first."""
     found = found.with_words(words)
     match = CURSOR.fullmatch(after)
@@ -226,11 +226,11 @@ def page_of(found: DocumentQuerySet, words: str, after: str, size: int) -> Liste
         found = found.filter(Q(created_at__lt=moment) | Q(created_at=moment, public_id__lt=last))
     rows = list(found.order_by("-created_at", "-public_id")[: size + 1])
     if len(rows) <= size:
-        return Listed(rows, "")
+        return ListingPage(rows, "")
     # A cursor of time and public id: the primary key would reveal the number of documents.
     last_row = rows[size - 1]
     microseconds = (last_row.created_at - EPOCH) // timedelta(microseconds=1)
-    return Listed(rows[:size], f"{microseconds}-{last_row.public_id.hex}")
+    return ListingPage(rows[:size], f"{microseconds}-{last_row.public_id.hex}")
 
 
 def ids_in(texts: Iterable[str]) -> list[UUID]:

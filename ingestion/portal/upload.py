@@ -29,7 +29,7 @@ from ingestion.access.lists import (
     audience_of,
     count_people,
 )
-from ingestion.document_identity import Upserted
+from ingestion.document_identity import UpsertResult
 from ingestion.documents import upsert
 from ingestion.file_names import decode_sent_name
 from ingestion.models import Document
@@ -62,7 +62,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
         principal=principal,
         any_group=any_group(request),
     )
-    added: list[Upserted] = []
+    added: list[UpsertResult] = []
     refused: list[dict[str, str]] = []
     if posted and form.is_valid():
         added, refused = add_files(form, principal)
@@ -101,15 +101,15 @@ def add(request: HttpRequest) -> HttpResponseBase:
 
 
 def add_files(
-    form: UploadForm, principal: Principal, on_added: Callable[[Upserted], None] | None = None
-) -> tuple[list[Upserted], list[dict[str, str]]]:
+    form: UploadForm, principal: Principal, on_added: Callable[[UpsertResult], None] | None = None
+) -> tuple[list[UpsertResult], list[dict[str, str]]]:
     """Add each file independently: a refused one does not affect the others.
 
     `on_added` is called for each accepted file, before the next one.
     """
     owner = User.objects.get(pk=principal.user_id)
     audience = form.audience()
-    added: list[Upserted] = []
+    added: list[UpsertResult] = []
     refused: list[dict[str, str]] = []
     for file in form.cleaned_data["file"]:
         try:
@@ -138,7 +138,7 @@ def add_files(
 
 
 def reply(
-    form: UploadForm, principal: Principal, added: list[Upserted], refused: list[dict[str, str]]
+    form: UploadForm, principal: Principal, added: list[UpsertResult], refused: list[dict[str, str]]
 ) -> dict[str, Any]:
     """The response for the upload script: documents with their states, and refused files with reasons."""
     problems = [str(problem) for problems in form.errors.values() for problem in problems]
@@ -172,7 +172,7 @@ OUTCOMES = ("added", "replaced", "unchanged")
 MAX_NAMED = 5  # replaced files whose names are listed
 
 
-def _replaced(put: Upserted) -> str:
+def _replaced(put: UpsertResult) -> str:
     """A text like “Replaced: version 2 of canteen.md”; empty if nothing was replaced."""
     if put.outcome != "replaced":
         return ""
@@ -180,7 +180,7 @@ def _replaced(put: Upserted) -> str:
     return words % {"version": put.document.version + 1, "name": put.document.name}
 
 
-def _words(added: list[Upserted]) -> str:
+def _words(added: list[UpsertResult]) -> str:
     """A text like “2 files added, 1 replaced, 1 unchanged.”, with the names of replaced files."""
     replaced = [words for words in map(_replaced, added) if words]
     if len(added) == 1 and replaced:

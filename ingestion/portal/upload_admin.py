@@ -17,7 +17,7 @@ from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import AuditEntry, User
 from ingestion.bulk.forms import groups_field, people_field
-from ingestion.document_identity import Upserted
+from ingestion.document_identity import UpsertResult
 from ingestion.models import Document
 from ingestion.parsing.formats import FORMATS
 
@@ -105,7 +105,7 @@ class AddSeveral:
         )
 
 
-def record_upserted(actor: User | None, put: Upserted) -> None:
+def record_upserted(actor: User | None, put: UpsertResult) -> None:
     """Write to the audit log that a member of staff added or replaced a document in the admin."""
     if put.outcome != "unchanged":
         document = put.document

@@ -150,7 +150,7 @@ class SearchResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Criteria:
     """The text to search for, and the filters."""
 
     principal: Principal
@@ -211,7 +211,7 @@ def search(
         "to_person": to_person,
         "to_groups": to_groups,
     }
-    wanted = _Wanted(principal, query, counted, context, mode, top, minimum_score, narrowed)
+    wanted = _Criteria(principal, query, counted, context, mode, top, minimum_score, narrowed)
     found, is_translated = _search_once(wanted)
     # Single translated words find passages that mention something; a whole translated question finds an
     # answer.
@@ -221,7 +221,7 @@ def search(
     return found
 
 
-def _search_once(wanted: _Wanted) -> tuple[SearchResult, bool]:
+def _search_once(wanted: _Criteria) -> tuple[SearchResult, bool]:
     """The result, and whether words of the question were translated individually."""
     query, mode = wanted.query, wanted.mode
     by_words = mode != "vectors"
@@ -269,7 +269,7 @@ def _search_once(wanted: _Wanted) -> tuple[SearchResult, bool]:
     return found, is_translated
 
 
-def _with_compounds(house: Expansion, wanted: _Wanted) -> Expansion:
+def _with_compounds(house: Expansion, wanted: _Criteria) -> Expansion:
     """`house` and the compounds for the words of a German question.
 
     These are the compounds in the searched documents whose last part is such a word: “mitgliedsbeitrag” for
@@ -286,7 +286,7 @@ def _with_compounds(house: Expansion, wanted: _Wanted) -> Expansion:
     return replace(house, everyday=everyday, reasons=reasons)
 
 
-def _search_in_english(wanted: _Wanted, found: SearchResult) -> SearchResult:
+def _search_in_english(wanted: _Criteria, found: SearchResult) -> SearchResult:
     """Search with an English translation of the question, in words of the passages found so far.
 
     The result is empty if the question cannot be translated.

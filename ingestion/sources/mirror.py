@@ -126,7 +126,7 @@ class Differences:
 
 
 @dataclass(frozen=True, slots=True)
-class Synced:
+class SyncedDocument:
     """A document to be read, with its replacement for `documents.read_document`."""
 
     document: Document
@@ -166,7 +166,7 @@ def compare(source: Source) -> Differences:
     return result
 
 
-def follow(source: Source, differences: Differences) -> Iterator[Synced | None]:
+def follow(source: Source, differences: Differences) -> Iterator[SyncedDocument | None]:
     """Apply the differences one at a time. Refused files become problems."""
     kept = [row for row in differences.gone if is_on_hold(row.document.owner_id)]
     differences.problems += [(row.path, DOCUMENT_ON_HOLD) for row in kept]
@@ -238,21 +238,21 @@ def _move(source: Source, each: Difference) -> bool:
     return not is_kept
 
 
-def _take(source: Source, each: Difference, file: "File[bytes]") -> Synced:
+def _take(source: Source, each: Difference, file: "File[bytes]") -> SyncedDocument:
     """Add the file as a document, or replace its earlier version."""
     row = each.known
     with transaction.atomic():
         if row:
             replacement = documents.replace_file(row.document, file)
             _stamp(row, each.found, str(replacement["sha256"]))
-            return Synced(row.document, replacement)
+            return SyncedDocument(row.document, replacement)
         document = documents.upsert(
             file, each.found.name, owner=source.owner, audience=each.rights.audience,
             folder=source.folder_of(each.found), category=each.rights.category, mirrored=True,
         ).document  # fmt: skip
         new = SourceFile(document=document, source=source.name, path=each.found.path)
         _stamp(new, each.found, document.sha256)
-        return Synced(document)
+        return SyncedDocument(document)
 
 
 def _stamp(row: SourceFile, found: TreeFile, sha256: str) -> None:

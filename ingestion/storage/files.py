@@ -39,7 +39,7 @@ class StorageFault(OSError):
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredFile:
     """A stored file: its generated name, its size in bytes, its digest."""
 
     name: str
@@ -47,11 +47,11 @@ class Stored:
     sha256: str
 
 
-def store(upload: "File[bytes]", limit: int) -> Stored:
+def store(upload: "File[bytes]", limit: int) -> StoredFile:
     """Store an upload durably under a random name. Raises TooLarge. A failure leaves nothing behind."""
     token = secrets.token_hex(16)
     name = f"{FOLDER}/{token[:2]}/{token}"
-    measured = _Measured(upload, limit)
+    measured = _DigestingFile(upload, limit)
     try:
         with _answering():
             name = default_storage.save(name, measured)
@@ -59,11 +59,11 @@ def store(upload: "File[bytes]", limit: int) -> Stored:
         with contextlib.suppress(OSError):  # the job that removes orphans deletes the rest
             remove(name)
         raise
-    return Stored(name, measured.total, measured.digest.hexdigest())
+    return StoredFile(name, measured.total, measured.digest.hexdigest())
 
 
 def digest(file: BufferedReader) -> str:
-    """The SHA-256 of a file, in the form that `Stored` uses."""
+    """The SHA-256 of a file, in the form that `StoredFile` uses."""
     return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -75,7 +75,7 @@ def remove(name: str) -> None:
             _remove_images(name)
 
 
-def discard(stored: Stored, document_id: int) -> None:
+def discard(stored: StoredFile, document_id: int) -> None:
     """Remove a stored file unless it has become the document's file."""
     if not Document.objects.filter(pk=document_id, file=stored.name).exists():
         remove(stored.name)
@@ -202,7 +202,7 @@ def _answering() -> Iterator[None]:
         raise StorageFault("The storage does not respond.") from error
 
 
-class _Measured(File):  # type: ignore[type-arg]
+class _DigestingFile(File):  # type: ignore[type-arg]
     """A file wrapper that counts and digests the bytes while a storage reads the file once."""
 
     def __init__(self, upload: "File[bytes]", limit: int) -> None:

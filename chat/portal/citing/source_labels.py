@@ -18,7 +18,7 @@ PLACES = {
 PLACE = re.compile(rf"({'|'.join(PLACES)})=(.{{1,500}})\Z")
 
 
-class Found(Protocol):
+class SourceLike(Protocol):
     """A source, either of an event or a database row; both have these attributes."""
 
     @property
@@ -126,7 +126,7 @@ def searched_for(thoughts: Iterable[Thought]) -> str:
     return next((words for words in found if isinstance(words, str)), "")
 
 
-def found_html(place: int, query: str, sources: Iterable[Found]) -> str:
+def found_html(place: int, query: str, sources: Iterable[SourceLike]) -> str:
     """What was searched for and found, as a line with links to the passages."""
     names: dict[str, int] = {}
     for source in sources:

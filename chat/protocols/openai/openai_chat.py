@@ -23,7 +23,7 @@ from chat.events import (
 from chat.protocols import validators
 from chat.protocols.answer_context import envelope, usage, verification, verified
 from chat.protocols.request_body import an_exchange
-from chat.protocols.single_message import Single
+from chat.protocols.single_message import SingleMessageEncoder
 from chat.requests import InvalidRequest, RunRequest
 
 from . import openai_members as shared
@@ -48,9 +48,9 @@ WRITING: Mapping[str, Reader | None] = {
     "temperature": shared.TEMPERATURE,
     "max_tokens": shared.MAX_OUTPUT,
     "stop": shared.stop_sequences,
-    "model": validators.a_text,
-    "stream": validators.a_flag,
-    "stream_options": validators.an_object,
+    "model": validators.require_text,
+    "stream": validators.require_boolean,
+    "stream_options": validators.require_object,
 }
 KNOWN: Mapping[str, Reader | None] = {
     **WRITING,
@@ -99,7 +99,7 @@ class OpenAI:
         shared.check_tools(members, "functions", "function_call")
         limits = [found[name] for name in ("max_tokens", "max_completion_tokens") if name in found]
 
-        messages = validators.a_list(members.get("messages"), "messages")
+        messages = validators.require_list(members.get("messages"), "messages")
         if not messages:
             raise InvalidRequest("“messages” must not be empty.", "messages")
         collected = RequestMessages()
@@ -107,7 +107,7 @@ class OpenAI:
             member = f"messages[{place}]"
             if not isinstance(message, dict):
                 raise InvalidRequest(f"“{member}” must be an object.", member)
-            role = validators.one_of(message.get("role"), f"{member}.role", ROLES)
+            role = validators.require_choice(message.get("role"), f"{member}.role", ROLES)
             text = collected.text(role, message.get("content"), f"{member}.content", _part)
             collected.add(role, text, member)
 
@@ -126,10 +126,10 @@ class OpenAI:
         )
 
     def streams(self, body: Any) -> bool:
-        return validators.a_flag(an_exchange(body).get("stream") or False, "stream")
+        return validators.require_boolean(an_exchange(body).get("stream") or False, "stream")
 
-    def encoder(self) -> Single:
-        return Single(OpenAIEncoder(self, counts=self._counts).encode)
+    def encoder(self) -> SingleMessageEncoder:
+        return SingleMessageEncoder(OpenAIEncoder(self, counts=self._counts).encode)
 
     def full_response(self, result: RunResult) -> tuple[int, Json]:
         code = "internal" if result.end is None else ""
@@ -293,12 +293,12 @@ def sources(context: ContextReady | None) -> list[Json]:
 
 
 def counts_usage(members: Mapping[str, Any]) -> bool:
-    wanted = validators.an_object(members.get("stream_options"), "stream_options")
+    wanted = validators.require_object(members.get("stream_options"), "stream_options")
     for name, value in wanted.items():
         member = f"stream_options.{name[:100]}"
         if name not in ("include_usage", "include_obfuscation") and value is not None:
             raise InvalidRequest(f"“{member}” is not supported here.", member)
-        validators.a_flag(False if value is None else value, member)
+        validators.require_boolean(False if value is None else value, member)
     return bool(wanted.get("include_usage"))
 
 
@@ -311,9 +311,9 @@ def _part(collected: RequestMessages, role: str, part: Any, member: str) -> str 
     """The text of one part of a message; None for an image, which is added to `collected`."""
     kind = part.get("type") if isinstance(part, dict) else None
     if kind == "text" or (kind == "refusal" and role == "assistant"):
-        return validators.a_text(part.get(kind), f"{member}.{kind}")
+        return validators.require_text(part.get(kind), f"{member}.{kind}")
     if kind == "image_url" and role == "user":
-        given = validators.an_object(part.get("image_url"), f"{member}.image_url")
+        given = validators.require_object(part.get("image_url"), f"{member}.image_url")
         collected.add_image(given.get("url"), f"{member}.image_url.url")
         return None
     raise InvalidRequest(f"“{member}” must be a text part, or of the user an image_url part.", member)

@@ -38,7 +38,7 @@ KNOWN: Mapping[str, Reader | None] = {
     **WRITING,
     **shared.CHAT_HARMLESS,
     "prompt": None,
-    "best_of": lambda value, member: validators.a_whole_number(value, member, 1, 1),
+    "best_of": lambda value, member: validators.require_integer(value, member, 1, 1),
     "echo": _false,
     "suffix": _empty,
     "logprobs": _empty,
@@ -62,7 +62,7 @@ class OpenAICompletions(OpenAI):
         prompt = members.get("prompt")
         if isinstance(prompt, list) and len(prompt) == 1:
             prompt = prompt[0]
-        text = validators.a_text(prompt, "prompt")
+        text = validators.require_text(prompt, "prompt")
         collected = RequestMessages()
         lines = list(_LINE.finditer(text))
         if lines and lines[0].start() == 0 and _TO_ANSWER.search(text):

@@ -22,9 +22,9 @@ MAX_TOTAL_CHARACTERS = 100_000  # characters of all texts of a request
 
 KNOWN: Mapping[str, Reader | None] = {
     "input": None,
-    "model": validators.a_text,
-    "encoding_format": lambda value, member: validators.one_of(value, member, ("float", "base64")),
-    "dimensions": lambda value, member: validators.a_whole_number(value, member, 1, 100_000),
+    "model": validators.require_text,
+    "encoding_format": lambda value, member: validators.require_choice(value, member, ("float", "base64")),
+    "dimensions": lambda value, member: validators.require_integer(value, member, 1, 100_000),
     "user": shared.a_label,
 }
 
@@ -43,7 +43,7 @@ def parse(body: Any) -> EmbeddingRequest:
     members = an_exchange(body)
     found = shared.read_members(members, KNOWN)
     given = members.get("input")
-    items = [given] if isinstance(given, str) else validators.a_list(given, "input")
+    items = [given] if isinstance(given, str) else validators.require_list(given, "input")
     if not 0 < len(items) <= MAX_TEXTS:
         raise InvalidRequest(f"“input” must hold 1 to {MAX_TEXTS:,} texts.", "input")
     for item in items:
@@ -51,7 +51,7 @@ def parse(body: Any) -> EmbeddingRequest:
             raise InvalidRequest(
                 "“input” must be text or a list of texts: tokens are not supported.", "input"
             )
-        if not 0 < len(validators.a_text(item, "input")) <= MAX_CHARACTERS:
+        if not 0 < len(validators.require_text(item, "input")) <= MAX_CHARACTERS:
             raise InvalidRequest(f"“input” must hold texts of 1 to {MAX_CHARACTERS:,} characters.", "input")
     if sum(map(len, items)) > MAX_TOTAL_CHARACTERS:
         raise InvalidRequest(

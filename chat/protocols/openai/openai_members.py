@@ -56,36 +56,36 @@ def _only(*allowed: Any) -> Reader:
 
 
 def _number(least: float, most: float) -> Reader:
-    return lambda value, member: validators.a_number(value, member, least, most)
+    return lambda value, member: validators.require_number(value, member, least, most)
 
 
 def _whole_number(least: int, most: int) -> Reader:
-    return lambda value, member: validators.a_whole_number(value, member, least, most)
+    return lambda value, member: validators.require_integer(value, member, least, most)
 
 
 def _one_of(*choices: str) -> Reader:
-    return lambda value, member: validators.one_of(value, member, choices)
+    return lambda value, member: validators.require_choice(value, member, choices)
 
 
 def a_label(value: Any, member: str) -> str:
-    text = validators.a_text(value, member)
+    text = validators.require_text(value, member)
     if len(text) > MAX_LABEL:
         raise InvalidRequest(f"“{member}” must have at most {MAX_LABEL:,} characters.", member)
     return text
 
 
 def metadata(value: Any, member: str) -> dict[str, str]:
-    pairs = validators.an_object(value, member)
+    pairs = validators.require_object(value, member)
     if len(pairs) > MAX_LABELS:
         raise InvalidRequest(f"“{member}” must have at most {MAX_LABELS} pairs.", member)
     return {a_label(name, member): a_label(text, member) for name, text in pairs.items()}
 
 
 def stop_sequences(value: Any, member: str) -> tuple[str, ...]:
-    items = [value] if isinstance(value, str) else validators.a_list(value, member)
+    items = [value] if isinstance(value, str) else validators.require_list(value, member)
     if len(items) > MAX_STOPS:
         raise InvalidRequest(f"“{member}” must hold at most {MAX_STOPS} sequences.", member)
-    found = tuple(validators.a_text(item, member) for item in items)
+    found = tuple(validators.require_text(item, member) for item in items)
     if any(not 0 < len(text) <= MAX_STOP for text in found):
         raise InvalidRequest(f"“{member}” must hold texts of 1 to {MAX_STOP} characters.", member)
     return found
@@ -109,7 +109,7 @@ HARMLESS: Mapping[str, Reader] = {
     "prompt_cache_key": a_label,
     "prompt_cache_retention": a_label,
     "metadata": metadata,
-    "parallel_tool_calls": validators.a_flag,
+    "parallel_tool_calls": validators.require_boolean,
     "service_tier": _only("auto", "default"),
     "top_logprobs": _only(0),
 }
@@ -120,7 +120,7 @@ CHAT_HARMLESS: Mapping[str, Reader] = {
     "logprobs": _only(False),
     "logit_bias": _only({}),
     "modalities": _only(["text"]),
-    "prediction": validators.an_object,
+    "prediction": validators.require_object,
 }
 
 
@@ -145,7 +145,7 @@ def check_tools(members: Mapping[str, Any], tools: str = "tools", choice: str = 
     """Refuse a required tool call. Tools may be offered, but the site never calls any."""
     offered = []
     if members.get(tools) is not None:
-        offered = validators.a_list(members[tools], tools)
+        offered = validators.require_list(members[tools], tools)
         if len(offered) > MAX_TOOLS:
             raise InvalidRequest(f"“{tools}” must hold at most {MAX_TOOLS} tools.", tools)
         for place, tool in enumerate(offered):
@@ -159,14 +159,16 @@ def check_tools(members: Mapping[str, Any], tools: str = "tools", choice: str = 
 
 def json_format(value: Any, member: str, *, nested: bool) -> JsonFormat | None:
     """The JSON format in `response_format` (with a `nested` schema) or `text.format`; None for text."""
-    given = validators.an_object(value, member)
-    kind = validators.one_of(given.get("type"), f"{member}.type", ("text", "json_object", "json_schema"))
+    given = validators.require_object(value, member)
+    kind = validators.require_choice(
+        given.get("type"), f"{member}.type", ("text", "json_object", "json_schema")
+    )
     if kind == "text":
         return None
     if kind == "json_object":
         return JsonFormat()
     place = f"{member}.json_schema" if nested else member
-    described = validators.an_object(given.get("json_schema"), place) if nested else given
+    described = validators.require_object(given.get("json_schema"), place) if nested else given
     schema = described.get("schema")
     if not isinstance(schema, dict):
         raise InvalidRequest(f"“{place}.schema” must be an object.", f"{place}.schema")
@@ -181,7 +183,7 @@ def json_format(value: Any, member: str, *, nested: bool) -> JsonFormat | None:
         schema,
         name,
         a_label(description, f"{place}.description") if description is not None else "",
-        validators.a_flag(strict, f"{place}.strict") if strict is not None else None,
+        validators.require_boolean(strict, f"{place}.strict") if strict is not None else None,
     )
 
 
@@ -230,13 +232,13 @@ class RequestMessages:
         if content is None and role != "user":
             return ""
         if not isinstance(content, list):
-            return validators.a_text(content, member)
+            return validators.require_text(content, member)
         parts = [read(self, role, part, f"{member}[{place}]") for place, part in enumerate(content)]
         return "\n".join(text for text in parts if text is not None)
 
     def add_image(self, url: Any, member: str) -> None:
         """Add an image in a data URL; other URLs are refused, because the site does not fetch them."""
-        text = validators.a_text(url, member)
+        text = validators.require_text(url, member)
         found = _DATA_URL.match(text)
         if not found:
             raise InvalidRequest(f"“{member}” must be a data URL with base64: nothing is fetched.", member)

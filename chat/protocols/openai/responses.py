@@ -28,7 +28,7 @@ from chat.events import (
 from chat.protocols import validators
 from chat.protocols.answer_context import verification, verified
 from chat.protocols.request_body import an_exchange
-from chat.protocols.single_message import Single
+from chat.protocols.single_message import SingleMessageEncoder
 from chat.requests import InvalidRequest, RunRequest
 from chat.sources import SourceView
 
@@ -53,12 +53,12 @@ KNOWN: Mapping[str, Reader | None] = {
     "temperature": shared.TEMPERATURE,
     "max_output_tokens": shared.MAX_OUTPUT,
     "max_tool_calls": shared.MAX_OUTPUT,
-    "model": validators.a_text,
-    "instructions": validators.a_text,
-    "stream": validators.a_flag,
-    "store": validators.a_flag,
-    "background": validators.a_flag,
-    "truncation": lambda value, member: validators.one_of(value, member, ("auto", "disabled")),
+    "model": validators.require_text,
+    "instructions": validators.require_text,
+    "stream": validators.require_boolean,
+    "store": validators.require_boolean,
+    "background": validators.require_boolean,
+    "truncation": lambda value, member: validators.require_choice(value, member, ("auto", "disabled")),
     "input": None,
     "previous_response_id": None,
     "stream_options": None,
@@ -106,7 +106,7 @@ def message_id(answer_id: str) -> str:
 
 def row_id(value: Any, kind: str, member: str) -> UUID:
     """The row's id in a prefixed id. Raises InvalidRequest, as for a missing row."""
-    found = _ID.fullmatch(validators.a_text(value, member))
+    found = _ID.fullmatch(validators.require_text(value, member))
     if found is None or found[1] != kind:
         raise InvalidRequest(errors.words("answer_not_found"), member, status=404)
     return UUID(found[2])
@@ -254,9 +254,9 @@ class Responses(OpenAI):
 
     def _read_input(self, collected: RequestMessages, given: Any) -> None:
         if isinstance(given, str):
-            collected.add("user", validators.a_text(given, "input"), "input")
+            collected.add("user", validators.require_text(given, "input"), "input")
             return
-        items = validators.a_list(given, "input")
+        items = validators.require_list(given, "input")
         if not items:
             raise InvalidRequest("“input” must not be empty.", "input")
         for place, item in enumerate(items):
@@ -276,7 +276,7 @@ class Responses(OpenAI):
                 "tool", collected.text("tool", item.get("output"), f"{member}.output", _part), member
             )
         elif kind in (None, "message"):
-            role = validators.one_of(
+            role = validators.require_choice(
                 item.get("role"), f"{member}.role", ("user", "assistant", "system", "developer")
             )
             collected.add(role, collected.text(role, item.get("content"), f"{member}.content", _part), member)
@@ -290,7 +290,7 @@ class ResponsesEncoder:
     def __init__(self, form: Responses, after: int) -> None:
         self._form = form
         self._after = after
-        self._single = Single(self._events)
+        self._single = SingleMessageEncoder(self._events)
         self._result = RunResult()
         self._sources: list[SourceView] = []
         self._text: list[str] = []
@@ -438,14 +438,14 @@ def _check_members(members: Mapping[str, Any], found: Mapping[str, Any]) -> None
     for name in ("summary", "generate_summary"):
         if reasoning.get(name) not in (None, "auto"):
             raise InvalidRequest(f"“reasoning.{name}” must be “auto”: there is none.", f"reasoning.{name}")
-    for place, item in enumerate(validators.a_list(members.get("include") or [], "include")):
-        validators.one_of(item, f"include[{place}]", INCLUDED)
+    for place, item in enumerate(validators.require_list(members.get("include") or [], "include")):
+        validators.require_choice(item, f"include[{place}]", INCLUDED)
     if found.get("background") and found.get("store") is False:
         raise InvalidRequest("“background” needs “store”: the response is retrieved later.", "background")
 
 
 def _known(members: Mapping[str, Any], name: str, names: Iterable[str]) -> dict[str, Any]:
-    value = validators.an_object(members.get(name), name)
+    value = validators.require_object(members.get(name), name)
     for inner in value:
         if inner not in names and value[inner] is not None:
             member = f"{name}.{inner[:100]}"
@@ -462,9 +462,9 @@ def _part(collected: RequestMessages, role: str, part: Any, member: str) -> str 
     """The text of one part of an item; None for an image, which is added to `collected`."""
     kind = part.get("type") if isinstance(part, dict) else None
     if kind in ("input_text", "output_text", "text"):
-        return validators.a_text(part.get("text"), f"{member}.text")
+        return validators.require_text(part.get("text"), f"{member}.text")
     if kind == "refusal" and role == "assistant":
-        return validators.a_text(part.get("refusal"), f"{member}.refusal")
+        return validators.require_text(part.get("refusal"), f"{member}.refusal")
     if kind == "input_image" and role == "user":
         collected.add_image(part.get("image_url"), f"{member}.image_url")
         return None

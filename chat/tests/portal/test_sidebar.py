@@ -51,7 +51,7 @@ class SidebarTests(TestCase):
         return conversation
 
     def end(self, answer):
-        recording.close_answer(self.user.pk, answer.pk, recording.Closing("complete", "Five days."))
+        recording.close_answer(self.user.pk, answer.pk, recording.AnswerOutcome("complete", "Five days."))
 
     def dots(self):
         told = self.client.get("/c/dots").json()

@@ -5,7 +5,7 @@ import json
 from django.test import AsyncClient
 
 from chat.llm.scripted import ScriptedModel
-from chat.quoting.quoted_answer import Quoted
+from chat.quoting.quoted_answer import QuotedAnswer
 from chat.quoting.quoting_model import QuotingModel
 from chat.tests.golden_exchange import WORDS, GoldenTestCase
 from chatsite.db.threads import in_database
@@ -122,11 +122,11 @@ class GradeTests(GoldenTestCase):
 class GradeOfQuotationsTests(GoldenTestCase):
     def test_each_first_line_has_its_grade(self):
         quoted = {
-            "given": Quoted(("> A",), True, is_part=True),
-            "several": Quoted(("> A", "> B"), True, is_several=True),
-            "likely": Quoted(("> A",), False, is_likely=True),
-            "closest": Quoted(("> A",), False),
-            "none": Quoted((), True),
+            "given": QuotedAnswer(("> A",), True, is_part=True),
+            "several": QuotedAnswer(("> A", "> B"), True, is_several=True),
+            "likely": QuotedAnswer(("> A",), False, is_likely=True),
+            "closest": QuotedAnswer(("> A",), False),
+            "none": QuotedAnswer((), True),
         }
         self.assertEqual(
             {grade: each.grade for grade, each in quoted.items()}, {name: name for name in quoted}

@@ -33,7 +33,9 @@ from ingestion.tests.factories import command_principal, make_document, make_use
 def finished(run, text):
     """Close the answer of a run with this text."""
     owner = run.principal.user_id
-    recording.close_answer(owner, run.answer_id, recording.Closing(Message.State.COMPLETE, text, "stop"))
+    recording.close_answer(
+        owner, run.answer_id, recording.AnswerOutcome(Message.State.COMPLETE, text, "stop")
+    )
     Run.objects.filter(pk=run.run_id).update(finished_at=timezone.now())
     return run
 
@@ -202,7 +204,7 @@ class SearchEverythingTests(BranchCase):
         self.assertNotContains(page, "Search everything</button>")
 
     def test_an_answer_with_a_source_or_from_everything_does_not(self):
-        closing = recording.Closing(
+        closing = recording.AnswerOutcome(
             Message.State.COMPLETE, "Ten [leave.md].", "stop", citations=("leave.md",)
         )
         recording.close_answer(self.user.pk, self.narrowed.answer_id, closing)

@@ -18,7 +18,7 @@ from rest_framework.request import Request
 from chatsite.accounts.api_keys import address_of, hash_key
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import AuditEntry, User
-from chatsite.accounts.oidc.claimed_accounts import AccountDisabled, OtherClaim, user_for
+from chatsite.accounts.oidc.claimed_accounts import AccountDisabled, ClaimMismatch, user_for
 from chatsite.accounts.oidc.id_tokens import InvalidToken, looks_like_token, verify
 from chatsite.accounts.oidc.provider import ProviderUnavailable, provider
 from chatsite.accounts.principal import Principal, principal_of
@@ -119,7 +119,7 @@ def caller(secret: str, resource: str = "", address: str = "") -> tuple[User, Pr
         except ProviderUnavailable as error:
             logger.warning("An ID token cannot be verified: %s", error)
             raise ProviderAway from error
-        except (InvalidToken, OtherClaim) as error:
+        except (InvalidToken, ClaimMismatch) as error:
             logger.info("An ID token was refused: %s", error)
             return None
         except AccountDisabled:

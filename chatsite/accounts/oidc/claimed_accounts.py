@@ -31,7 +31,7 @@ class AccountDisabled(Exception):
     """The provider accepts the person, but their account here is disabled."""
 
 
-class OtherClaim(Exception):
+class ClaimMismatch(Exception):
     """The person's account is linked by the claim `oid`, but the site uses another claim.
 
     `oid` only counts with OIDC_SUBJECT_CLAIM=oid.
@@ -83,7 +83,7 @@ def _linked_by_sub(claims: Claims) -> ExternalIdentity | None:
         return identity
     by_oid = ExternalIdentity.objects.filter(issuer=claims.issuer, subject=claims.subjects.get("oid", ""))
     if by_oid.filter(claim__in=["oid", ""]).exists():
-        raise OtherClaim
+        raise ClaimMismatch
     return None
 
 

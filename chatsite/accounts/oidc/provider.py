@@ -84,7 +84,7 @@ class Key:
     key: Json
 
 
-class Cached(Generic[T]):
+class CachedResponse(Generic[T]):
     """A response of the provider, cached for all threads for an hour, or longer during an outage."""
 
     def __init__(self, read: Callable[[], T]) -> None:
@@ -135,8 +135,8 @@ class Provider:
         self.issuer = issuer
         self._discovery_url = discovery_url or issuer.rstrip("/") + "/.well-known/openid-configuration"
         self._keys_url = keys_url
-        self._document = Cached(self._read_document)
-        self._keys = Cached(self._read_keys)
+        self._document = CachedResponse(self._read_document)
+        self._keys = CachedResponse(self._read_keys)
 
     def endpoint(self, name: str) -> str:
         """A URL from the discovery document. Raises ProviderUnavailable."""

@@ -18,7 +18,7 @@ from chatsite.accounts.audit import record_sign_in
 from chatsite.accounts.sessions import begin
 
 from . import signing_in
-from .claimed_accounts import AccountDisabled, OtherClaim, user_for
+from .claimed_accounts import AccountDisabled, ClaimMismatch, user_for
 from .provider import Provider, ProviderUnavailable, provider
 from .signing_in import SignInFailed
 
@@ -63,7 +63,7 @@ def callback(request: HttpRequest) -> HttpResponse:
         return _refused(
             request, gettext("Your account here is switched off. Ask an administrator."), destination
         )
-    except OtherClaim as error:
+    except ClaimMismatch as error:
         logger.warning("Sign-in by the provider was refused: %s", error)
         return _refused(
             request, gettext("Your account here is linked in another way. Ask an administrator."), destination

@@ -30,7 +30,7 @@ from chatsite.accounts.principal import Principal
 from chatsite.accounts.webhooks import addresses, dispatching, secrets, sending
 from chatsite.tests.limits import HANG_SECONDS
 from history import feedback
-from history.recording import Closing
+from history.recording import AnswerOutcome
 from ingestion import documents
 from ingestion.access.lists import Audience, set_audience
 from ingestion.tests.factories import make_document, make_user
@@ -138,7 +138,7 @@ class WhoHearsTests(WebhookCase):
         )
         for person in (self.ann, self.bob, manager):
             self.endpoint(person, "answer.completed", "question.unanswered", "answer.feedback")
-        announce_end(self.ann.pk, {answer.pk: Closing(answer.State.COMPLETE, NOTHING_FITS)})
+        announce_end(self.ann.pk, {answer.pk: AnswerOutcome(answer.State.COMPLETE, NOTHING_FITS)})
         heard = dict(self.events())
         self.assertEqual(heard.keys(), {"answer.completed", "question.unanswered"})
         self.assertEqual(heard["answer.completed"]["message_id"], str(answer.pk))
@@ -151,7 +151,7 @@ class WhoHearsTests(WebhookCase):
         feedback.take_back(Principal(self.ann.pk, "session"), answer.pk)
         User.objects.filter(pk=manager.pk).update(is_staff=False)
         self.assertEqual([data["rating"] for _, data in self.events()], [None])
-        announce_end(self.ann.pk, {answer.pk: Closing(answer.State.COMPLETE, NOTHING_FITS)})
+        announce_end(self.ann.pk, {answer.pk: AnswerOutcome(answer.State.COMPLETE, NOTHING_FITS)})
         self.assertEqual([event for event, _ in self.events()], ["answer.completed"])
 
     def test_an_event_of_a_rolled_back_transaction_is_not_sent(self):

@@ -64,7 +64,7 @@ def write_down(endpoint: WebhookEndpoint, event: str, data: Data) -> WebhookDeli
     return WebhookDelivery.objects.create(endpoint=endpoint, event=event, data=data)
 
 
-class TooManyByHand(Exception):
+class TooManyManualDeliveries(Exception):
     """Too many tests and replays of an endpoint were requested within a minute, or are waiting."""
 
 
@@ -109,6 +109,6 @@ def _check_by_hand(endpoint: WebhookEndpoint) -> None:
     replayed = Q(attempts=0, attempted_at__isnull=False)  # a replay starts again with no attempts
     waiting = endpoint.deliveries.filter(Q(event=TEST) | replayed, state=WebhookDelivery.State.WAITING)
     if max(len(recent), waiting[:MAX_BY_HAND].count()) >= MAX_BY_HAND:
-        raise TooManyByHand
+        raise TooManyManualDeliveries
     locked.sent_by_hand = [*recent, now]
     locked.save(update_fields=["sent_by_hand"])

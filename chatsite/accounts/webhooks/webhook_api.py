@@ -25,7 +25,7 @@ from chatsite.http.strict_fields import (
     StrictSerializer,
 )
 
-from . import MAX_BY_HAND, TooManyByHand, replay_one, secrets, write_test
+from . import MAX_BY_HAND, TooManyManualDeliveries, replay_one, secrets, write_test
 from .addresses import MAX_URL_CHARACTERS, Forbidden, check_url
 
 MAX_ENDPOINTS = 10  # of one person
@@ -299,7 +299,7 @@ class WebhookTestView(_View):
     def post(self, request: Request, webhook_id: str) -> Response:
         try:
             delivery = write_test(self.endpoint(webhook_id))
-        except TooManyByHand:
+        except TooManyManualDeliveries:
             raise TooManyWaiting from None
         return Response(DeliverySerializer(delivery).data, status=status.HTTP_202_ACCEPTED)
 
@@ -334,7 +334,7 @@ class WebhookReplayView(_View):
             raise Http404 from None
         try:
             replay_one(delivery)
-        except TooManyByHand:
+        except TooManyManualDeliveries:
             raise TooManyWaiting from None
         delivery.refresh_from_db()
         return Response(DeliverySerializer(delivery).data, status=status.HTTP_202_ACCEPTED)

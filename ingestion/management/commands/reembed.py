@@ -39,7 +39,7 @@ class Command(BaseCommand):
         if former in (None, space) and not missing(space) and EmbeddingSpace.objects.count() == 1:
             self.stdout.write(f"The documents are embedded with {space}. There is nothing to do.")
             return
-        display = Display(sys.stderr)
+        display = ProgressDisplay(sys.stderr)
         try:
             for progress in reembed():
                 display.show(progress)
@@ -68,7 +68,7 @@ class Command(BaseCommand):
         )
 
 
-class Display:
+class ProgressDisplay:
     """Shows progress: on a terminal, a line that changes; elsewhere, a line every few seconds."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:

@@ -66,7 +66,7 @@ def usable(languages: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Recognised:
+class RecognisedText:
     """Recognised paragraphs, with the mean confidence (0 to 100) of their characters."""
 
     text: str
@@ -98,7 +98,7 @@ def recognise(image: Image.Image, languages: str) -> str:
     return best.text if best.confidence >= UNREADABLE else ""
 
 
-def _recognised(picture: Image.Image, languages: str) -> Recognised:
+def _recognised(picture: Image.Image, languages: str) -> RecognisedText:
     table = _output(picture, "-l", usable(languages), "--dpi", str(DOTS_PER_INCH), "tsv")
     words = list(_words(table.decode("utf-8", "replace")))
     letters = sum(len(word.text) for word in words)
@@ -116,7 +116,7 @@ def _recognised(picture: Image.Image, languages: str) -> Recognised:
         place, line = word.paragraph, word.line
     if text:
         paragraphs.append(text)
-    return Recognised("\n\n".join(paragraphs), confidence)
+    return RecognisedText("\n\n".join(paragraphs), confidence)
 
 
 def _output(picture: Image.Image, *arguments: str) -> bytes:

@@ -21,7 +21,7 @@ MAX_PROPERTIES = 20_000
 
 
 @dataclass(slots=True)
-class Opened:
+class TnefContent:
     """The content of the file; `attachments` are (name, bytes), `rich_text` is compressed."""
 
     text: str = ""
@@ -30,11 +30,11 @@ class Opened:
     attachments: list[tuple[str, bytes]] = field(default_factory=list)
 
 
-def opened(data: bytes) -> Opened:
+def opened(data: bytes) -> TnefContent:
     """Read the file as far as it is intact. Raises ValueError if it is something else."""
     if _number(data, 0) != SIGNATURE:
         raise ValueError
-    found = Opened()
+    found = TnefContent()
     encoding = "cp1252"
     for kind, value in _attributes(data):
         if kind == CODE_PAGE:

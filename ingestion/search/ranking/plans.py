@@ -14,7 +14,7 @@ import jiter
 from django.utils import timezone
 
 from chatsite import metrics, traces
-from chatsite.db.sql_files import Prepared, Rows, prepared, rows, rows_of_each, statement
+from chatsite.db.sql_files import PreparedStatement, Rows, prepared, rows, rows_of_each, statement
 from ingestion.embedding.spaces import INDEXED_DIMENSIONS
 from ingestion.search.stems import stems_by_language
 from ingestion.search.translations import translations_of_form
@@ -338,7 +338,7 @@ def _for_corpus(name: str, every: int, search: Mapping[str, Any], constants: Map
 
 def planned_rows(before: Sequence[str], text: str, parameters: Mapping[str, Any]) -> list[Rows]:
     """The rows of the statements `before` and of `text`, for which the planner is configured."""
-    kind = "generic" if isinstance(text, Prepared) else "custom"
+    kind = "generic" if isinstance(text, PreparedStatement) else "custom"
     planner = {**PLANNER, "plan_cache_mode": f"force_{kind}_plan", "today": timezone.localdate()}
     *found, _, last = rows_of_each([*before, statement("prepare"), text], {**parameters, **planner})
     return [*found, last]

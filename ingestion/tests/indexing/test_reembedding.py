@@ -19,7 +19,7 @@ from ingestion.indexing.replacing import (
     prepare,
     write_passages,
 )
-from ingestion.management.commands.reembed import Display
+from ingestion.management.commands.reembed import ProgressDisplay
 from ingestion.models import EmbeddingSpace, Passage, PreparedVector, Vector
 from ingestion.search.retrieval import search
 from ingestion.tests.documents import make_document, principal_of
@@ -246,7 +246,7 @@ class DisplayTests(SimpleTestCase):
     def shown(self, terminal):
         stream, times = io.StringIO(), iter([0.0, 1.0, 1.05, 10.0])
         stream.isatty = lambda: terminal
-        display = Display(stream, lambda: next(times) + 100)
+        display = ProgressDisplay(stream, lambda: next(times) + 100)
         for done in (0, 100, 105, 1_000):
             display.show(Progress("Embedding", done, 2_000))
         display.clear()

@@ -106,7 +106,7 @@ class PicturesTests(SimpleTestCase):
     @TESSERACT
     def test_a_scan_that_cannot_be_read_with_confidence_is_refused_and_not_indexed_as_noise(self):
         def shaky(image, languages):
-            return ocr.Recognised("Slgn ln ar the gafe betore nlne", 55)
+            return ocr.RecognisedText("Slgn ln ar the gafe betore nlne", 55)
 
         with (
             mock.patch.object(ocr, "_recognised", shaky),

@@ -34,7 +34,7 @@ const ADMIN = `
   /admin/chat/verifiedanswer/ /admin/chat/verifiedanswer/add/ /admin/chat/verifiedanswer/unanswered/
   /admin/ingestion/bulkchange/ /admin/ingestion/document/ /admin/ingestion/document/access/ /admin/ingestion/document/add/
   /admin/ingestion/document/add-several/ /admin/ingestion/houseword/ /admin/ingestion/houseword/add/
-  /admin/ingestion/houseword/file/ /admin/ingestion/houseword/shipped/ /admin/procrastinate/procrastinatejob/
+  /admin/ingestion/houseword/file/ /admin/ingestion/houseword/built-in/ /admin/procrastinate/procrastinatejob/
 `
   .trim()
   .split(/\s+/);

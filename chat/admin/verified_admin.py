@@ -168,7 +168,7 @@ class TryForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 6, "cols": 80}),
         max_length=MAX_TRIED * VerifiedQuestion.MAX_CHARACTERS,
         help_text=format_lazy(
-            gettext_lazy("One a line, at most {most}. Also try some that must not get this answer."),
+            gettext_lazy("One per line, at most {most}. Also try some that must not get this answer."),
             most=MAX_TRIED,
         ),
     )

@@ -127,7 +127,7 @@ class QuotingModel:
         return (await retry_until_available(quote, prompt)).is_sure
 
     async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
-        """None, because no grading without a model was found that ranks better than the search."""
+        """None: no grading without a model ranked better than the search."""
         return None
 
     async def supported(

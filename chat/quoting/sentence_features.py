@@ -23,7 +23,7 @@ from ingestion.search.sentence_splitting import Span, spans_of
 from ingestion.search.table_rows import cells_of
 
 MAX_CACHED = 200  # passages, some ten kilobytes each
-MIN_CONTENTS = 4  # numbered titles from which a text counts as a table of contents
+MIN_CONTENTS = 4  # a text with this many numbered titles may be a table of contents
 MAX_TITLE = 60  # average number of characters of these titles
 BARE_WORDS = 5  # a list item with at most this many words has no meaning by itself
 

@@ -10,8 +10,8 @@ from django.utils.translation import gettext
 
 MAX_FILE_BYTES = 1_000_000
 # Where a spreadsheet could see a formula, which begins with =, +, -, @ or one of their full-width forms: at
-# the beginning of a cell; and, in a spreadsheet that separates cells by semicolons, as in German, also after
-# a semicolon or a line break, because quotes that do not begin a cell have no meaning there.
+# the beginning of a cell, and after each semicolon or line break. German spreadsheets separate cells by
+# semicolons, and ignore quotation marks that do not begin a cell.
 _FORMULA = re.compile(
     r"\A(?=['\"]*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])|(?<=[;\t\r\n])(?=['\"]*[=+\-@\uff1d\uff0b\uff0d\uff20])"
 )
@@ -21,7 +21,7 @@ _PLAIN_FORMULA = re.compile(
 
 
 class BadFile(Exception):
-    """A file was refused, and nothing of it imported; the message is a sentence with the reason."""
+    """The file was refused and nothing was imported; the message is a sentence with the reason."""
 
 
 def bad_line(line: int, words: str) -> BadFile:

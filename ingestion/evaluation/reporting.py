@@ -147,7 +147,7 @@ def as_lines(report: Report, details: bool = False) -> Iterator[str]:
         better, worse = report.changed()
         same = len(report.judged) - len(better) - len(worse)
         yield f"By nDCG at 10: {len(better)} better, {len(worse)} worse, {same} the same."
-    yield f"In brackets: 95 % intervals, of {SAMPLES:,} draws of the questions."
+    yield f"In brackets: 95 % intervals, of {SAMPLES:,} resamples of the questions."
     if details:
         yield from _details(report)
 

@@ -42,7 +42,7 @@ ASKED = gettext_lazy(
 
 
 class WordForm(forms.ModelForm):  # type: ignore[type-arg]
-    """The form for an entry; refuses one that the manager has already."""
+    """The form for an entry; refuses one that the manager already has."""
 
     user: User
 
@@ -65,12 +65,12 @@ class WordForm(forms.ModelForm):  # type: ignore[type-arg]
             managed = HouseWord.objects.managed_by(self.user.pk, is_superuser=self.user.is_superuser)
             same = managed.filter(kind=values["kind"]).exclude(pk=self.instance.pk)
             if any(glossary_csv.key_of(word) == key for word in same):
-                self.add_error("term", gettext("This word is in the list already."))
+                self.add_error("term", gettext("This word is already in the list."))
         return values
 
 
 @admin.register(HouseWord)
-class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, CsvAdmin):
+class GlossaryAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, CsvAdmin):
     """The glossary. Managers see entries for everyone and for their own groups."""
 
     has_tools = True  # adds links above the list
@@ -84,7 +84,7 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
     csv_title = gettext_lazy("Words of a CSV file")
     csv_columns = gettext_lazy(
         "The first line names the columns: word, and any of other words, meaning, groups (with"
-        " | between them), kind (term or everyday). Words that are there are changed. If one line is"
+        " | between them), kind (term or everyday). Existing words are changed. If one line is"
         " wrong, nothing is imported."
     )
 
@@ -148,8 +148,8 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
-        shipped = path("shipped/", view(require_safe(self.shipped)), name="ingestion_houseword_shipped")
-        return [shipped, *super().get_urls()]
+        built_in = path("built-in/", view(require_safe(self.built_in)), name="ingestion_houseword_built_in")
+        return [built_in, *super().get_urls()]
 
     def may_import(self, request: HttpRequest) -> bool:
         return super().may_import(request) and self.has_change_permission(request)
@@ -166,7 +166,7 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
     def export_csv(self, user: User) -> str:
         return glossary_csv.write_csv(user)
 
-    def shipped(self, request: HttpRequest) -> HttpResponse:
+    def built_in(self, request: HttpRequest) -> HttpResponse:
         """The built-in list; changing an entry creates an entry of the site's own."""
         if not self.has_view_permission(request):
             raise PermissionDenied
@@ -174,7 +174,7 @@ class HouseWordAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, 
         found = [line for line in lines() if wanted in plain_words(" ".join(line))]
         return self.page(
             request,
-            "shipped.html",
+            "built_in.html",
             gettext("Built-in everyday words"),
             lines=found,
             wanted=request.GET.get("q", ""),

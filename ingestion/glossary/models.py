@@ -32,7 +32,9 @@ class HouseWordQuerySet(models.QuerySet["HouseWord"]):
 class HouseWord(models.Model):
     """An entry of the glossary: a term, or everyday words.
 
-    A term has other names and a meaning; everyday words have the words that documents use for them.
+    A term has other names and a meaning; everyday words have the words that documents use for them. The model
+    keeps its first name, because a release must not rename tables or permissions that the previous version
+    uses.
     """
 
     class Kind(models.TextChoices):

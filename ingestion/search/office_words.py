@@ -15,7 +15,7 @@ LIST = Path(__file__).with_suffix(".txt")
 
 
 @functools.cache
-def shipped() -> Mapping[str, tuple[str, ...]]:
+def built_in() -> Mapping[str, tuple[str, ...]]:
     """The words that documents use, by everyday word, from all lines that contain it."""
     known: dict[str, tuple[str, ...]] = {}
     for everyday, words in lines():
@@ -31,7 +31,7 @@ def documents_words(phrase: str) -> tuple[str, ...]:
 
     The everyday phrase may have any form (“picked on”, “picking on”).
     """
-    return shipped().get(phrase) or _by_stems().get(_stemmed(phrase), ())
+    return built_in().get(phrase) or _by_stems().get(_stemmed(phrase), ())
 
 
 def may_begin(word: str) -> bool:
@@ -42,13 +42,13 @@ def may_begin(word: str) -> bool:
 @functools.cache
 def _beginnings() -> frozenset[str]:
     """The first word of each everyday phrase, and its stem."""
-    return frozenset(phrase.partition(" ")[0] for phrase in (*shipped(), *_by_stems()))
+    return frozenset(phrase.partition(" ")[0] for phrase in (*built_in(), *_by_stems()))
 
 
 @functools.cache
 def _by_stems() -> Mapping[str, tuple[str, ...]]:
     known: dict[str, tuple[str, ...]] = {}
-    for phrase, words in shipped().items():
+    for phrase, words in built_in().items():
         known.setdefault(_stemmed(phrase), words)
     return known
 

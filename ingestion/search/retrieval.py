@@ -162,11 +162,11 @@ class _Criteria:
     minimum_score: float
     narrowed: Mapping[str, Any]  # parameters of sql/search.sql
 
-    def parameters(self, house: Expansion) -> dict[str, Any]:
+    def parameters(self, expansion: Expansion) -> dict[str, Any]:
         """All parameters except those of the vectors."""
         words = NO_WORDS
         if self.mode != "vectors":
-            words = _word_parameters(self.query, self.counted, house, self.context)
+            words = _word_parameters(self.query, self.counted, expansion, self.context)
         return with_words({**self.narrowed, **words})
 
 
@@ -226,18 +226,18 @@ def _search_once(wanted: _Criteria) -> tuple[SearchResult, bool]:
     query, mode = wanted.query, wanted.mode
     by_words = mode != "vectors"
     lookup = Lookup(wanted.principal, query)
-    house = lookup.expansion(()) if by_words else Expansion()
-    asked = wanted.parameters(house)
+    expansion = lookup.expansion(()) if by_words else Expansion()
+    asked = wanted.parameters(expansion)
     texts = [ACTIVE, statement("known_words")] if by_words else [ACTIVE]
     (spaces, *known), surveyed = surveyed_after(texts, {**lookup.parameters, **asked})
     if known and known[0]:
-        house = lookup.expansion(known[0])
-        asked = wanted.parameters(house)
+        expansion = lookup.expansion(known[0])
+        asked = wanted.parameters(expansion)
         if surveyed.is_sampled:  # the added words change the combinations in the sample
             surveyed = survey(asked)
     if by_words and surveyed.visible <= FEW_PASSAGES and language_of(query) == "german":
-        house = _with_compounds(house, wanted)
-        asked = wanted.parameters(house)
+        expansion = _with_compounds(expansion, wanted)
+        asked = wanted.parameters(expansion)
     space = active_space(spaces)
     # If the model knows only English, the vectors of questions in other languages would be ignored.
     is_translated = (
@@ -249,28 +249,28 @@ def _search_once(wanted: _Criteria) -> tuple[SearchResult, bool]:
     )
     if mode != "text" and not vectors["with_vectors"]:
         mode = "text"
-        asked = replace(wanted, mode=mode).parameters(house)
+        asked = replace(wanted, mode=mode).parameters(expansion)
         surveyed = survey(asked)
     candidates, readable = find_candidates({**asked, **vectors}, space.dimensions, surveyed)
     trust = trust_of(space, query)
     ranking = rank(candidates, mode, trust, readable)
     loaded: Loaded = {}
     if mode == "hybrid" and ranking.passages:
-        ranking, loaded = _reranked(wanted.principal, query, english, house, ranking, trust, readable)
+        ranking, loaded = _reranked(wanted.principal, query, english, expansion, ranking, trust, readable)
     ranked = ranking.passages
     if wanted.minimum_score > 0:
         ranked = [item for item in ranked if item.score >= wanted.minimum_score]
     passages = _distinct(wanted.principal, ranked, loaded, wanted.top)
-    reasons, variants = house.reasons or {}, variants_of(query)
+    reasons, variants = expansion.reasons or {}, variants_of(query)
     synonyms = {
         phrase: [*variants.get(phrase, ()), *reasons.get(phrase, ())] for phrase in {**variants, **reasons}
     }
-    found = SearchResult(tuple(passages), query, len(candidates), mode, ranking.fit, str(house), synonyms)
+    found = SearchResult(tuple(passages), query, len(candidates), mode, ranking.fit, str(expansion), synonyms)
     return found, is_translated
 
 
-def _with_compounds(house: Expansion, wanted: _Criteria) -> Expansion:
-    """`house` and the compounds for the words of a German question.
+def _with_compounds(expansion: Expansion, wanted: _Criteria) -> Expansion:
+    """`expansion` and the compounds for the words of a German question.
 
     These are the compounds in the searched documents whose last part is such a word: “mitgliedsbeitrag” for
     “beitrag”.
@@ -278,12 +278,12 @@ def _with_compounds(house: Expansion, wanted: _Criteria) -> Expansion:
     ends = {german_stem(word): word for word in wanted.counted if len(word) >= MIN_END}
     bounds = {"first": MIN_FIRST, "most": MAX_COMPOUNDS, "ends": list(ends)}
     found = rows("compounds", {**wanted.narrowed, "today": timezone.localdate(), **bounds}) if ends else []
-    everyday, reasons = dict(house.everyday), dict(house.reasons or {})
+    everyday, reasons = dict(expansion.everyday), dict(expansion.reasons or {})
     for row in found:
         word = ends[row["word"]]
         everyday[word] = (*everyday.get(word, ()), row["lexeme"])
         reasons[word] = [*reasons.get(word, ()), row["lexeme"]]
-    return replace(house, everyday=everyday, reasons=reasons)
+    return replace(expansion, everyday=everyday, reasons=reasons)
 
 
 def _search_in_english(wanted: _Criteria, found: SearchResult) -> SearchResult:
@@ -364,17 +364,17 @@ def _counted_words(query: str) -> dict[str, int]:
 
 
 def _word_parameters(
-    query: str, counted: Mapping[str, int], house: Expansion, context: str
+    query: str, counted: Mapping[str, int], expansion: Expansion, context: str
 ) -> dict[str, Any]:
     """Parameters for the words to search for, and for additional ones with their weights."""
-    names = (word for word in house.terms if word not in counted)
+    names = (word for word in expansion.terms if word not in counted)
     variants = [word for words in variants_of(query).values() for word in words if word not in counted]
     added = dict.fromkeys([*joined_words(query, list(counted)), *variants, *names], EXPANSION_WEIGHT)
     for word in _counted_words(context):
         if word not in counted:
             added.setdefault(word, CONTEXT_WEIGHT)
     times = [float(count) for count in counted.values()]
-    return {"words": list(counted), "times": times, "added": added, "everyday": house.everyday}
+    return {"words": list(counted), "times": times, "added": added, "everyday": expansion.everyday}
 
 
 def _vector_parameters(
@@ -398,7 +398,7 @@ def _reranked(
     principal: Principal,
     query: str,
     english: Sequence[str],
-    house: Expansion,
+    expansion: Expansion,
     ranking: Ranking,
     trust: VectorTrust,
     readable: float,
@@ -422,7 +422,7 @@ def _reranked(
     small = common_words(language) if language in LANGUAGES else ()
     words = [row["word"] for row in kept if row["word"] not in small] or asked
     length = len(words) / (UNITS_OF_A_WORD if has_unspaced_script(query) else 1)
-    scores = rerank_scores(words, joined, house.everyday)
+    scores = rerank_scores(words, joined, expansion.everyday)
     settled = settle(ranking, trust, scores, length, readable)
     reranked = rerank(settled.passages, scores, length)
 

@@ -99,7 +99,7 @@ def package(request):
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run([*npm, f"{PACKAGE}@{VERSION}"], check=False, capture_output=True, timeout=120)
         if not client.exists():
-            pytest.skip(f"{PACKAGE} is not to be had from the registry, so it is not tried.")
+            pytest.skip(f"{PACKAGE} cannot be downloaded from the registry.")
     return client
 
 

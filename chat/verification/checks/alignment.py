@@ -28,7 +28,7 @@ MAX_PLACES = 6  # occurrences of a word in a sentence that are considered
 def alignments(claim: Claim, chosen: Sequence[Unit], above: Collection[str]) -> list["Alignment"]:
     """Align each clause of a claim with the chosen sentence that has most of its words.
 
-    Clauses that fit best to a table row are left out. `above` has the words of the headings.
+    Clauses that match a table row best are left out. `above` has the words of the headings.
     """
     clauses = [list(claim.tokens)]
     if len(chosen) > 1:

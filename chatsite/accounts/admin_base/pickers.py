@@ -43,8 +43,8 @@ class SeveralPicker(_UsableChoices, AutocompleteSelectMultiple):
         lines.sort()
         lines += [each.removesuffix(UNKNOWN) for each in chosen if not each.isdecimal()]
         kept = {key: each for key, each in (attrs or {}).items() if key in {"id", "aria-describedby"}}
-        area = forms.Textarea({**kept, "rows": 12, "cols": 60, "title": gettext("One name a line")})
-        words = ngettext("%(number)s chosen, one a line", "%(number)s chosen, one a line", len(chosen))
+        area = forms.Textarea({**kept, "rows": 12, "cols": 60, "title": gettext("One name per line")})
+        words = ngettext("%(number)s chosen, one per line", "%(number)s chosen, one per line", len(chosen))
         rendered = area.render(f"{name}-names", "\n".join(lines), renderer=renderer)
         return format_html(
             '<div>{}<div class="quiet">{}</div></div>', rendered, words % {"number": len(chosen)}

@@ -48,7 +48,7 @@ CLASSES: dict[str, tuple[int, int, str]] = {
     Action.VERIFIED_CHANGED: (ENTITY, UPDATE, "verified answer"),
     Action.UNANSWERED_LISTED: (RESOURCES, READ, "questions"),
     Action.UNANSWERED_DISMISSED: (ENTITY, UPDATE, "questions"),
-    Action.WORDS_CHANGED: (ENTITY, UPDATE, "words of the house"),
+    Action.WORDS_CHANGED: (ENTITY, UPDATE, "glossary entry"),
     Action.EVALUATION_CHANGED: (ENTITY, UPDATE, "evaluation question"),
     Action.EVALUATION_STARTED: (RESOURCES, SEARCH, "documents"),
     Action.EVALUATION_READ: (RESOURCES, READ, "evaluation run"),

@@ -23,7 +23,7 @@ from . import record
 
 AT_ONCE = 2_000  # entries
 ERASED_AT_ONCE = 1_000  # entries
-LATE = 10_000  # an entry whose commit took long is sealed unless this many newer ones were sealed before
+LATE = 10_000  # an entry that is committed late is still sealed unless this many newer ones were sealed first
 BEGINNING = "0" * 64  # the previous hash of the first seal
 LOCK = 0x6175_6469  # the advisory lock for changing seals
 
@@ -137,7 +137,7 @@ def _problem(seal: AuditSeal, entry: AuditEntry | None, previous: AuditSeal | No
     place = f"Entry {seal.entry} (position {seal.position})"
     if previous is None and entry is None:
         trimmed = AuditEntry.objects.filter(action=AuditEntry.Action.LOG_TRIMMED, subject__contains=seal.hash)
-        return "" if trimmed.exists() else f"{place} is missing, and so is all before it."
+        return "" if trimmed.exists() else f"{place} is missing, and so is everything before it."
     if previous is None and seal.position != 1:
         return f"{place} is the first, but those before it were removed without a record."
     if previous is not None and seal.position != previous.position + 1:

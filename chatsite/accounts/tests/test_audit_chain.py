@@ -165,7 +165,7 @@ class ChainTests(TestCase):
         self.assertIn("3 entries are as they were written", verified("--expect", noted))
         self.assertEqual(chain.trim(30), 0)
         tamper("DELETE FROM accounts_auditentry WHERE action = 'log_trimmed'")
-        self.assertIn("is missing, and so is all before it", self.broken())
+        self.assertIn("is missing, and so is everything before it", self.broken())
 
     def test_nothing_is_removed_without_a_configured_period(self):
         with self.assertRaises(CommandError):

@@ -181,7 +181,7 @@ def throwaway(session: Session) -> Iterator[str]:
         session.execute(CLAIM, [LOCKS, name])
         session.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
     except psycopg.Error as error:
-        raise CommandError(f"No database can be made to try it in: {first_line(error)}") from error
+        raise CommandError(f"No database can be created for the rehearsal: {first_line(error)}") from error
     try:
         yield name
     finally:

@@ -69,7 +69,7 @@ OTHERS = {
     "chat_proofrun_compare": "as one run",
     "ingestion_houseword_file": "an entry (test_glossary)",
     "ingestion_houseword_csv": "texts of the site, no wider than the manager's groups",
-    "ingestion_houseword_shipped": "the program's words",
+    "ingestion_houseword_built_in": "the program's words",
     "chat_verifiedanswer_try": "an entry (test_verified_admin)",
     "chat_verifiedanswer_wordings": "an entry (test_verified_admin)",
     "chat_verifiedanswer_unanswered": "an entry (test_unanswered_actions)",

@@ -185,7 +185,7 @@ def test_a_frozen_web_process_that_resumes_does_not_change_closed_runs(fault_sit
         assert end[:2] == (("interrupted", "interrupted") if mine else ("complete", ""))
         assert whole, "its readers are told the end"
         assert text.startswith(end[2])
-        assert fault_site.ended(token) == end, "what was closed is written anew"
+        assert fault_site.ended(token) == end, "a closed answer was written again"
         assert fault_site.upstream.calls(token) == 1
     for connection, _ in streams:
         connection.close()

@@ -55,7 +55,7 @@ FOREIGN = {
     "a sandboxed frame": {"Sec-Fetch-Site": "cross-site", "Origin": "null"},
     "a sandboxed frame over plain HTTP": {"Origin": "null"},
     "a listed origin whose browser says cross-site": {"Sec-Fetch-Site": "cross-site", "Origin": LISTED},
-    "an address typed or a form sent anew": {"Sec-Fetch-Site": "none"},
+    "a typed address or a resubmitted form": {"Sec-Fetch-Site": "none"},
     "an unknown word": {"Sec-Fetch-Site": "same-origin, cross-site", "Origin": "http://testserver"},
     "an empty word": {"Sec-Fetch-Site": "", "Origin": "http://testserver"},
     "a host that begins like the site's": {"Origin": "http://testserver.evil.example"},

@@ -82,9 +82,9 @@ class Outline:
         self.paragraph(table_text(rows))
 
     def find_lone_titles(self) -> None:
-        """Make headings of short lines that stand alone, in a text without other headings than a title.
+        """Turn short lines that stand alone into headings, if the text has no headings but a title.
 
-        To be called at the end of the text.
+        Call this at the end of the text.
         """
         if self.contents.sections or len(self._path) > 1 or not (titles := lone_titles(self._blocks)):
             return

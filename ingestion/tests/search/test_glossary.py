@@ -390,7 +390,7 @@ class AdminTests(TestCase):
         self.assertFalse(HouseWord.objects.exists())
         self.client.post(f"{WORDS}add/", values)
         self.assertContains(
-            self.client.post(f"{WORDS}add/", values | {"term": "Zorbly"}), "in the list already"
+            self.client.post(f"{WORDS}add/", values | {"term": "Zorbly"}), "already in the list"
         )
 
     def test_words_of_other_groups_are_hidden_from_a_manager(self):
@@ -416,7 +416,7 @@ class AdminTests(TestCase):
         self.assertEqual(self.entries(), ["Imported words from a file: 1 new, 0 changed"])
 
     def test_built_in_words_can_be_found_and_changed(self):
-        page = self.client.get(f"{WORDS}shipped/?q=payday").content.decode()
+        page = self.client.get(f"{WORDS}built-in/?q=payday").content.decode()
         self.assertIn("payday, pay day", page)
         self.assertNotIn("doctor", page)
         form = self.client.get(f"{WORDS}add/?kind=everyday&term=payday,+pay+day&synonyms=salary+payment")
@@ -428,5 +428,5 @@ class AdminTests(TestCase):
         for page in ("file/", "add/"):
             self.assertEqual(self.client.get(f"{WORDS}{page}").status_code, 403)
         self.manager.user_permissions.clear()
-        for page in ("words.csv", "shipped/"):
+        for page in ("words.csv", "built-in/"):
             self.assertEqual(self.client.get(f"{WORDS}{page}").status_code, 403)

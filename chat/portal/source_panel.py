@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,16 +20,17 @@ from ingestion.models import Document, FormerVersion, Passage
 from ingestion.parsing.boxes import Box, boxes_of
 from ingestion.parsing.language import language_tag
 from ingestion.parsing.sections import Unreadable
-from ingestion.search.passage_completion import MAX_ALONE, REACH
+from ingestion.search.passage_completion import MAX_ALONE
 from ingestion.storage import files
 from ingestion.versions import former_versions
 
-from .citing.passage_parts import Part, flowing, is_table, is_table_continued, parts_of
+from .citing.passage_parts import Part, flowing, parts_of
 from .citing.source_labels import (
     grouped,
     place_of,
 )
 from .citing.source_pages import Stretches, pages_of, spans_on, stretches_of
+from .citing.surroundings import Surroundings
 from .conversation.shown_answers import Answer, answers_of
 from .step_texts import Step, step
 
@@ -47,8 +48,6 @@ ZOOMS = (
     ("fit", gettext_lazy("Fit the width"), "fit"),
 )
 MAX_PASSAGES = 40  # passages of a page that is shown as text
-MAX_TABLE = 6_000  # characters of a table that is shown whole
-AROUND = 400  # characters of each adjacent passage
 FOUND_BY = {
     "words": gettext_lazy("its words"),
     "meaning": gettext_lazy("its meaning"),
@@ -193,8 +192,11 @@ class Panel:
     @property
     def parts(self) -> list[Part]:
         """The passage with the supporting words marked, and the rest of a short table."""
-        start = self._before_own
-        return parts_of(flowing(self._whole), [[first + start, last + start] for first, last in self.spans])
+        if self.surroundings is None:
+            return []
+        start = self.surroundings.start
+        spans = [[first + start, last + start] for first, last in self.spans]
+        return parts_of(flowing(self.surroundings.whole), spans)
 
     @cached_property
     def spans(self) -> Sequence[Sequence[int]]:
@@ -251,75 +253,9 @@ class Panel:
         return why_readable(self.principal, self.source.document) if self.source else []
 
     @cached_property
-    def _table(self) -> tuple[list[str], list[str]]:
-        """The passages before and after with the rest of the passage's table, if the table is short."""
-        if self.source is None:
-            return [], []
-        found: list[list[str]] = []
-        for direction in (-1, 1):
-            edge, contents = self.source.content, []
-            for _, content in sorted((abs(far), each) for far, each in self._near if far * direction > 0):
-                first, second = (edge, content) if direction > 0 else (content, edge)
-                if not is_table_continued(first, second) or not is_table(content):
-                    break
-                contents.append(content)
-                edge = content
-            found.append(contents)
-        before, after = found
-        rest = sum(map(len, (*before, *after)))
-        return (before[::-1], after) if rest + len(self.source.content) <= MAX_TABLE else ([], [])
-
-    @property
-    def _whole(self) -> str:
-        """The passage with the rest of its table."""
-        before, after = self._table
-        return "\n".join([*before, self.source.content, *after]) if self.source else ""
-
-    @property
-    def _before_own(self) -> int:
-        """The position in `_whole` at which the passage begins."""
-        return sum(len(content) + 1 for content in self._table[0])
-
-    @cached_property
-    def _near(self) -> Sequence[tuple[int, str]]:
-        """Distance and content of nearby passages that are not part of this one."""
-        if self.source is None or self.replaced:
-            return ()
-        here = Passage.objects.filter(pk=self.source.passage_id, document=self.source.document_id)
-        position = here.values_list("position", flat=True).first()
-        if position is None:
-            return ()
-        near = Passage.objects.filter(
-            document=self.source.document_id,
-            position__range=(position - REACH - 1, position + REACH + 1),
-        ).exclude(position=position)
-        # If the passage was completed with its whole table, it contains some of its neighbours.
-        return [
-            (row.position - position, row.content)
-            for row in near.order_by("position")
-            if row.content not in self.source.content
-        ]
-
-    @property
-    def _neighbours(self) -> Mapping[int, str]:
-        """The contents of the passages before (-1) and after (1) the shown text."""
-        before, after = self._table
-        left = [content for far, content in self._near if far < 0]
-        right = [content for far, content in self._near if far > 0]
-        left, right = left[: len(left) - len(before)][-1:], right[len(after) :][:1]
-        return {-1: left[0] if left else "", 1: right[0] if right else ""}
-
-    @property
-    def before(self) -> list[Part]:
-        """The end of the passage before this one."""
-        text = flowing(self._neighbours.get(-1, "")).strip().rpartition("\n\n")[2]
-        return parts_of(text if len(text) <= AROUND else "… " + text[-AROUND:].partition(" ")[2], [])
-
-    @property
-    def after(self) -> list[Part]:
-        """The beginning of the passage after this one."""
-        text = flowing(self._neighbours.get(1, "")).strip().partition("\n\n")[0]
-        return parts_of(text if len(text) <= AROUND else text[:AROUND].rpartition(" ")[0] + " …", [])
+    def surroundings(self) -> Surroundings | None:
+        """The text around the passage; None if the reader may not open the source."""
+        return Surroundings(self.source, self.replaced) if self.source else None
 
     @property
     def page(self) -> int:
@@ -354,10 +290,10 @@ class Panel:
     @cached_property
     def page_passages(self) -> list[list[Part]]:
         """The text of the page, if there is no image."""
-        if self.source is None:
+        if self.source is None or self.surroundings is None:
             return []
         contents = [] if self.replaced else self._page_contents(self.source)
-        own = self._whole
+        own = self.surroundings.whole
         shown: list[list[Part]] = []
         is_own_shown = False
         for content in contents or [own]:

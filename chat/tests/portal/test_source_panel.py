@@ -100,13 +100,16 @@ class PanelTests(PortalCase):
         page = compact_text_of(self.client.get(f"{url}?view=page"))
         self.assertEqual([page.count(f"<td>{10 * number}</td>") for number in range(1, 5)], [1, 1, 1, 1])
         panel = panel_of(command_principal(self.user), conversation, "1.1", "passage")
-        self.assertEqual((panel.before, panel.after), ([], []))
+        self.assertEqual((panel.surroundings.before, panel.surroundings.after), ([], []))
         (table,) = panel.parts
         self.assertEqual([row[0][0].text for row in table.rows], ["1", "2", "3", "4"])
         self.assertEqual([is_marked for is_marked, _ in table.named_rows], [False, True, False, False])
-        with patch("chat.portal.source_panel.MAX_TABLE", 70):
+        with patch("chat.portal.citing.surroundings.MAX_TABLE", 70):
             panel = panel_of(command_principal(self.user), conversation, "1.1", "passage")
-            self.assertEqual([part.rows[0][0][0].text for part in (*panel.before, *panel.after)], ["1", "4"])
+            self.assertEqual(
+                [part.rows[0][0][0].text for part in (*panel.surroundings.before, *panel.surroundings.after)],
+                ["1", "4"],
+            )
 
     def test_a_withdrawn_source_shows_neither_title_nor_text(self):
         set_audience(self.document, Audience(user_ids=frozenset({self.other.pk})))

@@ -286,7 +286,7 @@ def read_document(
 ) -> None:
     """The job: read the file and replace the document's passages.
 
-    `replacement` (the fields of `files.Stored`) is a file that will replace the document's file. For an
+    `replacement` (the fields of `files.StoredFile`) is a file that will replace the document's file. For an
     unreadable file, the status becomes `failed`, with a reason. Waits for other jobs that read the same
     document, and does not repeat finished work. Raises TemporaryFailure, and Yielded after an interruption.
     """

@@ -28,7 +28,7 @@ from .conversation.shown_answers import Answer
 from .conversation.turn_pages import TurnsPage, page_at
 from .conversation.turns import Turn
 from .source_panel import Panel, panel_of_answer, position_of
-from .views import SeeOther, exported_file, page_asked_for, source_asked_for
+from .views import SameRights, SeeOther, exported_file, page_asked_for, source_asked_for
 
 P = ParamSpec("P")
 NOTES = {
@@ -180,20 +180,25 @@ def shared_source(request: HttpRequest, page: SharedPage, place: str) -> HttpRes
 @for_reader
 def shared_export(request: HttpRequest, page: SharedPage, *, is_page: bool = False) -> HttpResponse:
     """The share as a Markdown or HTML file, or only the answer at the position `answer`."""
+    with_rights = SameRights(page.principal, page.share.conversation_id)
     position = request.GET.get("answer", "")
+    title = page.title
     if position:
         shown = [each for each in page.messages if str(each.message.position) == position]
         if not shown or shown[0].message.role != Message.Role.ASSISTANT or shown[0].closed:
             raise Http404
-        text = message_as_markdown(_plain(shown[0]), shown[0].sources)
-        return exported_file("answer", [text], is_page=is_page)
-    parts = messages_as_markdown(
-        page.title,
-        page.share.created_at,
-        [_plain(each) for each in page.messages],
-        {each.message.pk: each.sources for each in page.messages},
-    )
-    return exported_file(page.title, parts, is_page=is_page)
+        title, parts = "answer", [message_as_markdown(_plain(shown[0]), shown[0].sources)]
+    else:
+        parts = messages_as_markdown(
+            page.title,
+            page.share.created_at,
+            [_plain(each) for each in page.messages],
+            {each.message.pk: each.sources for each in page.messages},
+        )
+    response = exported_file(request, title, parts, is_page=is_page)
+    if with_rights.hold() and sharing.opened(page.principal, page.token):
+        return response
+    return SeeOther(request.get_full_path())
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -110,6 +110,13 @@ def guest_refused(request: HttpRequest, status: int, retry_after: float = 0) -> 
     return response
 
 
+def overloaded(request: HttpRequest) -> HttpResponse:
+    """The response to a caller who may try again in a moment."""
+    response = _response(request, 503)
+    set_retry_after(response, SECONDS[503])
+    return response
+
+
 def register_error_body(start: str, build: ErrorBody) -> None:
     """Use `build(words, status=…)` for error bodies of URLs at or below `start`.
 

@@ -6,6 +6,8 @@ from uuid import uuid4
 
 import pytest
 
+from chat.portal import exported_page, views
+from chat.portal.exported_page import as_page
 from chat.statements import Statement, to_rows
 from chat.tests.conversations import LABEL, WORDS, answered
 from chat.tests.portal_case import START, PortalCase, compact_text_of, text_of
@@ -216,6 +218,33 @@ class ChangeTests(PortalCase):
         self.assertEqual(self.client.get(f"{self.url}export.html?answer=99").status_code, 404)
         self.client.logout()
         self.assertEqual(self.client.get(f"{self.url}export.html").status_code, 302)
+
+    def test_an_export_begins_again_if_a_right_is_withdrawn_while_it_is_rendered(self):
+        def render(title, parts):
+            set_audience(Document.objects.get(), Audience())
+            return as_page(title, parts)
+
+        Document.objects.update(owner=make_user("keeper"))
+        with patch.object(views, "CHECK_SECONDS", -1):
+            self.assertIn("Leave guide", text_of(self.client.get(f"{self.url}export.html")))
+            with patch.object(views, "as_page", render):
+                response = self.client.get(f"{self.url}export.html")
+        self.assertEqual(
+            (response.status_code, response.headers["Location"]), (303, f"{self.url}export.html")
+        )
+        self.assertNotIn("Leave guide", text_of(self.client.get(response.headers["Location"])))
+
+    def test_one_long_export_is_rendered_at_a_time_and_short_ones_do_not_wait(self):
+        with exported_page._long_export, patch.object(exported_page, "WAIT_SECONDS", 0.01):
+            self.assertEqual(self.client.get(f"{self.url}export.html").status_code, 200)
+            with patch.object(exported_page, "LONG_PARTS", 2):
+                refused = self.client.get(f"{self.url}export.html")
+                self.assertEqual(self.client.get(f"{self.url}export.md").status_code, 200)
+        self.assertEqual(refused.status_code, 503)
+        self.assertTrue(int(refused.headers["Retry-After"]) > 0)
+        with patch.object(exported_page, "LONG_PARTS", 2):
+            for _ in range(2):
+                self.assertEqual(self.client.get(f"{self.url}export.html").status_code, 200)
 
     def test_an_unclosed_code_block_ends_with_its_message_in_the_exported_page(self):
         said = [("user", "First?"), ("assistant", "```\ncode"), ("user", "Second?"), ("assistant", "*So.*")]

@@ -1,9 +1,13 @@
 """Attacks on shared links: readers get nothing that is based on documents they may not read."""
 
+from unittest.mock import patch
+
 import pytest
 from django.contrib.auth.models import Group
 from django.test import Client
+from django.utils import timezone
 
+from chat.portal.exported_page import as_page
 from chat.tests.sharing_case import (
     CLOSED,
     CLOSED_STATEMENT,
@@ -18,7 +22,7 @@ from chat.tests.sharing_case import (
 from chat.verification import verify
 from chatsite.accounts.principal import Principal
 from history import recording, sharing
-from history.models import Conversation, Message, Source
+from history.models import Conversation, Message, Share, Source
 from ingestion import documents
 from ingestion.access.lists import Audience, set_audience
 from ingestion.models import Document
@@ -67,6 +71,18 @@ class WithholdingTests(SharingCase):
             self.assertIn("announced at least eight weeks", text)
             self.assertIn("[…]", text)
             self.assert_clean(text)
+
+    def test_an_export_is_refused_if_the_share_ends_while_it_is_rendered(self):
+        self.share()
+
+        def render(title, parts):
+            Share.objects.update(revoked_at=timezone.now())
+            return as_page(title, parts)
+
+        with patch("chat.portal.views.as_page", render):
+            response = self.client.get(self.url + "export.html")
+        self.assertEqual(response.status_code, 303)
+        self.assertEqual(self.client.get(response.headers["Location"]).status_code, 404)
 
     def test_a_copy_has_no_more_than_the_page_wherever_it_is_read(self):
         self.share()

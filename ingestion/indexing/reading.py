@@ -22,6 +22,7 @@ from ingestion.parsing.formats import (
     CONTAINERS,
     FORMATS,
     ending_of,
+    format_names,
 )
 from ingestion.parsing.sections import Unreadable
 from ingestion.parsing.workspace import workspace
@@ -67,7 +68,7 @@ def read(
     """
     ending = ending_of(document.name)
     if ending not in FORMATS:
-        known = ", ".join(sorted({kind.name for kind in FORMATS.values()}))
+        known = ", ".join(format_names())
         what = f"Files ending in {ending}" if ending else "Files without an ending"
         raise Unreadable(f"{what[:60]} cannot be read. Readable formats: {known}.")
     interruption = interruption or process.Interruption()

@@ -97,6 +97,11 @@ def format_of(name: str) -> Format | None:
     return FORMATS.get(PurePosixPath(name).suffix.lower())
 
 
+def format_names() -> list[str]:
+    """The names of all formats, in the order in which every list shows them."""
+    return list(dict.fromkeys(kind.name for kind in FORMATS.values()))
+
+
 def ending_of(name: str) -> str:
     return PurePosixPath(name).suffix.lower()
 

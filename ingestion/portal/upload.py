@@ -33,7 +33,7 @@ from ingestion.document_identity import UpsertResult
 from ingestion.documents import upsert
 from ingestion.file_names import decode_sent_name
 from ingestion.models import Document
-from ingestion.parsing.formats import FORMATS
+from ingestion.parsing.formats import format_names
 from ingestion.reasons import in_words
 
 from . import library
@@ -90,7 +90,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
         "added": len(added),
         "rows": recent,
         "unfinished": not posted and any(line.unfinished for line in recent),
-        "kinds": list(dict.fromkeys(gettext(kind.name) for kind in FORMATS.values())),
+        "kinds": list(map(gettext, format_names())),
         "most": f"{settings.DOCUMENT_MAX_BYTES / 1_000_000:g} MB",
         "use": in_use(principal),
         "everyone": count_people(Audience(everyone=True)),

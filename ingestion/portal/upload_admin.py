@@ -19,7 +19,7 @@ from chatsite.accounts.models import AuditEntry, User
 from ingestion.bulk.forms import groups_field, people_field
 from ingestion.document_identity import UpsertResult
 from ingestion.models import Document
-from ingestion.parsing.formats import FORMATS
+from ingestion.parsing.formats import format_names
 
 from .forms import GUESTS, READERS, SOME, UploadForm
 from .upload import add_files, status_of
@@ -95,7 +95,7 @@ class AddSeveral:
                 request, "admin/ingestion/document/added_several.html", context, status=status
             )
         context |= {
-            "kinds": list(dict.fromkeys(gettext(kind.name) for kind in FORMATS.values())),
+            "kinds": list(map(gettext, format_names())),
             "max_files": settings.DATA_UPLOAD_MAX_NUMBER_FILES,
             "max_file": f"{settings.DOCUMENT_MAX_BYTES / 1_000_000:g} MB",
             "max_together": f"{settings.UPLOAD_BODY_LIMIT / 1_000_000:g} MB",

@@ -111,6 +111,7 @@ class AccessTests(TestCase):
         page = self.get(self.owner, "/documents/")
         self.assertContains(page, "All you can read <span>2</span>")
         self.assertContains(page, "Answers search 1 of them")
+        self.assertContains(page, "files attached to questions are left out")
         self.assertContains(self.get(self.owner, "/"), "from the 1 document you can read")
 
     def test_a_group_member_can_read_but_not_change(self):

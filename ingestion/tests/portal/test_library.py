@@ -9,7 +9,9 @@ from django.test import TestCase
 
 from chatsite.accounts.models import AuditEntry
 from ingestion.access.lists import Audience, audience_of, change_rights
+from ingestion.indexing.reading import read
 from ingestion.models import Document
+from ingestion.parsing.sections import Unreadable
 from ingestion.portal import library
 from ingestion.tests.factories import make_document, make_user
 from ingestion.tests.media import MediaMixin
@@ -25,6 +27,15 @@ class LibraryCase(MediaMixin, TestCase):
 
     def names(self, query=""):
         return [row.document.name for row in self.client.get(f"/documents/{query}").context["rows"]]
+
+
+class FormatNameTests(LibraryCase):
+    def test_the_form_and_the_refusal_of_a_file_list_the_formats_in_the_same_order(self):
+        names = self.client.get("/documents/add/").context["kinds"]
+        refused = make_document("a.exe", owner=self.user)
+        with self.assertRaises(Unreadable) as caught:
+            read(refused, None)
+        self.assertIn(f"Readable formats: {', '.join(names)}.", str(caught.exception))
 
 
 @pytest.mark.slow

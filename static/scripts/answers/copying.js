@@ -42,7 +42,8 @@ function copyAnswer(answer, url) {
 }
 // Where a spreadsheet could see a formula, as on the server (csv_cells.py): an apostrophe keeps it from running the
 // text. Plain numbers stay numbers.
-const FORMULA = /^(?=['"]*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])|(?<=[;\t\r\n])(?=['"]*[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
+const FORMULA =
+  /^(?=['"]*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])|(?<=[;\t\r\n])(?=['"]*[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 const NUMBER = /^[+-][\d.,\u00a0 ]*%?$/;
 function cell(content) {
   const text = NUMBER.test(content) ? content : content.replace(FORMULA, "'");

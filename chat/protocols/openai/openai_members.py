@@ -141,8 +141,17 @@ def read_members(members: Mapping[str, Any], known: Mapping[str, Reader | None])
     return found
 
 
-def check_tools(members: Mapping[str, Any], tools: str = "tools", choice: str = "tool_choice") -> None:
-    """Refuse a required tool call. Tools may be offered, but the site never calls any."""
+def check_tools(
+    members: Mapping[str, Any],
+    tools: str = "tools",
+    choice: str = "tool_choice",
+    *,
+    form: str = "response_format",
+) -> None:
+    """Refuse a required tool call. Tools may be offered, but the site never calls any.
+
+    Many libraries require a call to get JSON, so the refusal names `form`, the member for answers as JSON.
+    """
     offered = []
     if members.get(tools) is not None:
         offered = validators.require_list(members[tools], tools)
@@ -154,7 +163,8 @@ def check_tools(members: Mapping[str, Any], tools: str = "tools", choice: str = 
     chosen = members.get(choice)
     if chosen in (None, "auto", "none") or (chosen == "required" and not offered):
         return
-    raise InvalidRequest(f"“{choice}” must be “auto” or “none”: this site answers itself.", choice)
+    reason = f"this site answers itself. For an answer as JSON, use “{form}”."
+    raise InvalidRequest(f"“{choice}” must be “auto” or “none”: {reason}", choice)
 
 
 def json_format(value: Any, member: str, *, nested: bool) -> JsonFormat | None:

@@ -426,7 +426,7 @@ def _outcome(result: RunResult) -> tuple[str, Json | None, Json | None]:
 
 def _check_members(members: Mapping[str, Any], found: Mapping[str, Any]) -> None:
     """Check the members of a request. Raises InvalidRequest for features that this site lacks."""
-    shared.check_tools(members)
+    shared.check_tools(members, form="text.format")
     OpenAI.of({"stream_options": members.get("stream_options")})
     text = _known(members, "text", ("format", "verbosity"))
     _format(text)

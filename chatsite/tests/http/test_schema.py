@@ -93,6 +93,14 @@ def references(value):
             yield from references(part)
 
 
+def members(value):
+    """All objects within a JSON value, including itself."""
+    if isinstance(value, dict):
+        yield value
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from members(part)
+
+
 class Description(SimpleTestCase):
     def test_the_description_is_served_to_everyone_as_openapi_3_1(self):
         answer = Client().get("/api/schema/")
@@ -263,6 +271,12 @@ class Description(SimpleTestCase):
     def test_every_schema_is_valid(self):
         for name, part in api_description.document()["components"]["schemas"].items():
             self.assertTrue(meta.is_valid(part), name)
+
+    def test_every_list_says_what_it_contains(self):
+        """Generators of clients leave out a schema with a list of unknown items."""
+        for part in members(api_description.document()["components"]["schemas"]):
+            if part.get("type") == "array" or "array" in part.get("type", ()):
+                self.assertTrue({"items", "prefixItems"} & part.keys() or part.get("maxItems") == 0, part)
 
     def test_every_operation_describes_refusals_and_security(self):
         document = api_description.document()

@@ -201,6 +201,8 @@ class StandardChatUiView(ChatUiView):
         protocol, streamed = super().choose(request)
         if protocols.is_ai_chat_protocol(request.headers, request.data, streamed=streamed):
             protocol = AiChatProtocol()
+        elif not streamed:
+            protocol = protocols.chat_ui(request.headers, request.data)
         return protocol, streamed
 
 

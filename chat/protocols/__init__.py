@@ -17,6 +17,7 @@ from .chat_ui import (
     ChatUi,
     ChatUiMessages,
     ChatUiMinimal,
+    ChatUiWithMessage,
     TeamChatUi,
     TeamChatUiMessages,
     TeamChatUiMinimal,
@@ -38,6 +39,7 @@ __all__ = [
     "ChatUi",
     "ChatUiMessages",
     "ChatUiMinimal",
+    "ChatUiWithMessage",
     "Encoder",
     "ErrorFormat",
     "NumberedEncoder",
@@ -137,9 +139,22 @@ def is_ai_chat_protocol(headers: Mapping[str, str], body: Any, *, streamed: bool
     """
     if _has_attachments(headers) or (isinstance(body, dict) and "sessionState" in body):
         return True
-    accepted = {kind.partition(";")[0].strip() for kind in headers.get("Accept", "*/*").lower().split(",")}
+    accepted = _accepted(headers)
     takes_events = not accepted.isdisjoint({"text/event-stream", "text/*", "*/*"})
     return "application/jsonl" in accepted or (streamed and not takes_events)
+
+
+def chat_ui(headers: Mapping[str, str], body: Any) -> ChatProtocol:
+    """The protocol of a request to /api/chat that is neither a stream nor decided for the AI Chat Protocol.
+
+    The published client of the AI Chat Protocol accepts nothing but JSON.
+    """
+    named = isinstance(body, dict) and body.get("conversationId") is not None
+    return ChatUiWithMessage() if _accepted(headers) == {"application/json"} and not named else ChatUi()
+
+
+def _accepted(headers: Mapping[str, str]) -> set[str]:
+    return {kind.partition(";")[0].strip() for kind in headers.get("Accept", "*/*").lower().split(",")}
 
 
 def _has_attachments(headers: Mapping[str, str]) -> bool:

@@ -30,6 +30,7 @@ from chat.sources import SourceView
 from chat.statements import Statement, after_edits, to_api
 
 from . import validators
+from .ai_chat_protocol import AiChatProtocol
 from .answer_context import graded, verified
 from .request_body import (
     an_exchange,
@@ -93,6 +94,20 @@ class ChatUi:
     def _failure(self, result: RunResult) -> tuple[int, Json]:
         code = result.end.code if isinstance(result.end, Failed) else "internal"
         return errors.status(code), self.error(errors.words(code), code)
+
+
+class ChatUiWithMessage(ChatUi):
+    """The Chat UI's answer, which also has `message` and `context` of the AI Chat Protocol.
+
+    Without a session, the request does not say which of the two its client reads. The answer has no session
+    either, so the client sends the whole conversation again.
+    """
+
+    def full_response(self, result: RunResult) -> tuple[int, Any]:
+        status, answer = super().full_response(result)
+        _, other = AiChatProtocol().full_response(result)
+        shared = ("message", "context") if status == 200 else ()
+        return status, answer | {member: other[member] for member in shared if member in other}
 
 
 def failed_without_text(result: RunResult) -> bool:

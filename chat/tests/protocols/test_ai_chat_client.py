@@ -92,6 +92,30 @@ class TheAddressInItsReadme(GoldenTestCase):
         self.assertEqual(whole.json()["sessionState"], first[0]["sessionState"])
         self.assertEqual(whole.json()["message"]["role"], "assistant")
 
+    async def test_the_first_whole_answer_has_the_members_of_both_protocols(self):
+        # The request of @microsoft/ai-chat-protocol 1.0.0-beta.20240814.1, before it has a session.
+        whole = await self.post("/api/chat", ASKED, Accept="application/json")
+        answer, other = whole.json(), (await self.post("/chat", ASKED | {"sessionState": None})).json()
+        self.assertEqual(answer["message"], other["message"])
+        self.assertLessEqual(other["context"].keys(), answer["context"].keys())
+        self.assertNotIn("sessionState", answer)  # the client then sends the whole conversation
+        again = ASKED["messages"] + [answer["message"], {"role": "user", "content": "Why?"}]
+        whole = await self.post("/api/chat", {"messages": again}, Accept="application/json")
+        self.assertEqual(whole.json()["message"]["role"], "assistant")
+
+    async def test_a_failed_whole_answer_has_only_the_error_of_the_chat_ui(self):
+        with self.assertLogs(level="WARNING"):
+            whole = await self.post("/api/chat", ASKED, model=failing(), Accept="application/json")
+        self.assertEqual((whole.status_code, list(whole.json())), (502, ["error"]))
+
+    async def test_a_whole_answer_of_the_chat_ui_alone_has_only_its_own_members(self):
+        conversation = await Conversation.objects.acreate(owner=self.user)
+        named = ASKED | {"conversationId": str(conversation.pk)}
+        for body, accept in ((ASKED, "*/*"), (ASKED, "application/json, */*"), (named, "application/json")):
+            with self.subTest(accept=accept):
+                whole = await self.post("/api/chat", body, Accept=accept)
+                self.assertFalse({"message", "context"} & whole.json().keys())
+
     async def test_a_chat_ui_is_answered_as_before(self):
         for accept in (
             {"Accept": "text/event-stream"},

@@ -187,7 +187,8 @@ def _outline(bookmarks, first):
                     f"/First {below[number][0]} 0 R/Last {below[number][-1]} 0 R/Count {len(below[number])}"
                 )
             more += f"/Parent {parent} 0 R/Dest[{8 + 2 * page} 0 R/Fit]"
-            objects[number] = f"<</Title({_quoted(title)}){more}>>".encode()
+            hexadecimal = f"\ufeff{title}".encode("utf-16-be").hex()
+            objects[number] = f"<</Title<{hexadecimal}>{more}>>".encode()
     return objects
 
 

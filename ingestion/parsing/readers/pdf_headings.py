@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from .lone_titles import has_title_form, is_title
-from .pdf_page_text import Line
+from .pdf_page_text import BULLETS, Line
 
 HEADING_SCALE = 1.12  # a heading is larger than the surrounding text by this factor
 CERTAIN_SCALE = 1.3  # a long heading that a small letter follows is larger by this factor
@@ -24,6 +24,9 @@ LONE_GAP = 3.5  # maximum distance of a line in another font from the text below
 LONE_INDENT = 3  # how much further to the right this text may begin, in em
 SPACE_ABOVE = 1.2  # minimum distance from the text above it, relative to the distance from the text below
 HEADING_LINE = 120
+HEADING_TEXT = 200  # characters; adjacent lines of one size with more text are a paragraph
+BOXES = "☐◻□❏❑❒☑✓✔"  # marks of choices in forms, which never begin a heading
+ITEM_INDENT = 3.0  # points by which the lines of a list item are indented, relative to its marker
 SHORT_LINE = 40  # characters; a shorter line is never joined with the next
 MAX_MARKS = 100  # bookmarks on a page
 MARKED_LINES = 3  # lines in the title of a bookmark
@@ -58,6 +61,7 @@ def text_style(lines: Sequence[Line]) -> TextStyle:
 
 def with_bookmarks(lines: list[Line], bookmarks: Sequence[tuple[int, str]]) -> list[Line]:
     """Join and level the lines that bookmarks name; other bookmarks become lines at the beginning."""
+    bookmarks = [(level, title) for level, title in bookmarks if not _is_text(title)]
     if not bookmarks:
         return lines
     keys = ["" if line.whole else _key(line.text) for line in lines]
@@ -140,7 +144,54 @@ def _headings(lines: list[Line], style: TextStyle, full: float) -> list[bool]:
             above = lines[index - 1] if index else None
             fits = body <= line.size * BOLD_HEADING_SCALE
             found[index] = fits and _is_lone(above, line, lines[index + 1])
-    return found
+    return _without_text(lines, found)
+
+
+def _without_text(lines: Sequence[Line], found: Sequence[bool]) -> list[bool]:
+    """The headings among these lines, without list items and paragraphs in large or bold type."""
+    kept = list(found)
+    item: Line | None = None
+    for index, line in enumerate(lines):
+        if line.level is not None or line.whole:
+            item = None
+        elif _is_item(line, lines[index + 1 : index + 2]):
+            item = line
+            kept[index] = False
+        elif item and _continues(line, item):
+            kept[index] = False
+        else:
+            item = None
+    start = 0
+    for (is_heading, _, level), group in itertools.groupby(
+        zip(kept, lines, strict=True), key=lambda pair: (pair[0], pair[1].size, pair[1].level)
+    ):
+        texts = [line.text for _, line in group]
+        if is_heading and level is None and sum(map(len, texts)) > HEADING_TEXT:
+            kept[start : start + len(texts)] = [False] * len(texts)
+        start += len(texts)
+    return kept
+
+
+def _is_text(title: str) -> bool:
+    """Whether the title of a bookmark is a paragraph or a list item, which an author styled as a heading."""
+    is_marked = title[0] in BULLETS and not has_title_form(title[1:])
+    return len(title) > HEADING_TEXT or is_marked or title[0] in BOXES
+
+
+def _is_item(line: Line, following: Sequence[Line]) -> bool:
+    """Whether a line is a list item and not a heading with a mark, which is alone in its style."""
+    if line.text[0] in BOXES:
+        return True
+    if line.text[0] not in BULLETS:
+        return False
+    goes_on = any((line.size, line.bold) == (other.size, other.bold) for other in following)
+    return goes_on or not has_title_form(line.text[1:])
+
+
+def _continues(line: Line, item: Line) -> bool:
+    """Whether a line belongs to this list item: of the same style, and to the right of its mark."""
+    is_right = line.left is not None and item.left is not None and line.left > item.left + ITEM_INDENT
+    return is_right and (line.size, line.bold) == (item.size, item.bold)
 
 
 def _is_lone(before: Line | None, line: Line, after: Line) -> bool:

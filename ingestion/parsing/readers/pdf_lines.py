@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pypdfium2
 
 from .pdf_page_text import (
+    BULLETS,
     Line,
     breaks_words,
     drawn_rules,
@@ -24,7 +25,6 @@ from .pdf_words import Word
 
 MAX_WORDS = 5_000  # pages with more words are not searched for tables
 MIN_RULES = 3  # minimum number of drawn lines between the rows of a table
-BULLETS = "•◦▪‣●○■❑❖➢➔✓"
 MARKER = re.compile(rf"(?:[{BULLETS}]|\(?\d{{1,2}}[.)]|[a-z][.)])\Z")  # the marker of a list item
 MARKER_DISTANCE = 5  # greatest distance of a marker from its text, in em
 

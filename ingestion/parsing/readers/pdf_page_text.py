@@ -24,6 +24,7 @@ GAP = 0.7  # a gap wider than this share of the line's height may separate colum
 THIN = 2.5  # points; a thinner rectangle counts as a line
 BROWSERS = ("Skia/PDF", "Qt ", "cairo ")  # prefixes of the producer names that browsers write
 BOLD_WEIGHT = 600
+BULLETS = "•◦▪‣●○■□◻☐❑❖➢➔✓✔"  # characters that mark items of lists
 FONT_SUBSET = re.compile(r"\A[a-z]{6}\+")  # the prefix of a font of which the file contains only a part
 # PDFium returns a hyphen at the end of a line as U+0002 or U+FFFE, even if it has joined that line with the
 # next one (in columns). This module writes this character for such a hyphen; `pdf_sections` resolves it.

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from ingestion.parsing.sections import HEADING_CHARACTERS, Section, clean, one_line
 
-from .pdf_headings import SHORT_LINE, Bookmarks, heading_runs, text_style, with_bookmarks
-from .pdf_lines import BULLETS
-from .pdf_page_text import BREAK, BROKEN_WORD, Line
+from .pdf_headings import ITEM_INDENT, SHORT_LINE, Bookmarks, heading_runs, text_style, with_bookmarks
+from .pdf_page_text import BREAK, BROKEN_WORD, BULLETS, Line
 
 FULL_LINE = 0.72  # a line shorter than this share of the usual width ends its paragraph
 HYPHENATED_SHARE = 0.03  # in a hyphenated document, more than this share of the lines ends with a hyphen
@@ -16,7 +15,6 @@ COMPOUND = re.compile(r"\b\w++-\w++")
 BULLET = re.compile(rf"^(?:[{BULLETS}–*-]|\(?\d{{1,2}}[.)]|[a-z]\))\s")
 ITEM_NUMBER = re.compile(r"^\(?(\d{1,2})[.)]\s")
 SENTENCE_ENDS = ".!?:;"
-INDENT = 3.0  # points by which the lines of a list item are indented, relative to its marker
 
 
 def sections_of(
@@ -106,7 +104,7 @@ def _is_after(line: Line, previous: Line, item: Line) -> bool:
     """Whether a line begins the paragraph after a list: a sentence aligned with the markers."""
     if line.left is None or item.left is None or previous.text[-1] not in SENTENCE_ENDS:
         return False
-    return line.left <= item.left + INDENT
+    return line.left <= item.left + ITEM_INDENT
 
 
 def _without_hyphenation(text: str, compounds: set[str], is_hyphenated: bool) -> str:

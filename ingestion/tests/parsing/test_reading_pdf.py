@@ -266,6 +266,36 @@ class PdfTests(SimpleTestCase):
         )
         self.assertEqual(self.sections(page), [("Who may apply?", f"{SENTENCE}."), ("How", "By form.")])
 
+    def test_list_items_in_large_type_are_not_headings(self):
+        def item(top, *texts):
+            return "".join(
+                f"BT /F1 14 Tf 1 0 0 1 {left} {top - 20 * number} Tm ({text}) Tj ET\n"
+                for number, (left, text) in enumerate(texts)
+            )
+
+        items = item(760, (50, r"\225 Report any damage that you notice to your"), (60, "manager at once"))
+        items += item(720, (50, r"\225 No smoking in company vehicles."))
+        page = lines(("F2", 18, "Vehicles"), top=800) + items
+        page += lines(*[("F1", 10, f"{SENTENCE}.") for _ in range(9)], top=680)
+        self.assertEqual({heading for heading, _ in self.sections(page)}, {"Vehicles"})
+
+    def test_a_heading_with_a_mark_is_a_heading(self):
+        marked = lines(("F1", 14, r"\225 Opening hours"), *[("F1", 10, f"{SENTENCE}.") for _ in range(9)])
+        self.assertEqual([heading for heading, _ in self.sections(marked)], ["• Opening hours"])
+
+    def test_a_paragraph_in_large_type_is_not_a_heading(self):
+        letter = [("F1", 13, f"We welcome you {number} times, and {SENTENCE[:60]}") for number in range(4)]
+        page = lines(("F2", 18, "Welcome"), *letter, *[("F1", 10, f"{SENTENCE}.") for _ in range(12)])
+        self.assertEqual({heading for heading, _ in self.sections(page)}, {"Welcome"})
+
+    def test_bookmarks_of_paragraphs_and_list_items_are_not_headings(self):
+        """Authors give list items the style of a heading, and export them as bookmarks."""
+        page = lines(*[("F1", 10, f"{SENTENCE}.") for _ in range(9)])
+        for title in ("• Report all damage, please.", "word " * 50):
+            with self.subTest(title=title):
+                found = self.sections(page, bookmarks=[(0, title, 1)])
+                self.assertEqual({heading for heading, _ in found}, {""})
+
     def test_bold_words_within_a_paragraph_are_not_headings(self):
         begins = "BT /F2 11 Tf 1 0 0 1 50 780 Tm (Note) Tj /F1 11 Tf ( that it ends.) Tj ET\n"
         self.assertEqual(self.sections(begins + lines(("F1", 11, SENTENCE), top=760))[0][0], "")

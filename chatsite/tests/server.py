@@ -258,6 +258,7 @@ def prepared(folder, demo=True):
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not template.exists():
             made = template.with_suffix(".new")
+            shutil.rmtree(made, ignore_errors=True)  # left by a test that could not finish it
             made.mkdir(mode=0o711)
             if demo:  # so that the migrations, most of a first start, run once for both kinds of site
                 prepared(made, demo=False)

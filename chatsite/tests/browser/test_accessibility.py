@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from chatsite.tests.chromium import PHONE, violations
+from chatsite.tests.chromium import PHONE, open_page, violations
 from chatsite.tests.portal_pages import QUESTION, WIDE, ask, signed_in, wait_for_state, wait_until
 
 SETTINGS = ("/settings/", "/settings/sessions/", "/settings/data/")
@@ -97,6 +97,46 @@ def test_the_overview_of_the_admin_breaks_no_rule_of_accessibility(chromium, slo
         page.goto("/admin/?days=90")
         page.locator(".overview summary").first.click()
         assert violations(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_of_the_admin_break_no_rule_of_accessibility(chromium, slow_site, scheme):
+    # axe itself sets inline styles on forms, which the policy of the page refuses.
+    options = {"color_scheme": scheme, "with_problems": True, **WIDE}
+    with open_page(chromium, slow_site.url, **options) as page:
+        page.goto("/admin/login/")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+        assert violations(page) == []
+    with signed_in(chromium, slow_site, "admin", **options) as page:
+        for path in ("/admin/", "/admin/ingestion/document/", "/admin/auth/group/"):
+            page.goto(path)
+            assert violations(page) == [], path
+        page.locator("#result_list tbody th a").first.click()
+        assert violations(page) == []
+        page.goto("/admin/?days=90")
+        box = page.get_by_role("link", name="Save the days as CSV").bounding_box()
+        assert box["height"] >= 24
+
+
+def test_the_current_tab_is_marked_in_forced_colours(chromium, slow_site):
+    with signed_in(chromium, slow_site, forced_colors="active", **WIDE) as page:
+        page.goto("/documents/")
+        styles = "each => each.map(a => getComputedStyle(a).outlineStyle)"
+        assert page.locator(".pills a").evaluate_all(styles).count("solid") == 1
+        page.goto("/")
+        ask(page, QUESTION)
+        wait_for_state(page, "complete")
+        page.locator(".answer .cite").first.click()
+        expect(page.locator("#source mark").first).to_be_visible()
+        colours = "each => each.map(a => getComputedStyle(a).borderBlockEndColor)"
+        tabs = page.locator(".tabs a")
+        tabs_with_line = [
+            colour
+            for colour in tabs.evaluate_all(colours)
+            if colour != page.evaluate("getComputedStyle(document.querySelector('.source')).backgroundColor")
+        ]
+        assert tabs.count() > 1
+        assert len(tabs_with_line) == 1
 
 
 def write_banner(page, text):

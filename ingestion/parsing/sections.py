@@ -1,7 +1,7 @@
 """The result of every reader, and the messages for unreadable files."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,8 +9,11 @@ from chatsite.normal_form import normal_form
 
 ANCHOR_CHARACTERS = 200
 HEADING_CHARACTERS = 300
+HEADING_TEXT = 200  # characters; a longer heading is a paragraph that its author styled as one
+PARENT_CHARACTERS = 60  # of each heading above another, if the whole path is too long
 TOO_MUCH_MEMORY = "The file needs more memory to read than is allowed ({megabytes:g} MB)."
 TITLE_CHARACTERS = 200
+SEPARATOR = " › "  # between the headings of a path
 # Control characters except tab and newline, lone surrogates, and marks that change the writing direction.
 UNWANTED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069\ufeff\u00ad]"
@@ -112,6 +115,32 @@ def clean(text: str) -> str:
 
 def one_line(text: str, limit: int) -> str:
     return " ".join(clean(text).split())[:limit].strip()
+
+
+def too_long_path(headings: Iterable[str]) -> str:
+    """These headings, as a line for the text below them, if `heading_path` shortens them; else nothing."""
+    path = SEPARATOR.join(headings)
+    return path if len(path) > HEADING_CHARACTERS else ""
+
+
+def heading_path(headings: Sequence[str]) -> str:
+    """The headings above a text, from the outermost to its own, in one line of up to HEADING_CHARACTERS.
+
+    If they are longer, those above its own are shortened first, and then left out from the outermost.
+    """
+    path = [one_line(heading, HEADING_CHARACTERS) for heading in headings]
+    if not too_long_path(path):
+        return SEPARATOR.join(path)
+    kept = path[-1:]
+    left = HEADING_CHARACTERS - len(path[-1])
+    for heading in reversed(path[:-1]):
+        is_long = len(heading) > PARENT_CHARACTERS
+        short = f"{heading[: PARENT_CHARACTERS - 1].rstrip()}…" if is_long else heading
+        left -= len(SEPARATOR) + len(short)
+        if left < 0:
+            break
+        kept.append(short)
+    return SEPARATOR.join(reversed(kept))
 
 
 def anchor(text: str) -> str:

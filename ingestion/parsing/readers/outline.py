@@ -8,10 +8,13 @@ from dataclasses import replace
 from ingestion.parsing.sections import (
     ANCHOR_CHARACTERS,
     HEADING_CHARACTERS,
+    HEADING_TEXT,
     Contents,
     Limits,
     clean,
+    heading_path,
     one_line,
+    too_long_path,
 )
 from ingestion.parsing.titles import first_title
 
@@ -52,10 +55,12 @@ class Outline:
         The first heading becomes the document's title if it has none, unless `may_be_title` is false.
         """
         named = one_line(text, HEADING_CHARACTERS)
-        whole = one_line(label + text, len(label + text))
+        text = one_line(label + text, len(label + text))
         if not named:
             return
-        text = whole[:HEADING_CHARACTERS].strip()
+        if len(text) > HEADING_TEXT:
+            self.paragraph(text)
+            return
         if not self._path or level <= self._path[-1][0]:
             self._flush_heading()
         self.close(ended=False)
@@ -69,8 +74,7 @@ class Outline:
         self._used[name] += 1
         self._anchor = f"{name}-{seen}" if seen else name
         self._open = True
-        if len(whole) > HEADING_CHARACTERS or len(self._joined_path()) > HEADING_CHARACTERS:
-            self.paragraph(whole)  # the heading was shortened above, so keep its full text
+        self.paragraph(too_long_path(self._titles()))
 
     def paragraph(self, text: str) -> None:
         if text := clean(text).strip():
@@ -158,12 +162,12 @@ class Outline:
         self.contents.add(place[:ANCHOR_CHARACTERS], None, self._heading(), "\n\n".join(part))
 
     def _heading(self) -> str:
-        return one_line(self._joined_path(), HEADING_CHARACTERS)
+        return heading_path(self._titles())
 
-    def _joined_path(self) -> str:
+    def _titles(self) -> list[str]:
         # Leave out the first heading of the first level: it is the document's title, which every passage has
         # anyway.
         path = [text for _, text in self._path]
         if len(path) > 1 and path[0] == self.first_heading:
             path = path[1:]
-        return " › ".join(path)
+        return path

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from ingestion.parsing.sections import HEADING_TEXT
+
 from .lone_titles import has_title_form, is_title
 from .pdf_page_text import BULLETS, Line
 
@@ -24,7 +26,6 @@ LONE_GAP = 3.5  # maximum distance of a line in another font from the text below
 LONE_INDENT = 3  # how much further to the right this text may begin, in em
 SPACE_ABOVE = 1.2  # minimum distance from the text above it, relative to the distance from the text below
 HEADING_LINE = 120
-HEADING_TEXT = 200  # characters; adjacent lines of one size with more text are a paragraph
 BOXES = "☐◻□❏❑❒☑✓✔"  # marks of choices in forms, which never begin a heading
 ITEM_INDENT = 3.0  # points by which the lines of a list item are indented, relative to its marker
 SHORT_LINE = 40  # characters; a shorter line is never joined with the next

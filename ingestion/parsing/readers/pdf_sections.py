@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ingestion.parsing.sections import HEADING_CHARACTERS, Section, clean, one_line
+from ingestion.parsing.sections import Section, clean, heading_path, too_long_path
 
 from .pdf_headings import ITEM_INDENT, SHORT_LINE, Bookmarks, heading_runs, text_style, with_bookmarks
 from .pdf_page_text import BREAK, BROKEN_WORD, BULLETS, Line
@@ -48,19 +48,18 @@ def sections_of(
                 path.append(replace(run[0], text=text))
                 pending = path[-1:]
                 continue
-            heading = " › ".join(line.text for line in path)
+            heading = _joined(path)
             text = _without_hyphenation(_paragraphs(run, full), compounds, is_hyphenated)
-            # The heading was shortened, so keep its full text.
-            if pending and len(heading) > HEADING_CHARACTERS:
-                text = f"{pending[0].text}\n\n{text}"
-            yield Section(f"page={number}", number, one_line(heading, HEADING_CHARACTERS), text)
+            if pending and (too_long := too_long_path(line.text for line in path)):
+                text = f"{too_long}\n\n{text}"
+            yield Section(f"page={number}", number, heading, text)
             pending = []
         if pending and pending[0].size:  # a heading without text becomes text of this page
             yield Section(f"page={number}", number, _joined(path[:-1]), pending[0].text)
 
 
 def _joined(path: Sequence[Line]) -> str:
-    return one_line(" › ".join(line.text for line in path), HEADING_CHARACTERS)
+    return heading_path([line.text for line in path])
 
 
 def _paragraphs(lines: list[Line], full: float) -> str:

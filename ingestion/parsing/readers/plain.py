@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from ingestion.parsing.encodings import decode, encoding_of_file
-from ingestion.parsing.sections import HEADING_CHARACTERS, Contents, Limits, Unreadable, one_line
+from ingestion.parsing.sections import Contents, Limits, Unreadable, heading_path, too_long_path
 
 from .lone_titles import lone_titles
 from .outline import PLACE_CHARACTERS
@@ -34,7 +34,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
     first, size = 1, 0
 
     def add() -> None:
-        heading = one_line(" › ".join(title for _, title in headings), HEADING_CHARACTERS)
+        heading = heading_path([title for _, title in headings])
         contents.add("" if is_short else f"line={first}", None, heading, "".join(part))
 
     is_bare = False  # whether the last heading has no text below it, so that it is kept as text
@@ -58,8 +58,8 @@ def read_text(path: Path, limits: Limits) -> Contents:
             is_bare = True
             headings = [*above, (level, title)]
             skipped = number + bool(underline)
-            if len(" › ".join(each for _, each in headings)) > HEADING_CHARACTERS:
-                part, size = [line], len(line)  # the heading was shortened above, so keep its full text
+            if path := too_long_path(each for _, each in headings):
+                part, size = [f"{path}\n"], len(path)
         elif number != skipped and (part or line.strip()):
             part.append(line)
             size += len(line)

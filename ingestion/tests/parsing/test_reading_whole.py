@@ -53,11 +53,15 @@ class WholeTests(SimpleTestCase):
     def test_a_clause_that_is_a_heading_is_kept(self):
         """Contracts number their clauses as headings."""
         body = self.styled("heading 1", 3) + self.styled("heading 2", 60) + self.styled("heading 2", 60)
-        self.found("a.docx", docx(body + paragraph(self.words(5))))
+        read = self.found("a.docx", docx(body + paragraph(self.words(5))))
+        self.assertEqual([section.heading for section in read.sections], ["q000000z q000001z q000002z"])
 
-    def test_a_path_of_long_headings_is_kept(self):
+    def test_a_path_of_long_headings_is_kept_and_shortened_above_its_end(self):
         body = "".join(self.styled(f"heading {level}", 15) for level in (1, 2, 3, 4))
-        self.found("a.docx", docx(body + paragraph(self.words(5))))
+        read = self.found("a.docx", docx(body + paragraph(self.words(5))))
+        second, third, own = read.sections[-1].heading.split(" › ")
+        self.assertEqual(own, " ".join(f"q{number:06}z" for number in range(45, 60)))
+        self.assertEqual([second[:8], second[-1], third[:8], third[-1]], ["q000015z", "…", "q000030z", "…"])
 
     def test_a_first_heading_that_is_not_the_title_is_kept(self):
         """The document has another title, and no text under its first heading."""

@@ -58,8 +58,8 @@ def read_text(path: Path, limits: Limits) -> Contents:
             is_bare = True
             headings = [*above, (level, title)]
             skipped = number + bool(underline)
-            if path := too_long_path(each for _, each in headings):
-                part, size = [f"{path}\n"], len(path)
+            if whole := too_long_path(each for _, each in headings):
+                part, size = [f"{whole}\n"], len(whole)
         elif number != skipped and (part or line.strip()):
             part.append(line)
             size += len(line)

@@ -16,6 +16,7 @@ from PIL import Image
 from chat.sources import PageImage, SourceView
 from chatsite.accounts.principal import Principal
 from chatsite.db.retry import retry_until_available
+from chatsite.http import checked_transfer
 from ingestion.models import Document
 from ingestion.parsing.formats import PAGED
 from ingestion.parsing.sections import Unreadable
@@ -25,7 +26,6 @@ MAX_PAGES = 5
 # Longest side in pixels; smaller values are tried for images of more than BYTES.
 SIDES = (1300, 1024, 768, 512)
 BYTES = 1_000_000
-CHECK_SECONDS = 1.0  # time of rendering after which rights are checked again
 SECONDS = 20.0  # time limit for all images of an answer
 
 # A separate pool, because the event loop's default one resolves host names. It has as many threads as there
@@ -68,7 +68,7 @@ async def page_images(principal: Principal, pages: Sequence[Page]) -> tuple[Page
             break
         if url:
             images.append((page.document, PageImage(page.label, url)))
-    if images and loop.time() - checked > CHECK_SECONDS:
+    if images and loop.time() - checked > checked_transfer.CHECK_SECONDS:
         # A right may have been withdrawn while the images were rendered.
         documents = await retry_until_available(_documents, principal, pages)
     return tuple(image for document, image in images if document in documents)

@@ -4,9 +4,9 @@ import json
 import logging
 import os
 import tempfile
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -14,10 +14,8 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.cache import cache
-from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIRequest
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db import DatabaseError, InterfaceError
 from django.db.models import Q
 from django.http import FileResponse, HttpRequest
 from django.http.response import HttpResponseBase
@@ -29,8 +27,8 @@ from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.audit import record_before
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal, still_valid
-from chatsite.db.retry import retry_until_available
 from chatsite.db.threads import reading_everything, request_may_wait
+from chatsite.http.checked_transfer import while_allowed
 from history import conversation_export, projects
 from history.models import Conversation, Feedback, OpenedShare, Project, Share
 from ingestion.models import Document, FormerVersion
@@ -39,7 +37,6 @@ from ingestion.storage import files
 logger = logging.getLogger(__name__)
 
 CHUNK_BYTES = 65_536
-CHECK_SECONDS = 1.0  # time after which a transfer that still runs checks the right to it again
 MAX_SECONDS = 600  # after this time, an unfinished export no longer blocks another
 
 
@@ -71,7 +68,8 @@ def export_response(
         response = FileResponse(file, as_attachment=True, filename=name)
         if isinstance(request, ASGIRequest):
             # Django would load the whole file.
-            response.streaming_content = _pieces(file, principal, is_own=actor.pk == person.pk)
+            may_have = partial(_may_have, principal, actor.pk == person.pk)
+            response.streaming_content = while_allowed(_pieces(file), may_have)
         return response
     except files.StorageFault as fault:
         logger.error("The storage failed during an export: %s", type(fault.__cause__ or fault).__name__)
@@ -80,22 +78,9 @@ def export_response(
         cache.delete(f"export:{actor.pk}")
 
 
-async def _pieces(file: BinaryIO, principal: Principal, *, is_own: bool) -> AsyncIterator[bytes]:
-    """The file, while `principal` may have it; creating it and sending it may take minutes.
-
-    Raises RequestAborted, which cuts the connection, if the right ends or cannot be checked.
-    """
+async def _pieces(file: BinaryIO) -> AsyncIterator[bytes]:
     read = sync_to_async(file.read, thread_sensitive=False)
-    checked = float("-inf")
     while piece := await read(CHUNK_BYTES):
-        if time.monotonic() - checked > CHECK_SECONDS:
-            try:
-                may_have = await retry_until_available(_may_have, principal, is_own)
-            except (DatabaseError, InterfaceError):
-                raise RequestAborted from None
-            if not may_have:
-                raise RequestAborted
-            checked = time.monotonic()
         yield piece
 
 

@@ -36,7 +36,7 @@ from chat.requests import is_scope
 from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.principal import Principal, still_valid
-from chatsite.http import error_pages
+from chatsite.http import checked_transfer, error_pages
 from chatsite.http.origins import opened_from_here
 from history import projects, recording, sharing
 from history.conversation_export import answer_as_markdown, parts_as_markdown
@@ -56,8 +56,6 @@ from .starters import starts
 
 P = ParamSpec("P")
 MAX_DIGITS = 6  # digits of a position
-
-CHECK_SECONDS = 1.0  # duration of an export after which rights are checked again
 
 
 class SeeOther(HttpResponseRedirect):
@@ -269,7 +267,7 @@ class SameRights:
 
     def hold(self) -> bool:
         """Whether the export was short, or the caller and the cited documents are still admitted."""
-        if time.monotonic() - self._begun <= CHECK_SECONDS:
+        if time.monotonic() - self._begun <= checked_transfer.CHECK_SECONDS:
             return True
         return still_valid(self._principal) and self._readable() >= self._documents
 

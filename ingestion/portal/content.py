@@ -9,6 +9,7 @@ import logging
 import re
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -18,7 +19,6 @@ from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import RequestAborted
 from django.core.files import File
 from django.core.handlers.asgi import ASGIRequest
-from django.db import DatabaseError, InterfaceError
 from django.http import Http404, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.template.loader import render_to_string
 from django.utils.cache import patch_vary_headers
@@ -34,9 +34,9 @@ from rest_framework.views import APIView
 from chatsite.accounts.api.authentication import KEY_HEADERS
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.principal import Principal, still_valid
-from chatsite.db.retry import retry_until_available
 from chatsite.db.threads import reading_as, release_connection
 from chatsite.dependency_internals import close_with, django_request
+from chatsite.http import checked_transfer
 from chatsite.normal_form import normal_form
 from ingestion.file_names import ASCII_DIGITS
 from ingestion.models import Document
@@ -86,7 +86,6 @@ SUCCESSOR = (
     " its URL."
 )
 CHUNK_BYTES = 256 * 1024
-CHECK_SECONDS = 1.0  # age of a check of rights after which nothing more is sent without another
 # Possessive, to avoid backtracking over all divisions of adjacent runs of white space.
 RANGE = re.compile(r"\s*+bytes\s*+=\s*+(\d{0,18})\s*+-\s*+(\d{0,18})\s*+", re.ASCII)
 # Show these formats as plain text: a browser would download CSV, and Markdown may contain HTML.
@@ -191,7 +190,8 @@ class PageImage(Content):
             raise Http404 from None
         except files.StorageFault as error:
             raise StorageAway from error
-        if time.monotonic() - checked > CHECK_SECONDS and not _may_read(_principal(request), document.pk):
+        is_old = time.monotonic() - checked > checked_transfer.CHECK_SECONDS
+        if is_old and not _may_read(_principal(request), document.pk):
             raise Http404
         return _guarded(HttpResponse(image, content_type="image/png"), etag)
 
@@ -269,7 +269,8 @@ def file_response(request: Request, document: Document) -> HttpResponseBase:
     body: Iterator[bytes] | AsyncIterator[bytes] = _pieces(file, length)
     # With ASGI, Django would buffer the whole file if it got a plain iterator.
     if isinstance(django_request(request), ASGIRequest):
-        body = _pieces_async(file, length, _principal(request), document.pk, checked)
+        may_read = partial(_may_read, _principal(request), document.pk)
+        body = checked_transfer.while_allowed(_pieces_async(file, length), may_read, checked)
     response = StreamingHttpResponse(body, content_type=_media_type(document))
     close_with(response, file.close)
     response.headers["Content-Length"] = str(length)
@@ -338,24 +339,9 @@ def _pieces(file: "File[bytes]", length: int) -> Iterator[bytes]:
         yield piece
 
 
-async def _pieces_async(
-    file: "File[bytes]", length: int, principal: Principal, document_id: int, checked: float
-) -> AsyncIterator[bytes]:
-    """The next `length` bytes, while the caller may read the document.
-
-    The right was `checked` at this time of the monotonic clock. A slow client takes minutes. Raises
-    RequestAborted, which cuts the connection, if the right ends meanwhile or cannot be checked.
-    """
+async def _pieces_async(file: "File[bytes]", length: int) -> AsyncIterator[bytes]:
     read = sync_to_async(_piece, thread_sensitive=False)
     while length > 0 and (piece := await read(file, length)):
-        if time.monotonic() - checked > CHECK_SECONDS:
-            try:
-                readable = await retry_until_available(_may_read, principal, document_id)
-            except (DatabaseError, InterfaceError):
-                raise RequestAborted from None
-            if not readable:
-                raise RequestAborted
-            checked = time.monotonic()
         length -= len(piece)
         yield piece
 

@@ -15,6 +15,7 @@ from django.test import AsyncClient, TestCase, TransactionTestCase, override_set
 from chat.persons import person_export
 from chat.tests.conversations import answered
 from chatsite.accounts.models import AuditEntry, Look, User
+from chatsite.http import checked_transfer
 from ingestion.tests.factories import make_document, make_user
 
 REASON = "request 4711, for ann herself"
@@ -131,7 +132,7 @@ class TransferOfOthersTests(TransactionTestCase):
             with (
                 self.subTest(name),
                 mock.patch.object(person_export, "CHUNK_BYTES", 1_000),
-                mock.patch.object(person_export, "CHECK_SECONDS", -1),
+                mock.patch.object(checked_transfer, "CHECK_SECONDS", -1),
             ):
                 sent = await client.post(self.page, {"reason": REASON})
                 received = 0

@@ -24,6 +24,7 @@ from chat.tests.upstream_case import SERVER
 from chat.tests.upstream_faults import completion
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import in_database
+from chatsite.http import checked_transfer
 from history.models import Message, Source
 from ingestion.access.lists import (
     Audience,
@@ -151,7 +152,7 @@ class PageImageTests(MediaMixin, OverrideTestCase):
         with (
             mock.patch.object(page_images, "_documents", side_effect=[{kept: 1, withdrawn: 2}, {kept: 1}]),
             mock.patch.object(page_images, "_url", return_value=BEGINNING),
-            mock.patch.object(page_images, "CHECK_SECONDS", -1),
+            mock.patch.object(checked_transfer, "CHECK_SECONDS", -1),
         ):
             images = await page_images.page_images(Principal(1, "command"), pages)
         self.assertEqual([image.label for image in images], [str(kept)])

@@ -12,6 +12,7 @@ from chat.statements import Statement, to_rows
 from chat.tests.conversations import LABEL, WORDS, answered
 from chat.tests.portal_case import START, PortalCase, compact_text_of, text_of
 from chatsite.accounts.principal import Principal
+from chatsite.http import checked_transfer
 from chatsite.templatetags import citing
 from history import recording
 from history.models import Conversation, Message
@@ -225,7 +226,7 @@ class ChangeTests(PortalCase):
             return as_page(title, parts)
 
         Document.objects.update(owner=make_user("keeper"))
-        with patch.object(views, "CHECK_SECONDS", -1):
+        with patch.object(checked_transfer, "CHECK_SECONDS", -1):
             self.assertIn("Leave guide", text_of(self.client.get(f"{self.url}export.html")))
             with patch.object(views, "as_page", render):
                 response = self.client.get(f"{self.url}export.html")

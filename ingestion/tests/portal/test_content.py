@@ -17,6 +17,7 @@ from django.utils import timezone
 from PIL import Image
 
 from chatsite.accounts.models import ApiKey, User
+from chatsite.http import checked_transfer
 from chatsite.logs import CutFilter
 from ingestion import documents
 from ingestion.access.lists import (
@@ -26,7 +27,6 @@ from ingestion.access.lists import (
 from ingestion.models import Document
 from ingestion.parsing import process
 from ingestion.parsing.formats import WORD
-from ingestion.portal import content
 from ingestion.storage import files
 from ingestion.storage.ranged import RangedReader
 from ingestion.tests import building
@@ -341,7 +341,7 @@ class LongTransferTests(MediaMixin, TransactionTestCase):
         client = AsyncClient()
         await client.aforce_login(await User.objects.acreate(username="reader"))
         with (
-            mock.patch.object(content, "CHECK_SECONDS", 0.2),
+            mock.patch.object(checked_transfer, "CHECK_SECONDS", 0.2),
             mock.patch.object(files, "open_file", self.withdrawing(files.open_file, document)),
         ):
             response = await client.get(f"/content/{document.public_id}/a.txt")
@@ -354,7 +354,7 @@ class LongTransferTests(MediaMixin, TransactionTestCase):
         set_audience(document, Audience(everyone=True))
         self.client.force_login(reader)
         address = f"/content/{document.public_id}/pages/1.png"
-        with mock.patch.object(content, "CHECK_SECONDS", 0.2):
+        with mock.patch.object(checked_transfer, "CHECK_SECONDS", 0.2):
             self.assertEqual(self.client.get(address).status_code, 200)
             with mock.patch.object(files, "page_image", self.withdrawing(files.page_image, document)):
                 self.assertEqual(self.client.get(address).status_code, 404)
@@ -372,7 +372,7 @@ class LongTransferTests(MediaMixin, TransactionTestCase):
             "the account": lambda: User.objects.filter(pk=reader.pk).update(is_active=False),
             "the document": lambda: Document.objects.filter(pk=document.pk).delete(),
         }.items():
-            with mock.patch.object(content, "CHECK_SECONDS", -1):
+            with mock.patch.object(checked_transfer, "CHECK_SECONDS", -1):
                 await sync_to_async(set_audience)(document, everyone)
                 await ApiKey.objects.aupdate(revoked_at=None)
                 await User.objects.aupdate(is_active=True)

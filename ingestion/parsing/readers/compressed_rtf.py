@@ -1,6 +1,6 @@
 """Rich text as Outlook stores it in messages and in winmail.dat (MS-OXRTFCP), as plain text."""
 
-from ingestion.parsing.sections import Limits, Unreadable
+from ingestion.parsing.sections import SEPARATOR, Limits, Unreadable
 
 from .office.rtf import contents_of
 
@@ -25,7 +25,7 @@ def compressed_text(data: bytes) -> str:
         return ""
     texts: list[str] = []
     for section in sections:  # a heading without text is the text of its section
-        title = section.heading.rpartition(" › ")[2]
+        title = section.heading.rpartition(SEPARATOR)[2]
         texts += [text for text in dict.fromkeys((title, section.text)) if text not in ("", *texts[-2:])]
     return "\n\n".join(texts)
 

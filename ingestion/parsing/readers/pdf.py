@@ -18,7 +18,15 @@ from ingestion.parsing.formats import (
     DAMAGED,
     PASSWORD,
 )
-from ingestion.parsing.sections import HEADING_CHARACTERS, Contents, Limits, Progress, Unreadable, one_line
+from ingestion.parsing.sections import (
+    HEADING_CHARACTERS,
+    SEPARATOR,
+    Contents,
+    Limits,
+    Progress,
+    Unreadable,
+    one_line,
+)
 from ingestion.parsing.titles import first_title
 
 from . import ocr
@@ -83,7 +91,9 @@ def read(path: Path, limits: Limits, progress: Progress) -> Contents:
     for section in sections_of(kept, _bookmarks(document), breaks_words(document)):
         contents.add(section.anchor, section.page, section.heading, section.text)
     beginning = contents.sections[0].heading if contents.sections and contents.sections[0].page == 1 else ""
-    contents.title = first_title(document.get_metadata_dict().get("Title", ""), beginning.partition(" › ")[0])
+    contents.title = first_title(
+        document.get_metadata_dict().get("Title", ""), beginning.partition(SEPARATOR)[0]
+    )
     return contents
 
 

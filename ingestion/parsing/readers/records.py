@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ingestion.parsing.encodings import decode
-from ingestion.parsing.sections import Contents, Limits, Unreadable, anchor, one_line
+from ingestion.parsing.sections import SEPARATOR, Contents, Limits, Unreadable, anchor, one_line
 
 DEEPEST = 60
 LINE_CHARACTERS = 200
@@ -105,7 +105,7 @@ class _Collector:
         for count, (label, name, value) in enumerate(values):
             text = "\n".join(_lines(_leaves(value, "", 0)))
             if count < MANY and isinstance(value, dict):
-                heading = " › ".join(part for part in (path, name) if part)
+                heading = SEPARATOR.join(part for part in (path, name) if part)
                 self._add(path, label, heading, text)
             else:
                 self._wait(path, label, f"{name}: {text}" if keyed else text)

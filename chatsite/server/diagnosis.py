@@ -167,12 +167,7 @@ def _of_model() -> Iterator[Finding]:
         # Without characters that control a terminal.
         names = [str(each["id"])[:NAME_CHARACTERS] for each in answer.json()["data"]]
         known = ["".join(filter(str.isprintable, name)) for name in names]
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        RecursionError,
-    ):  # the server's list of models has an unknown format
+    except (ValueError, LookupError, TypeError, RecursionError):  # the list has an unknown format
         known = []
     if answer.status_code in {401, 403}:
         yield wrong(

@@ -41,10 +41,17 @@ def mark(form, fault):
     return f"{fault}, {form.name}"
 
 
+def overloaded(response):
+    """Whether a question was refused before it was accepted; if the model failed, it was accepted."""
+    return response.status == 503 and "Chat-Run" not in response.headers
+
+
 def asked(session, form, text):
-    """Return (status, the reply's last JSON value, the whole reply as text)."""
+    """Return (status, the reply's last JSON value, the whole reply as text); None if overloaded."""
     body = dict(form.members) | {"messages": [{"role": "user", "content": text}]}
     answer = session.request("POST", form.path, json.dumps(body).encode(), JSON)
+    if overloaded(answer):
+        return None
     return answer.status, _values(answer)[-1], f"{answer.headers}{answer.text}"
 
 

@@ -3,10 +3,12 @@
 import json
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import uuid4
 
 import psycopg
 
+from chatsite.tests.failures.fault_dialects import overloaded
 from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.server import reading_parameters
 
@@ -62,6 +64,8 @@ def by_stream(session, mark):
     connection, response = session.stream("POST", "/chat/stream", json.dumps(body).encode(), JSON)
     data = response.read()
     connection.close()
+    if overloaded(response):
+        return None
     lines = [json.loads(line) for line in data.splitlines()]
     text = "".join(line.get("delta", {}).get("content") or "" for line in lines)
     told = Outcome(
@@ -77,6 +81,8 @@ def by_stream(session, mark):
 def by_whole(session, mark):
     body = {"messages": [{"role": "user", "content": question(mark)}], "session_state": None}
     answer = session.request("POST", "/chat", json.dumps(body).encode(), JSON)
+    if overloaded(answer):
+        return None
     value = answer.json()
     text = value["message"]["content"] if answer.status == 200 else None
     told = Outcome(
@@ -96,11 +102,25 @@ def by_socket(session, mark):
             frame = websocket.recv(timeout=HANG_SECONDS)
             told.reply += frame
             message = json.loads(frame)
+            if message.get("type") == "refused":
+                assert message["code"] == "busy", frame
+                return None
             told.run = message.get("run", told.run)
             for part in message.get("messages", []):
                 if part["type"] == "done":
                     told.state, told.error = part["state"], part["note"]
     return told
+
+
+def until_accepted(ask):
+    """Return (outcome of a question, its seconds). A question refused as overload is asked again."""
+    deadline = time.monotonic() + HANG_SECONDS
+    while time.monotonic() < deadline:
+        began = time.monotonic()
+        if told := ask():
+            return told, time.monotonic() - began
+        time.sleep(1)
+    raise AssertionError("The site is overloaded")
 
 
 DOORS = {"stream": by_stream, "whole": by_whole, "socket": by_socket}
@@ -116,9 +136,8 @@ class Asker:
 
     def ask(self, mark, door="stream"):
         """Ask a question; return the reply, and everything that the rest of the site has about it."""
-        began = time.monotonic()
-        told = DOORS[door](self.session, mark)
-        told.seconds = time.monotonic() - began
+        told, seconds = until_accepted(partial(DOORS[door], self.session, mark))
+        told.seconds = seconds
         told.row = self.row(told.run)
         conversation = told.row["conversation"]
         told.history = self.session.get(f"/chat-history/{conversation}/messages").json()

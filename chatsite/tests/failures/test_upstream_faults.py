@@ -9,6 +9,7 @@ import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
@@ -29,7 +30,7 @@ from chatsite.tests.failures.fault_table import (
     STATUS,
     long_text,
 )
-from chatsite.tests.failures.fault_world import Asker, question
+from chatsite.tests.failures.fault_world import Asker, question, until_accepted
 from chatsite.tests.limits import LONG_SECONDS
 from chatsite.tests.server import Site, prepared, temporary_folder, wait_for_documents
 
@@ -85,7 +86,8 @@ class World:
 
     def ask_in(self, asker, form, fault):
         mark = fault_dialects.mark(form, fault)
-        self.replies[mark] = fault_dialects.asked(asker.session, form, question(mark))
+        ask = partial(fault_dialects.asked, asker.session, form, question(mark))
+        self.replies[mark], _ = until_accepted(ask)
 
     def ask(self, asker, mark, door="stream"):
         self.outcomes[mark] = asker.ask(mark, door)

@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from chatsite.tests.chromium import open_page, sign_in, violations
+from chatsite.tests.long_answer import LONG_QUESTION
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
@@ -18,10 +19,10 @@ def ask(page, question):
 def test_another_tab_sees_that_an_answer_is_written_and_then_that_it_is_new(chromium, slow_site):
     with open_page(chromium, slow_site.url) as page:
         sign_in(page, "employee", slow_site.passwords["employee"])
-        ask(page, "How many days a year may I work from abroad?")
+        ask(page, LONG_QUESTION)  # its page must be closed before the answer ends
         row = page.context.new_page()
         row.goto("/help/")
-        dots = row.get_by_role("link", name="How many days a year may I work from abroad").first
+        dots = row.get_by_role("link", name=LONG_QUESTION.rstrip("?")).first
         expect(dots).to_contain_text(", being answered")
         page.goto("/settings/")  # the answer comes while its page is closed
         row.reload()

@@ -35,7 +35,6 @@ from chatsite.db.sql_files import rows
 from chatsite.db.threads import in_database_within_budget
 from chatsite.event_loops import PerEventLoop
 from ingestion.embedding.embedder import BUILT_IN_NAME, Embedder, EmbeddingError, unit
-from ingestion.embedding.endpoint import EndpointEmbedder
 from ingestion.embedding.spaces import active_space, embedder_of
 
 from .api_view import (
@@ -84,7 +83,7 @@ class EmbeddingsView(ProtocolView):
 
         try:
             with slot:
-                threads = _at_server if isinstance(model, EndpointEmbedder) else _local
+                threads = _at_server if model.is_remote else _local
                 body = await _in_turn(body_of_response, threads, principal.user_id)
         except EmbeddingError as error:
             code = "upstream_unavailable" if error.temporary else "upstream_misconfigured"

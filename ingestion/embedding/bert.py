@@ -37,6 +37,7 @@ class BertEmbedder:
     """A BERT encoder. A text's vector is the mean of its tokens' vectors, or that of the first token."""
 
     batch = 32
+    is_remote = False
 
     def __init__(self, folder: str) -> None:
         path = Path(folder)

@@ -28,6 +28,7 @@ class Embedder(Protocol):
     name: str
     dimensions: int
     batch: int  # the best number of texts per call
+    is_remote: bool  # whether a call waits for a server instead of computing
 
     def embed(self, texts: Sequence[str], seconds: float | None = None) -> Vectors:
         """An array (texts, dimensions); rows of empty texts are zero. Raises EmbeddingError.

@@ -37,6 +37,7 @@ class EndpointEmbedder:
     """Calls an OpenAI-compatible `/embeddings` in batches, and validates the responses."""
 
     batch = BATCH
+    is_remote = True
 
     def __init__(self, name: str, dimensions: int, base_url: str, api_key: str) -> None:
         self.name = name

@@ -27,6 +27,7 @@ class TokenTable:
     """An embedder from a token table. Tokens with numbers beyond the table get the vector of the last row."""
 
     batch = 512
+    is_remote = False
 
     def __init__(self, name: str, tokenizer: Tokenizer, table: NDArray[Any]) -> None:
         self.name = name

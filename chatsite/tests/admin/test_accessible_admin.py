@@ -7,6 +7,7 @@ import pytest
 from django.contrib import admin
 
 from chatsite.tests.chromium import violations
+from chatsite.tests.limits import LONG_SECONDS
 from chatsite.tests.portal_pages import signed_in
 from chatsite.tests.routes import admin_addresses
 
@@ -54,7 +55,7 @@ def broken(page, path, leave_out):
     return {where: rules for where, rules in found.items() if rules}
 
 
-@pytest.mark.timeout(360)
+@pytest.mark.timeout(LONG_SECONDS)
 def test_no_page_of_the_admin_breaks_a_rule(chromium, slow_site):
     # axe itself sets inline styles, which the pages' policy refuses.
     with signed_in(chromium, slow_site, "admin", with_problems=True, viewport=DESK) as page:

@@ -6,6 +6,7 @@ import pytest
 from django.contrib import admin
 
 from chatsite.tests.chromium import violations
+from chatsite.tests.limits import LONG_SECONDS
 from chatsite.tests.portal_pages import signed_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]
@@ -55,7 +56,7 @@ def check_summary(page, path, size, scheme):
     return links.count()
 
 
-@pytest.mark.timeout(360)
+@pytest.mark.timeout(LONG_SECONDS)
 def test_every_form_lists_its_errors_with_links_to_the_fields(chromium, slow_site):
     with signed_in(chromium, slow_site, "admin", with_problems=True, viewport=DESK) as page:
         forms = linked = 0

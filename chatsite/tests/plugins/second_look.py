@@ -12,7 +12,9 @@ import pytest
 
 MOST = 20  # failures; more than these are no coincidence
 
-_failed: dict[str, None] = {}  # ids of tests in the order of their failures
+# Ids of failed tests, in the order of their failures. If a fixture failed, its module: it may be one that all
+# tests of the module share, so that each of them has failed for the same reason.
+_failed: dict[str, None] = {}
 _crashes: list[str] = []
 
 
@@ -28,7 +30,8 @@ def pytest_addoption(parser):
 def pytest_runtest_logreport(report):
     """Note a failure of a test, of one of its subtests or of its fixtures."""
     if report.failed:
-        _failed[report.nodeid] = None
+        module = report.nodeid.partition("::")[0]
+        _failed[module if report.when == "setup" else report.nodeid] = None
         if "crashed while running" in str(report.longrepr):
             _crashes.append(report.nodeid)  # its process ended before its other tests ran
 
@@ -48,15 +51,18 @@ def pytest_sessionfinish(session, exitstatus):
         or not 0 < len(_failed) <= MOST
     ):
         return result
+    again = [nodeid for nodeid in _failed if "::" not in nodeid or nodeid.partition("::")[0] not in _failed]
     writer = config.get_terminal_writer()
     with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
-        writer.line(f"\nA second look at {len(_failed)} that failed beside others, alone:")
+        writer.line(f"\nA second look at {len(again)} that failed beside others, alone:")
         writer.flush()
-        again = subprocess.run([sys.executable, "-m", "pytest", *_failed], cwd=config.rootpath, check=False)
-        if again.returncode == 0:
+        result_alone = subprocess.run(
+            [sys.executable, "-m", "pytest", *again], cwd=config.rootpath, check=False
+        )
+        if result_alone.returncode == 0:
             session.exitstatus = pytest.ExitCode.OK
             writer.line("These tests are unstable: they failed beside others and passed alone.")
-            for nodeid in _failed:
+            for nodeid in again:
                 writer.line(f"  {nodeid}")
             writer.flush()
     return result

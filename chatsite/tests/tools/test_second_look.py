@@ -38,6 +38,21 @@ def test_crash():
         os._exit(1)
 """
 
+MODULE = """
+import os, pathlib, pytest
+
+@pytest.fixture(scope="module")
+def shared():
+    file = pathlib.Path("shared")
+    before = file.exists()
+    file.touch()
+    assert before
+
+@pytest.mark.parametrize("number", range(30))
+def test_with_it(shared, number):
+    pass
+"""
+
 
 def run(folder, *arguments, **environment):
     (folder / "test_some.py").write_text(TESTS)
@@ -65,6 +80,16 @@ def test_a_test_that_passes_alone_is_named_and_does_not_fail_the_run(tmp_path, p
         "test_some.py::Unstable::test_in_part",
         "test_some.py::test_unstable",
     ]
+
+
+def test_a_fixture_that_many_tests_share_fails_once(tmp_path):
+    (tmp_path / "test_shared.py").write_text(MODULE)
+    done = run(tmp_path, "--second-look", "test_shared.py")
+    assert done.returncode == 0, done.stdout
+    first, second = done.stdout.split("A second look at 1 that failed beside others, alone:")
+    assert "30 errors" in first
+    assert "30 passed" in second
+    assert second.split("passed alone.\n")[1].split() == ["test_shared.py"]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import jwt
 from django.conf import settings
 
 from chatsite.http.loopback import is_loopback
-from chatsite.http.outgoing.bounded_request import ResponseTooLarge, bounded_request
+from chatsite.http.outgoing.bounded_request import ResponseEncoded, ResponseTooLarge, bounded_request
 
 CACHE_TTL = 3_600.0
 MIN_INTERVAL = 30.0  # minimum time between two requests for the provider's keys
@@ -59,6 +59,8 @@ def request(method: str, url: str, **arguments: Any) -> httpx2.Response:
         return bounded_request(method, url, TIMEOUT, headers={"Accept": "application/json"}, **arguments)
     except ResponseTooLarge:
         raise ProviderUnavailable("The provider's response is too large.") from None
+    except ResponseEncoded:
+        raise ProviderUnavailable("The provider's response is compressed, although it must not be.") from None
     except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         raise ProviderUnavailable("The provider cannot be reached.") from error
 

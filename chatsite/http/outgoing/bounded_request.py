@@ -15,6 +15,13 @@ class ResponseTooLarge(ValueError):
     """The response has more than MAX_BYTES."""
 
 
+class ResponseEncoded(ValueError):
+    """The body has a content coding, although none was accepted.
+
+    It is not decoded: a few kilobytes in nested codings take minutes, without reaching MAX_BYTES.
+    """
+
+
 def bounded_request(method: str, url: str, seconds: float, **arguments: Any) -> httpx2.Response:
     """Send a request and read the whole response. Must not be called on an event loop.
 
@@ -33,11 +40,18 @@ async def _fetched(method: str, url: str, seconds: float, arguments: dict[str, A
     local = is_loopback(urlsplit(url).hostname or "")
     async with (
         asyncio.timeout(seconds),
-        httpx2.AsyncClient(timeout=seconds, follow_redirects=False, trust_env=not local) as client,
+        httpx2.AsyncClient(
+            timeout=seconds,
+            follow_redirects=False,
+            trust_env=not local,
+            headers={"Accept-Encoding": "identity"},
+        ) as client,
         client.stream(method, url, **arguments) as response,
     ):
+        if response.headers.get("Content-Encoding", "identity").strip().lower() not in {"", "identity"}:
+            raise ResponseEncoded("The response is compressed, although this was not accepted.")
         body = b""
-        async for piece in response.aiter_bytes():
+        async for piece in response.aiter_raw():
             body += piece
             if len(body) > MAX_BYTES:
                 raise ResponseTooLarge("The response is too large.")

@@ -1,6 +1,7 @@
 """The commands `doctor` and `config`: the problems of a site, and its settings."""
 
 import contextlib
+import gzip
 import io
 import os
 import tempfile
@@ -157,6 +158,18 @@ class Doctor(MediaMixin, TestCase):
                 self.assertLess(server.sent, pieces)
 
     @override_settings(CHAT_MODEL="small", OPENAI_API_KEY="sk-secret")
+    def test_a_compressed_response_is_not_decoded(self):
+        # 20 MB of blocks without content, in gzip, in gzip: the result is empty.
+        blocks = b"\x1f\x8b\x08\0\0\0\0\0\0\x03" + 4_000_000 * b"\0\0\0\xff\xff"
+        nested = gzip.compress(gzip.compress(blocks, 1))
+        with (
+            EndlessServer(1, 0, nested, "gzip, gzip, gzip") as server,
+            override_settings(OPENAI_BASE_URL=server.url),
+        ):
+            self.assert_wrong("The model's server cannot be reached (ResponseEncoded)")
+        self.assertEqual(server.accepted, "identity")
+
+    @override_settings(CHAT_MODEL="small", OPENAI_API_KEY="sk-secret")
     def test_the_key_of_a_model_server_on_this_machine_reaches_no_proxy(self):
         with (
             EndlessServer(1, 0) as proxy,
@@ -178,18 +191,24 @@ class Doctor(MediaMixin, TestCase):
 
 
 class EndlessServer:
-    """Answers each GET with pieces of 1,000 spaces, and counts those that were taken."""
+    """Answers each GET with pieces, by default of 1,000 spaces, and counts those that were taken.
 
-    def __init__(self, pieces, pause):
-        server, self.sent = self, 0
+    `accepted` is the Accept-Encoding of the last request.
+    """
+
+    def __init__(self, pieces, pause, piece=b" " * 1_000, encoding=""):
+        server, self.sent, self.accepted = self, 0, None
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
+                server.accepted = self.headers["Accept-Encoding"]
                 self.send_response(200)
+                if encoding:
+                    self.send_header("Content-Encoding", encoding)
                 self.end_headers()
                 with contextlib.suppress(OSError):
                     for _ in range(pieces):
-                        self.wfile.write(b" " * 1_000)
+                        self.wfile.write(piece)
                         server.sent += 1
                         server.ended.wait(pause)
 

@@ -18,8 +18,10 @@ from chat.redaction.withholding import LEFT_OUT, SharedMessage, shared_messages
 from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
+from chatsite.http import error_pages
 from history import recording, sharing
 from history.conversation_export import message_as_markdown, messages_as_markdown
+from history.long_exports import Overloaded, SameRights, one_at_a_time
 from history.models import Message, Share
 from ingestion.glossary.lookup import Glossary
 
@@ -28,7 +30,7 @@ from .conversation.shown_answers import Answer
 from .conversation.turn_pages import TurnsPage, page_at
 from .conversation.turns import Turn
 from .source_panel import Panel, panel_of_answer, position_of
-from .views import SameRights, SeeOther, exported_file, page_asked_for, source_asked_for
+from .views import SeeOther, exported_file, page_asked_for, source_asked_for
 
 P = ParamSpec("P")
 NOTES = {
@@ -182,20 +184,24 @@ def shared_export(request: HttpRequest, page: SharedPage, *, is_page: bool = Fal
     """The share as a Markdown or HTML file, or only the answer at the position `answer`."""
     with_rights = SameRights(page.principal, page.share.conversation_id)
     position = request.GET.get("answer", "")
-    title = page.title
-    if position:
-        shown = [each for each in page.messages if str(each.message.position) == position]
-        if not shown or shown[0].message.role != Message.Role.ASSISTANT or shown[0].closed:
-            raise Http404
-        title, parts = "answer", [message_as_markdown(_plain(shown[0]), shown[0].sources)]
-    else:
-        parts = messages_as_markdown(
-            page.title,
-            page.share.created_at,
-            [_plain(each) for each in page.messages],
-            {each.message.pk: each.sources for each in page.messages},
-        )
-    response = exported_file(request, title, parts, is_page=is_page)
+    try:
+        with one_at_a_time(0 if position else page.share.up_to):
+            title = page.title
+            if position:
+                shown = [each for each in page.messages if str(each.message.position) == position]
+                if not shown or shown[0].message.role != Message.Role.ASSISTANT or shown[0].closed:
+                    raise Http404
+                title, parts = "answer", [message_as_markdown(_plain(shown[0]), shown[0].sources)]
+            else:
+                parts = messages_as_markdown(
+                    page.title,
+                    page.share.created_at,
+                    [_plain(each) for each in page.messages],
+                    {each.message.pk: each.sources for each in page.messages},
+                )
+            response = exported_file(title, parts, is_page=is_page)
+    except Overloaded:
+        return error_pages.overloaded(request)
     if with_rights.hold() and sharing.opened(page.principal, page.token):
         return response
     return SeeOther(request.get_full_path())

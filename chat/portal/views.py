@@ -3,7 +3,6 @@
 All work without JavaScript.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -35,14 +34,14 @@ from chat.limits import allowance_of
 from chat.requests import is_scope
 from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.guests import guests_welcome
-from chatsite.accounts.principal import Principal, still_valid
-from chatsite.http import checked_transfer, error_pages
+from chatsite.accounts.principal import Principal
+from chatsite.http import error_pages
 from chatsite.http.origins import opened_from_here
 from history import projects, recording, sharing
 from history.conversation_export import answer_as_markdown, parts_as_markdown
 from history.conversation_lists import SIDEBAR_ROWS, newest
-from history.models import Conversation, Share, Source
-from ingestion.models import Document
+from history.long_exports import Overloaded, SameRights, one_at_a_time
+from history.models import Conversation, Share
 from ingestion.portal.descriptions import Row, rows
 from ingestion.portal.library import load_readers
 from ingestion.search.scopes import ALL, OWN, describe, named
@@ -50,7 +49,7 @@ from ingestion.search.scopes import ALL, OWN, describe, named
 from . import search_page as searching
 from .conversation.turn_pages import TurnsPage, asked_in, page_at
 from .conversation.turns import turn_of, turns_of
-from .exported_page import Overloaded, as_page
+from .exported_page import as_page
 from .source_panel import panel_of, position_of
 from .starters import starts
 
@@ -245,48 +244,26 @@ def export(
     row = own_conversation(principal, conversation_id)
     with_rights = SameRights(principal, row.pk)
     position = request.GET.get("answer", "")
-    if not position:
-        parts = parts_as_markdown(principal, row)
-    else:
-        one = _number(position)
-        text = None if one is None else answer_as_markdown(principal, row, one)
-        if text is None:
-            raise Http404
-        parts = [text]
-    response = exported_file(request, row.title, parts, is_page=is_page)
+    try:
+        with one_at_a_time(0 if position else row.messages.count()):
+            if not position:
+                parts = parts_as_markdown(principal, row)
+            else:
+                one = _number(position)
+                text = None if one is None else answer_as_markdown(principal, row, one)
+                if text is None:
+                    raise Http404
+                parts = [text]
+            response = exported_file(row.title, parts, is_page=is_page)
+    except Overloaded:
+        return error_pages.overloaded(request)
     return response if with_rights.hold() else SeeOther(request.get_full_path())
 
 
-class SameRights:
-    """The rights with which an export begins; a long one takes longer than a withdrawal may take effect."""
-
-    def __init__(self, principal: Principal, conversation_id: UUID) -> None:
-        self._begun = time.monotonic()
-        self._principal, self._conversation_id = principal, conversation_id
-        self._documents = self._readable()
-
-    def hold(self) -> bool:
-        """Whether the export was short, or the caller and the cited documents are still admitted."""
-        if time.monotonic() - self._begun <= checked_transfer.CHECK_SECONDS:
-            return True
-        return still_valid(self._principal) and self._readable() >= self._documents
-
-    def _readable(self) -> set[int]:
-        cited = Source.objects.filter(message__conversation=self._conversation_id).values("document")
-        readable = Document.objects.visible_to(self._principal).filter(pk__in=cited)
-        return set(readable.values_list("pk", flat=True))
-
-
-def exported_file(request: HttpRequest, title: str, parts: Sequence[str], *, is_page: bool) -> HttpResponse:
-    """A download that is named after the title: parts in Markdown, or a page made from them.
-
-    503 if another long export is being rendered.
-    """
+def exported_file(title: str, parts: Sequence[str], *, is_page: bool) -> HttpResponse:
+    """A download that is named after the title: parts in Markdown, or a page made from them."""
     name = slugify(title)[:80] or "conversation"
-    try:
-        text = as_page(title or gettext("Conversation"), parts) if is_page else "\n".join(parts)
-    except Overloaded:
-        return error_pages.overloaded(request)
+    text = as_page(title or gettext("Conversation"), parts) if is_page else "\n".join(parts)
     return HttpResponse(
         text,
         content_type=f"text/{'html' if is_page else 'markdown'}; charset=utf-8",

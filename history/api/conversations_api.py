@@ -22,8 +22,11 @@ from rest_framework.response import Response
 from chatsite.accounts.api.resource_views import JSONNegotiation
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.principal import Principal
+from chatsite.http import error_pages
 from chatsite.http.json_parser import StrictJSONParser
+from chatsite.http.outgoing.retry_after import SECONDS
 from history import conversation_export, conversation_lists, merging, message_search, projects, recording
+from history.long_exports import Overloaded, SameRights, one_at_a_time
 from history.models import Conversation, Project
 from history.serializers.request_serializers import (
     NO_PROJECT,
@@ -66,6 +69,14 @@ WORDS = OpenApiParameter(
     description="The words to look for.",
 )
 LOCATION = OpenApiParameter("Location", str, OpenApiParameter.HEADER, response=[201])
+
+
+class Busy(exceptions.APIException):
+    """Another long export is being rendered, or a right was withdrawn while this one was."""
+
+    status_code = status.HTTP_503_SERVICE_UNAVAILABLE
+    default_detail = gettext_lazy(error_pages.WORDS[status_code])
+    wait = SECONDS[status_code]  # sent as Retry-After
 
 
 @method_decorator(cache_control(private=True, no_store=True), name="dispatch")
@@ -260,10 +271,13 @@ class MessagesView(SavingView):
         responses=StoredMessageSerializer(many=True),
     )
     def get(self, request: Request, conversation_id: str) -> Response:
-        messages, sources = conversation_lists.messages_shown(self.principal, self.get_object())
-        return Response(
-            StoredMessageSerializer(cast(Any, messages), many=True, context={"sources": sources}).data
-        )
+        conversation = self.get_object()
+        with_rights = SameRights(self.principal, conversation.pk)
+        messages, sources = conversation_lists.messages_shown(self.principal, conversation)
+        rows = StoredMessageSerializer(cast(Any, messages), many=True, context={"sources": sources}).data
+        if not with_rights.hold():
+            raise Busy
+        return Response(rows)
 
 
 class RestoreView(HistoryView):
@@ -294,11 +308,20 @@ class ExportView(HistoryView):
         conversation = self.get_object()
         kind = validated(ExportQuerySerializer, request.query_params.dict())["format"]
         name = slugify(conversation.title)[:80] or "conversation"
-        if kind == "json":
-            body = conversation_export.as_json(self.principal, conversation)
-            return Response(body, headers=attached(f"{name}.json"))
-        text = conversation_export.as_markdown(self.principal, conversation)
-        return HttpResponse(text, content_type="text/markdown; charset=utf-8", headers=attached(f"{name}.md"))
+        with_rights = SameRights(self.principal, conversation.pk)
+        response: HttpResponseBase
+        with one_at_a_time(conversation.messages.count()):
+            if kind == "json":
+                body = conversation_export.as_json(self.principal, conversation)
+                response = Response(body, headers=attached(f"{name}.json"))
+            else:
+                text = conversation_export.as_markdown(self.principal, conversation)
+                response = HttpResponse(
+                    text, content_type="text/markdown; charset=utf-8", headers=attached(f"{name}.md")
+                )
+        if not with_rights.hold():
+            raise Busy
+        return response
 
 
 def validated(serializer_class: type[serializers.Serializer[Any]], data: Any) -> Any:
@@ -338,6 +361,8 @@ def handle_exception(exc: Exception, context: dict[str, Any]) -> Response | None
             return _error(413, words, "too_large")
         case Conversation.DoesNotExist():
             exc = Http404()
+        case Overloaded():
+            exc = Busy()
     response = views.exception_handler(exc, context)
     if response is not None:
         code = CODES.get(response.status_code, "invalid_request")

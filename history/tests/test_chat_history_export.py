@@ -1,16 +1,21 @@
 """One conversation as a file."""
 
+from unittest import mock
+
 from django.test import TestCase
 from django.utils.formats import date_format
 from django.utils.timezone import localtime
 from django.utils.translation import override
 from markdown_it import MarkdownIt
 
+from chatsite.http import checked_transfer
 from chatsite.tests.code.test_linear_time import assert_linear
-from history import recording
+from history import conversation_lists, long_exports, recording
 from history.conversation_export import _harmless, as_markdown
+from history.conversation_lists import messages_shown
 from history.tally import UNSURE
 from history.tests.chat_history_case import LABEL, ChatHistoryCase
+from ingestion.access.lists import Audience, set_audience
 from ingestion.models import Document
 from ingestion.tests.factories import command_principal, make_user
 
@@ -46,6 +51,44 @@ class ExportTests(ChatHistoryCase):
             "Five days [1], I said five [1].\n\n### Sources\n\n1. Leave guide, page 3\n\n"
             "## And then?\n\n**Editor**\n\nSo\n\n*The language model took too long to answer.*\n",
         )
+
+    def test_an_export_is_refused_if_a_right_is_withdrawn_while_it_is_rendered(self):
+        Document.objects.update(owner=make_user("keeper"))
+        for path in ("export", "export?format=json", "messages"):
+            set_audience(self.document, Audience(everyone=True))
+            with mock.patch.object(checked_transfer, "CHECK_SECONDS", -1):
+                self.assertIn("Leave guide", self.call("GET", f"/{self.mine.pk}/{path}").content.decode())
+
+                def shown(*arguments, **options):
+                    found = messages_shown(*arguments, **options)
+                    set_audience(self.document, Audience())
+                    return found
+
+                with mock.patch.object(conversation_lists, "messages_shown", shown):
+                    refused = self.call("GET", f"/{self.mine.pk}/{path}")
+            with self.subTest(path):
+                self.assertEqual(refused.status_code, 503)
+                self.assertEqual(refused.json()["error"]["code"], "busy")
+                self.assertTrue(int(refused.headers["Retry-After"]) > 0)
+                again = self.call("GET", f"/{self.mine.pk}/{path}")
+                self.assertEqual(again.status_code, 200)
+                self.assertNotIn("Leave guide", again.content.decode())
+
+    def test_one_long_export_is_rendered_at_a_time_and_short_ones_do_not_wait(self):
+        for path in ("export", "export?format=json"):
+            with (
+                self.subTest(path),
+                long_exports._running,
+                mock.patch.object(long_exports, "WAIT_SECONDS", 0.01),
+            ):
+                self.assertEqual(self.call("GET", f"/{self.mine.pk}/{path}").status_code, 200)
+                with mock.patch.object(long_exports, "LONG_MESSAGES", 1):
+                    refused = self.call("GET", f"/{self.mine.pk}/{path}")
+                self.assertEqual(refused.status_code, 503)
+                self.assertEqual(refused.json()["error"]["code"], "busy")
+                self.assertTrue(int(refused.headers["Retry-After"]) > 0)
+        with mock.patch.object(long_exports, "LONG_MESSAGES", 1):
+            self.assertEqual(self.call("GET", f"/{self.mine.pk}/export").status_code, 200)
 
     def test_texts_of_the_export_are_in_the_language_of_the_exporter(self):
         recording.append(self.mine, "assistant", "So", state="failed", error_code="upstream_timeout")

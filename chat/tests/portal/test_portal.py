@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from chat.portal import exported_page, views
+from chat.portal import views
 from chat.portal.exported_page import as_page
 from chat.statements import Statement, to_rows
 from chat.tests.conversations import LABEL, WORDS, answered
@@ -14,7 +14,7 @@ from chat.tests.portal_case import START, PortalCase, compact_text_of, text_of
 from chatsite.accounts.principal import Principal
 from chatsite.http import checked_transfer
 from chatsite.templatetags import citing
-from history import recording
+from history import long_exports, recording
 from history.models import Conversation, Message
 from history.tally import UNSURE
 from ingestion.access.lists import (
@@ -236,16 +236,20 @@ class ChangeTests(PortalCase):
         self.assertNotIn("Leave guide", text_of(self.client.get(response.headers["Location"])))
 
     def test_one_long_export_is_rendered_at_a_time_and_short_ones_do_not_wait(self):
-        with exported_page._long_export, patch.object(exported_page, "WAIT_SECONDS", 0.01):
-            self.assertEqual(self.client.get(f"{self.url}export.html").status_code, 200)
-            with patch.object(exported_page, "LONG_PARTS", 2):
-                refused = self.client.get(f"{self.url}export.html")
-                self.assertEqual(self.client.get(f"{self.url}export.md").status_code, 200)
-        self.assertEqual(refused.status_code, 503)
-        self.assertTrue(int(refused.headers["Retry-After"]) > 0)
-        with patch.object(exported_page, "LONG_PARTS", 2):
-            for _ in range(2):
-                self.assertEqual(self.client.get(f"{self.url}export.html").status_code, 200)
+        long = [f"{self.url}export.{ending}" for ending in ("html", "md")]
+        short = f"{self.url}export.md?answer={self.answer.position}"
+        with long_exports._running, patch.object(long_exports, "WAIT_SECONDS", 0.01):
+            for path in long:
+                self.assertEqual(self.client.get(path).status_code, 200)
+            with patch.object(long_exports, "LONG_MESSAGES", 1):
+                refused = [self.client.get(path) for path in long]
+                self.assertEqual(self.client.get(short).status_code, 200)
+        for response in refused:
+            self.assertEqual(response.status_code, 503)
+            self.assertTrue(int(response.headers["Retry-After"]) > 0)
+        with patch.object(long_exports, "LONG_MESSAGES", 1):
+            for path in long:
+                self.assertEqual(self.client.get(path).status_code, 200)
 
     def test_an_unclosed_code_block_ends_with_its_message_in_the_exported_page(self):
         said = [("user", "First?"), ("assistant", "```\ncode"), ("user", "Second?"), ("assistant", "*So.*")]

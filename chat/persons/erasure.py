@@ -31,7 +31,7 @@ from chatsite.accounts.audit import NamedPerson, chain, named, record
 from chatsite.accounts.holds import ON_HOLD
 from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, Look, User
 from chatsite.accounts.sessions import end_sessions
-from chatsite.db.threads import reading_everything
+from chatsite.db.threads import reading_everything, retry_on_deadlock
 from history.models import Conversation, Feedback, Message, OpenedShare, Project, Share, Source
 from history.signatures import signed
 from ingestion.access.models import AccessEntry
@@ -173,21 +173,25 @@ def erase(
         documents = list(Document.objects.filter(owner=person))
         _forget_in_admin_log(Document, [document.pk for document in documents])
         _delete_documents(documents)
-        with transaction.atomic():
-            # Lock the account, so that a concurrent legal hold is either respected or finds no account.
-            locked = User.objects.select_for_update().filter(pk=person.pk).first()
-            if locked is None or locked.legal_hold:
-                raise ErasureRefused("This account has meanwhile been put under a legal hold, or erased.")
-            line = ErasedAccount(
-                person.pk, person.date_joined.isoformat(), documents_to.pk if documents_to else None
-            )
-            transaction.on_commit(line.note)
-            _delete_rows(locked)
-            subject: list[str | NamedPerson] = [f"person {person.pk}: {had}"]
-            if documents_to:
-                subject += ["; handed over to ", named(documents_to)]
-            record(AuditEntry.Action.PERSON_ERASED, actor=actor, subject=subject)
+        _delete_account(person, had, actor, documents_to)
     return had
+
+
+@retry_on_deadlock  # with a question that is just being stored
+@transaction.atomic
+def _delete_account(person: User, had: DataCounts, actor: User | None, documents_to: User | None) -> None:
+    """Delete the account with all rows of the person but documents, and record it. Raises ErasureRefused."""
+    # Lock the account, so that a concurrent legal hold is either respected or finds no account.
+    locked = User.objects.select_for_update().filter(pk=person.pk).first()
+    if locked is None or locked.legal_hold:
+        raise ErasureRefused("This account has meanwhile been put under a legal hold, or erased.")
+    line = ErasedAccount(person.pk, person.date_joined.isoformat(), documents_to.pk if documents_to else None)
+    transaction.on_commit(line.note)
+    _delete_rows(locked)
+    subject: list[str | NamedPerson] = [f"person {person.pk}: {had}"]
+    if documents_to:
+        subject += ["; handed over to ", named(documents_to)]
+    record(AuditEntry.Action.PERSON_ERASED, actor=actor, subject=subject)
 
 
 def delete_own(person: User, *, documents: bool) -> None:
@@ -199,19 +203,25 @@ def delete_own(person: User, *, documents: bool) -> None:
     if person.legal_hold:
         raise ErasureRefused(gettext(ON_HOLD))
     _stop_answers(person)
-    with reading_everything(), transaction.atomic():
-        locked = User.objects.select_for_update().get(pk=person.pk)
-        if locked.legal_hold:
-            raise ErasureRefused(gettext(ON_HOLD))
-        had = Conversation.objects.filter(owner=person).count()
-        _delete_conversations(person)
-        subject = f"{had} conversations of their own"
-        if documents:
-            mine = Document.objects.filter(owner=person)
-            alone = list(mine.exclude(pk__in=_read_by_others(person).values("pk")))
-            subject += f", {len(alone)} documents that nobody else could read"
-            _delete_documents(alone)
-        record(AuditEntry.Action.CONVERSATION_DELETED, actor=person, person=person, subject=subject)
+    with reading_everything():
+        _delete_own(person, documents=documents)
+
+
+@retry_on_deadlock  # with a question that is just being stored
+@transaction.atomic
+def _delete_own(person: User, *, documents: bool) -> None:
+    locked = User.objects.select_for_update().get(pk=person.pk)
+    if locked.legal_hold:
+        raise ErasureRefused(gettext(ON_HOLD))
+    had = Conversation.objects.filter(owner=person).count()
+    _delete_conversations(person)
+    subject = f"{had} conversations of their own"
+    if documents:
+        mine = Document.objects.filter(owner=person)
+        alone = list(mine.exclude(pk__in=_read_by_others(person).values("pk")))
+        subject += f", {len(alone)} documents that nobody else could read"
+        _delete_documents(alone)
+    record(AuditEntry.Action.CONVERSATION_DELETED, actor=person, person=person, subject=subject)
 
 
 def _delete_documents(documents: list[Document]) -> None:

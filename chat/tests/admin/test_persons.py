@@ -16,7 +16,7 @@ from django.core.files.storage import default_storage
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.utils import IntegrityError
-from django.test import Client, TestCase, override_settings
+from django.test import Client, TestCase, TransactionTestCase, override_settings
 from django.utils import timezone
 
 from chat.evaluation.models import ProofQuestion, ProofRun
@@ -27,7 +27,8 @@ from chat.models import (
     Run,
     Usage,
 )
-from chat.persons.erasure import ErasureRefused, count_data, erase, erase_returned
+from chat.persons import erasure
+from chat.persons.erasure import ErasureRefused, count_data, delete_own, erase, erase_returned
 from chat.tests.conversations import answered
 from chat.tests.engine.test_verified_answers import make_verified
 from chat.unanswered.models import UnansweredQuestion
@@ -375,6 +376,33 @@ class ErasingTests(TestCase):
         person.refresh_from_db()
         self.assertFalse(person.is_active)
         self.assertEqual(count_data(person).messages, 2)
+
+
+class DeadlockTests(TransactionTestCase):
+    def test_deletions_are_repeated_after_a_deadlock_with_a_question(self):
+        person = make_user("anna")
+        root = User.objects.create_superuser("root")
+        for delete in (lambda: delete_own(person, documents=True), lambda: erase(person, actor=root)):
+            answered(person, make_document("diary.md", owner=person))
+            calls = []
+
+            def rows_deleted(owner, *, calls=calls, original=erasure._delete_conversations):
+                original(owner)
+                calls.append(owner)
+                if len(calls) == 1:
+                    with connection.cursor() as cursor:
+                        cursor.execute("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40P01'; END $$")
+
+            with (
+                TemporaryDirectory() as folder,
+                override_settings(ERASED_LIST=Path(folder) / "erased"),
+                patch.object(erasure, "_delete_conversations", rows_deleted),
+            ):
+                delete()
+            self.assertEqual(len(calls), 2)
+            self.assertFalse(Message.objects.exists())
+        self.assertFalse(User.objects.filter(pk=person.pk).exists())
+        self.assertEqual(AuditEntry.objects.filter(action="person_erased").count(), 1)
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from django.contrib.sessions.exceptions import SessionInterrupted
 from django.core.exceptions import TooManyFilesSent
 from django.http import HttpRequest, HttpResponse
 from django.template import loader
@@ -57,6 +58,7 @@ ADVICE = {
     404: gettext_noop("The address is wrong, or what it showed was deleted, or is not open to you."),
 }
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+SESSION_ENDED = gettext_noop("The session of this cookie has ended. Sign in again.")
 FOREIGN = gettext_noop("Pages of other sites cannot use this site without a key or a token.")
 MANY_GUESTS = gettext_noop(
     "Many people without an account have come within a minute. Try again in a moment, or sign in."
@@ -68,6 +70,8 @@ CSRF = gettext_noop(
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if isinstance(exception, SessionInterrupted):
+        return _response(request, 403, SESSION_ENDED)
     if isinstance(exception, TooManyFilesSent):
         return _response(request, 400, MANY_FILES)
     return _response(request, 400)

@@ -3,8 +3,10 @@
 from unittest import mock
 
 import psycopg
+from django.contrib.sessions.models import Session
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.db import OperationalError
+from django.http import HttpResponse
 from django.test import AsyncClient, Client, TestCase, override_settings
 from django.urls import include, path
 from procrastinate.exceptions import ConnectorException
@@ -36,7 +38,14 @@ def suspect(request):
     raise SuspiciousOperation("a secret detail")
 
 
+def end_session(request):
+    request.session["changed"] = True
+    Session.objects.all().delete()
+    return HttpResponse()
+
+
 urlpatterns = [
+    path("end-session", end_session),
     path("fail", fail),
     path("starve", starve),
     path("starve-queue", starve_queue),
@@ -86,6 +95,11 @@ class Errors(TestCase):
         with self.assertLogs("django"):
             image = self.client.get("/nothing-here", headers={"Accept": BROWSER, "Sec-Fetch-Dest": "image"})
         self.assertNotIn('id="side"', image.text)
+
+    def test_a_session_that_ends_during_the_request_is_named_as_the_reason(self):
+        self.client.force_login(make_user("asker"))
+        answer = self.get("/end-session", BROWSER)
+        self.assertContains(answer, error_pages.SESSION_ENDED, status_code=403)
 
     def test_an_error_page_that_fails_within_the_portal_is_shown_without_it(self):
         self.client.force_login(make_user("asker"))

@@ -15,9 +15,4 @@ class Migration(migrations.Migration):
             name='verified',
             field=models.JSONField(help_text='Of a verified answer: who vouched for it (by) and until which day (until).', null=True),
         ),
-        migrations.AlterField(
-            model_name='source',
-            name='found_by',
-            field=models.CharField(help_text='words, meaning, both or person.', max_length=10),
-        ),
     ]

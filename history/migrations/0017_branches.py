@@ -20,9 +20,4 @@ class Migration(migrations.Migration):
             name='follows',
             field=models.IntegerField(editable=False, help_text='Position of the message that it follows, -1 for none; empty: the one before it.', null=True),
         ),
-        migrations.AlterField(
-            model_name='share',
-            name='up_to',
-            field=models.PositiveIntegerField(help_text='Position of the last message that it shows, with those that lead to it.'),
-        ),
     ]

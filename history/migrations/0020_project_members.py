@@ -18,9 +18,4 @@ class Migration(migrations.Migration):
             name='access_list',
             field=models.ForeignKey(blank=True, help_text='Its owner and members; empty: its owner alone.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='ingestion.accesslist'),
         ),
-        migrations.AlterField(
-            model_name='project',
-            name='updated_at',
-            field=models.DateTimeField(default=django.utils.timezone.now, help_text='When its owner last asked a question in it, or changed it.'),
-        ),
     ]

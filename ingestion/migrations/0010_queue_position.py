@@ -11,13 +11,6 @@ class Migration(migrations.Migration):
     operations = [
         migrations.RemoveIndex(model_name="document", name="document_turns"),
         migrations.RenameField(model_name="document", old_name="turn", new_name="queue_position"),
-        migrations.AlterField(
-            model_name="document",
-            name="queue_position",
-            field=models.PositiveIntegerField(
-                default=0, editable=False, help_text="Order of its waiting job (see ingestion.fair_queue)."
-            ),
-        ),
         migrations.AddIndex(
             model_name="document",
             index=models.Index(

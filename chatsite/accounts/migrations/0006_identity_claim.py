@@ -22,11 +22,6 @@ class Migration(migrations.Migration):
             name='claim',
             field=models.CharField(blank=True, db_default='', default='', help_text='`sub` or `oid`; empty for an account that was linked before this was stored.', max_length=3),
         ),
-        migrations.AlterField(
-            model_name='externalidentity',
-            name='subject',
-            field=models.CharField(help_text='The value of that claim.', max_length=255),
-        ),
         migrations.AddConstraint(
             model_name='externalidentity',
             constraint=models.UniqueConstraint(fields=('issuer', 'claim', 'subject'), name='identity_unique'),

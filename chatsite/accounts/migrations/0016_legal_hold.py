@@ -38,10 +38,5 @@ class Migration(migrations.Migration):
             name='legal_hold',
             field=models.CharField(blank=True, db_default='', default='', help_text='Why nothing of this person may be erased, for example a file number. Empty: no hold.', max_length=300),
         ),
-        migrations.AlterField(
-            model_name='auditentry',
-            name='action',
-            field=models.CharField(choices=[('explain_access', 'Asked why somebody may read a document'), ('search_as', 'Searched as another person'), ('rights_changed', 'Changed who may read a document'), ('key_made', 'Made an API key for somebody'), ('keys_revoked', "Revoked somebody's API keys"), ('password_set', "Set somebody's password"), ('sign_in_refused', 'Was refused to sign in'), ('conversation_read', "Read somebody's conversation"), ('conversations_listed', 'Listed conversations of others'), ('feedback_read', 'Read feedback on an answer'), ('feedback_listed', 'Listed feedback on answers'), ('shares_listed', 'Listed shared links of others'), ('share_read', "Looked at somebody's shared link"), ('share_revoked', "Revoked somebody's shared link"), ('verified_changed', 'Changed a verified answer'), ('unanswered_listed', 'Looked at what was asked in vain'), ('unanswered_dismissed', 'Dismissed what was asked in vain'), ('person_exported', 'Exported all that a person has'), ('person_erased', 'Erased a person'), ('hold_changed', 'Set or lifted a legal hold')], max_length=20),
-        ),
         migrations.RunSQL(NAMES_MAY_GO, NOTHING_MAY_GO),
     ]

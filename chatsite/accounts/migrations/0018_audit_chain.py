@@ -72,10 +72,5 @@ class Migration(migrations.Migration):
                 'default_permissions': (),
             },
         ),
-        migrations.AlterField(
-            model_name='auditentry',
-            name='action',
-            field=models.CharField(choices=[('explain_access', 'Asked why somebody may read a document'), ('search_as', 'Searched as another person'), ('rights_changed', 'Changed who may read a document'), ('key_made', 'Made an API key for somebody'), ('keys_revoked', "Revoked somebody's API keys"), ('password_set', "Set somebody's password"), ('sign_in_refused', 'Was refused to sign in'), ('conversation_read', "Read somebody's conversation"), ('conversations_listed', 'Listed conversations of others'), ('feedback_read', 'Read feedback on an answer'), ('feedback_listed', 'Listed feedback on answers'), ('shares_listed', 'Listed shared links of others'), ('share_read', "Looked at somebody's shared link"), ('share_revoked', "Revoked somebody's shared link"), ('verified_changed', 'Changed a verified answer'), ('unanswered_listed', 'Looked at what was asked in vain'), ('unanswered_dismissed', 'Dismissed what was asked in vain'), ('person_exported', 'Exported all that a person has'), ('person_erased', 'Erased a person'), ('hold_changed', 'Set or lifted a legal hold'), ('sign_in', 'Signed in'), ('sign_out', 'Signed out'), ('account_changed', 'Added, changed or deleted an account'), ('group_changed', 'Added, changed or deleted a group'), ('mapping_changed', 'Changed the mapping of a group'), ('identity_removed', 'Unlinked an account from the sign-in provider'), ('allowance_changed', 'Changed how many messages somebody may send'), ('agent_changed', 'Changed an agent'), ('document_changed', 'Added, changed or deleted a document in the admin'), ('conversation_deleted', "Deleted somebody's conversation"), ('log_read', 'Looked at the audit log'), ('log_exported', 'Exported the audit log'), ('log_trimmed', 'Removed old entries of the audit log')], max_length=20),
-        ),
         migrations.RunSQL(FINAL, NO_LONGER_FINAL),
     ]

@@ -14,6 +14,7 @@ from django.db import IntegrityError, ProgrammingError
 from chat.events import ContextReady, Thought, Verified, members
 from chat.llm import ChatModel, SearchQuery
 from chat.llm.chat_model import rerank
+from chat.quoting.questions.answer_types import QuotedText
 from chat.quoting.questions.question import Question
 from chat.quoting.sentence_selection import best_sentences_per_passage
 from chat.requests import Options
@@ -28,7 +29,7 @@ from ingestion.search.retrieval import (
     FoundPassage,
     SearchResult,
 )
-from ingestion.search.rough_stems import matching_words
+from ingestion.search.rough_stems import matching_words, stems, weak_stems
 from ingestion.search.scopes import ALL, documents_in, kept_apart
 
 from . import steps
@@ -41,6 +42,7 @@ from .run import AcceptedRun
 SENTENCES = 2  # number of sentences of a passage that become its captions
 TRIES = 4  # attempts to store sources while some of their documents are being deleted
 JUST_FOUND_SECONDS = 1.0  # how long the search's check of rights remains valid
+MAX_ADDED = 2  # passages about the term that a follow-up question adds
 CANDIDATES = 30  # number of candidates from which a ranker selects
 RANKED_CHARACTERS = 1_000  # characters of a passage that are sent to the ranker
 MIN_RANKED_SHARE = 0.5  # the ranker must score this share of the passages; otherwise its order is ignored
@@ -230,8 +232,11 @@ def _with_the_rest(
 
 
 def _found_for(principal: Principal, query: SearchQuery, **options: Any) -> SearchResult:
+    top = options.get("top", Options().top)
+
     def searched(query: SearchQuery) -> SearchResult:
-        return retrieval.search(principal, query.text, context=query.context, **options)
+        found = retrieval.search(principal, query.text, context=query.context, **options)
+        return _with_added(query, found, searched(query.added), top) if query.added and top > 1 else found
 
     if not query.parts:
         return searched(query)
@@ -254,6 +259,25 @@ def _found_for(principal: Principal, query: SearchQuery, **options: Any) -> Sear
         synonyms=dict(ChainMap(*(dict(result.synonyms) for result in results))),
         found_at=min(result.found_at for result in results),
     )
+
+
+def _with_added(query: SearchQuery, found: SearchResult, of_added: SearchResult, top: int) -> SearchResult:
+    """The result with the best passages about the term that a follow-up question adds.
+
+    They also have words of the previous question, and replace the last passages. Without them, the words of
+    the previous question would decide, because they are more.
+    """
+    known = {passage.passage_id for passage in found.passages}
+    question = Question(of_added.query, query.text, query.text, found.synonyms)
+    added, before = question.own_stems - weak_stems(), stems(query.text) - question.own_stems - weak_stems()
+    shared: list[tuple[int, FoundPassage]] = []
+    for passage in of_added.passages:
+        text = QuotedText(question, (passage.content, passage.title, passage.heading))
+        if passage.passage_id not in known and text.known(added):
+            shared.append((text.known(before), passage))
+    shared.sort(key=lambda each: -each[0])
+    more = [passage for number, passage in shared[:MAX_ADDED] if number]
+    return replace(found, passages=(*found.passages[: top - len(more)], *more)) if found.passages else found
 
 
 async def keep_context(

@@ -83,12 +83,14 @@ class SearchQuery:
     """What to search for.
 
     `context` has earlier questions that may contain the subject; their words count less. The `parts` of a
-    compound question are searched for instead of `text`.
+    compound question are searched for instead of `text`. `added` is a follow-up question such as “and for
+    crews?”, whose term is also searched for with more weight.
     """
 
     text: str
     context: str = ""
     parts: "tuple[SearchQuery, ...]" = ()
+    added: "SearchQuery | None" = None
 
 
 @dataclass(frozen=True, slots=True)

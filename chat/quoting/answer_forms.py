@@ -8,8 +8,6 @@ tried; if none answers, the closest passages are quoted.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from chat.quoting.questions.question import Question
-from chat.quoting.table_rows.named_rows import names_in
 from chat.quoting.table_rows.row_conditions import selects_rows
 from chat.sources import SourceView
 from ingestion.search.rough_stems import held_stems, weak_stems
@@ -224,7 +222,7 @@ def _closest_passages(findings: Findings) -> QuotedAnswer:
         kept.sort(key=lambda each: each is not own)
     alike = findings.rows_alike
     findings.shown.update(alike.rows)
-    kept.sort(key=lambda each: not each.has_added)
+    kept.sort(key=findings.distance_from_added)
     entity = findings.question.entity
     if entity:  # “Whom do I call?”
         kept.sort(key=lambda each: not any(map(entity.has.search, each.held.texts)))
@@ -275,28 +273,17 @@ def _may_answer(findings: Findings, closest: Quotation, *, is_only: bool) -> boo
         (
             is_likely(closest.held, closest.source.score, lead)
             or is_preferred(closest.held, sentence.score, fit, lead, is_only=is_only)
-            or _is_named_row(question, closest)
+            or closest.is_named_row
             or closest.excludes_added
         )
         and (closest.has_amount or closest.excludes_added)
-        and closest.has_added
+        and (not question.adds or closest.names_added or closest.excludes_added)
         and not closest.is_for_others
         and sentence.text not in findings.other_rows
         and not (selected and (selected.needs_all or selected.text))
         and not (closest.is_part_of_table and not question.in_order <= held_stems(sentence.text))
         and not (closest.is_part_of_table and closest.needs_other_rows)
     )
-
-
-def _is_named_row(question: Question, closest: Quotation) -> bool:
-    """Whether a follow-up question (“and dinner?”) names this row, and no word that the quotation lacks."""
-    row = closest.sentence.text
-    if not question.subject or closest.quoted.kind != "table" or row not in closest.quoted.lines:
-        return False
-    own = replace(question, earlier="", subject="").named
-    words = own.union(*map(question.other_words, own))
-    names = (name - weak_stems() for name in names_in(row).values())
-    return any(name and name <= words for name in names) and closest.held.known(own) == len(own)
 
 
 def _texts(text: str) -> tuple[str, ...]:

@@ -10,9 +10,10 @@ from chat.llm.chat_model import Prompt
 from chat.quoting.questions.amounts import numbers_of
 from chat.quoting.questions.answer_types import QuotedText
 from chat.quoting.questions.applicability import outsiders_in
-from chat.quoting.questions.question import Question, states_negation
+from chat.quoting.questions.question import Question, has_mark, states_negation
+from chat.quoting.table_rows.named_rows import names_in
 from chat.sources import SourceView
-from ingestion.search.rough_stems import held_stems
+from ingestion.search.rough_stems import held_stems, weak_stems
 from ingestion.search.sentence_splitting import spans_of
 from ingestion.search.table_rows import rows_of
 
@@ -91,6 +92,10 @@ class Quotation:
         """Whether it answers the question with everything that the question names."""
         return answers(self.held, share=1.0)
 
+    @property
+    def _is_row(self) -> bool:
+        return self.quoted.kind == "table" and self.sentence.text in self.quoted.lines
+
     @cached_property
     def has_amount(self) -> bool:
         """Whether the sentence or the quoted text after it has the amount asked for.
@@ -100,15 +105,55 @@ class Quotation:
         amount = self.question.amount
         if amount is None:
             return True
-        is_row = self.quoted.kind == "table" and self.sentence.text in self.quoted.lines
-        text = self.sentence.text if is_row else self.source.content[self.sentence.start : self.quoted.end]
+        text = (
+            self.sentence.text if self._is_row else self.source.content[self.sentence.start : self.quoted.end]
+        )
         return amount.is_in(text)
 
     @cached_property
+    def _said(self) -> str:
+        """The text that may be about the added term: of a table only the best row, and the inner heading."""
+        quoted = self.quoted
+        text = self.sentence.text if self._is_row else " ".join((quoted.lead, *quoted.lines))
+        return f"{text} {self.source.heading.rpartition('›')[2]}"
+
+    @cached_property
     def has_added(self) -> bool:
-        """Whether it has the term that the follow-up question adds; also True if that adds none."""
+        """Whether it has the term that the follow-up question adds; also True if that adds none.
+
+        Synonyms count, but not instead of numbers and letters.
+        """
+        question = self.question
+        return self.held.known(question.added, held_stems(self._said)) >= MIN_ADDED * len(
+            question.added
+        ) and all(has_mark(mark, self._said) for mark in question.added_marks)
+
+    @cached_property
+    def is_named_row(self) -> bool:
+        """Whether a follow-up question (“and dinner?”) names this row, and no word that it lacks."""
+        question = self.question
+        if not (question.subject and self._is_row):
+            return False
+        own = replace(question, earlier="", subject="").named
+        words = own.union(*map(question.other_words, own))
+        names = (name - weak_stems() for name in names_in(self.sentence.text).values())
+        return any(name and name <= words for name in names) and self.held.known(own) == len(own)
+
+    @cached_property
+    def names_added(self) -> bool:
+        """Whether it has the added term in the asker's words."""
         added = self.question.added
-        return self.held.known(added) >= MIN_ADDED * len(added)
+        return self.has_added and len(added & held_stems(self._said)) >= MIN_ADDED * len(added)
+
+    @cached_property
+    def is_about_added(self) -> bool:
+        """Whether it has the added term, the amount asked for, and half of what the question keeps.
+
+        Also True if it says that the rule does not apply to the term; False if no term is added.
+        """
+        before, held = self.question.kept, held_stems(self._said) | self.held.headings
+        keeps = self.is_named_row or 2 * self.held.known(before, held) >= len(before)
+        return self.excludes_added or (self.question.adds and self.has_added and self.has_amount and keeps)
 
     @cached_property
     def excludes_added(self) -> bool:
@@ -117,11 +162,12 @@ class Quotation:
         An example is “Crews do not carry leave over.” for “When must carried leave be used? And for crews?”
         """
         question, words = self.question, held_stems(self.sentence.text)
-        added, before = question.added, question.subject_stems & question.named
+        added, before = question.added, question.kept
+        with_heading = words | held_stems(self.source.heading.rpartition("›")[2])
         return (
-            bool(added and before)
+            bool(added and before and not self._is_row)
             and self.held.known(added, words) >= MIN_ADDED * len(added)
-            and 2 * self.held.known(before, words) >= len(before)
+            and 2 * self.held.known(before, with_heading) >= len(before)
             and states_negation(self.sentence.text)
         )
 

@@ -82,7 +82,10 @@ class Findings:
         asked for, it is replaced with a nearly equal one from a preferred passage that has everything asked
         for.
         """
-        ordered = sorted(self._in_order, key=lambda each: (not each.has_added, not each.has_amount))
+        ordered = sorted(
+            self._in_order,
+            key=lambda each: (*self.distance_from_added(each), not each.has_amount),
+        )
         if ordered and not self._is_preferred(ordered[0]):
             preferred = next(
                 (each for each in ordered if self._is_preferred(each) and self._has_all(each)), None
@@ -96,6 +99,11 @@ class Findings:
             if other:
                 ordered.sort(key=lambda each: each is not other)
         return ordered
+
+    def distance_from_added(self, quotation: Quotation) -> tuple[bool, ...]:
+        """A key that sorts quotations about the term that a follow-up question adds to the front."""
+        is_other = quotation.sentence.text in self.other_rows and self.question.adds
+        return is_other, not quotation.is_about_added, not quotation.names_added, not quotation.has_added
 
     @property
     def first(self) -> Quotation:
@@ -185,7 +193,7 @@ class Findings:
         best = self.sentences[0] if first is self._in_order[0] else first.sentence
         return (
             first.has_amount
-            and first.has_added
+            and (not first.question.adds or (first.names_added and first.is_about_added))
             and not (first.is_part_of_table and (self.selected.needs_all or self.selected.text))
             and not (first.is_part_of_table and not self.question.in_order <= held_stems(first.sentence.text))
             and first.sentence.text not in self.other_rows

@@ -12,7 +12,7 @@ from chat.llm import side_texts
 from chat.llm.chat_model import Contribution, End, Part, Prompt, SearchQuery, Text
 from chat.llm.followup_detection import context_of, leaned_on
 from chat.quoting.questions.asked_files import asked_files
-from chat.quoting.questions.question import Question, untranslated_object
+from chat.quoting.questions.question import Question, untranslated_object, without_contrasted
 from chat.quoting.questions.question_parts import parts_of
 from chat.quoting.table_rows.journeys import find_journeys
 from chat.quoting.table_rows.named_rows import named_rows
@@ -141,10 +141,13 @@ def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuer
 
     Those that may have its subject are the context.
     """
-    text = " ".join([*leaned_on(question, earlier), question])
+    subject = " ".join(leaned_on(question, earlier))
     asked = _questions(question, earlier)
     parts = tuple(search_query(part, before) for part, before in asked) if len(asked) > 1 else ()
-    return SearchQuery(text, context_of(question, earlier), parts)
+    context = context_of(question, earlier)
+    is_adding = not parts and Question(question, subject, subject).added_term
+    added = SearchQuery(question, f"{context} {subject}".strip()) if is_adding else None
+    return SearchQuery(" ".join(filter(None, (subject, question))), context, parts, added)
 
 
 def _questions(question: str, earlier: Sequence[EarlierMessage]) -> list[tuple[str, list[EarlierMessage]]]:
@@ -280,7 +283,7 @@ class _SubQuestion:
         passages = self.sources.passages
         files = asked_files(self.text, passages, chosen=self.prompt.narrowed)
         before = " ".join(leaned_on(self.text, self.before))
-        texts = (files.question, before, context)
+        texts = (files.question, without_contrasted(files.question, before), context)
         wording, subject, context = map(self._in_english, texts) if translated else texts
         earlier = f"{subject} {context}".strip()
         # A translation may have lost a name.

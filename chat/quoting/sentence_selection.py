@@ -38,6 +38,7 @@ ELSEWHERE = 0.5  # penalty for a sentence that only says where the answer can be
 OUTSIDERS = 0.1  # penalty for a text about passengers, customers, … whom the question does not mention
 HISTORY = 0.5  # penalty for a list of changes, or of contents, unless the question asks for it
 OPPOSITE = 0.5  # penalty for the opposite direction and for a row about another name
+ADDED = 0.5  # bonus for the term that a follow-up question adds: “and for crews?”
 EARLIER = 0.5  # factor for a word that only earlier questions have
 SYNONYM = 0.6  # factor for a synonym of a word
 LISTS = 0.1  # bonus for a lead-in with its list if several things are asked for
@@ -196,6 +197,7 @@ class _Scoring:
             + OPENS * opens
             + ENTITY * bool(entity and entity.rare.search(text))
             - CONDITION * self.unasked_condition(sentence)
+            + ADDED * self.added(sentence)
             + DEFINES * states(question.defined_thing, text, sentence.headings)
             + LITERAL * any(f" {literal}" in f" {text}" for literal in question.literals)
             - NO_ANSWER * (sentence.is_cut or sentence.is_pointer)
@@ -261,6 +263,18 @@ class _Scoring:
         if question.asks_what_to_do:
             return 1.0 if tells_to(sentence.text) else NEXT_KIND * bool(after and tells_to(after.text))
         return 0.0
+
+    def added(self, sentence: QuotableSentence) -> float:
+        """The share of the added term's words in the sentence and the innermost heading; 0 in other rows."""
+        if sentence.text in self.other_rows:
+            return 0.0
+        words = sentence.words if sentence.span.is_row else sentence.words | sentence.topic
+        added = self.question.added
+        known = sum(
+            1.0 if word in words else SYNONYM * (not self.forms.get(word, frozenset()).isdisjoint(words))
+            for word in added
+        )
+        return known / len(added) if added else 0.0
 
     def is_topic(self, topic: frozenset[str]) -> bool:
         """Whether a heading names only the question's subject."""

@@ -84,7 +84,22 @@ _PLAIN_VERBS = {
 _UNITS = {"tage": "days", "tagen": "days", "wochen": "weeks", "stunden": "hours", "monate": "months"}
 
 # Last parts of compounds that are less distinctive than the first part (Urlaubsgeld).
-_WEAK_ENDS = frozenset({*_UNITS, "tag", "zeit", "zeiten", "geld", "jahr", "stunde", "woche", "plan"})
+_WEAK_ENDS = frozenset(
+    {
+        *_UNITS,
+        "tag",
+        "zeit",
+        "zeiten",
+        "geld",
+        "jahr",
+        "stunde",
+        "woche",
+        "plan",
+        "kraft",
+        "kräfte",
+        "kräften",
+    }
+)
 _LINKS = ("", "s", "n", "en", "es", "er")  # letters that may join the parts of a compound
 MIN_PART = 3  # letters in each part of a compound
 MIN_DICTIONARY_PART = 4  # letters; shorter parts would match too many words

@@ -143,7 +143,7 @@ _PERIODICAL = (
 )
 _FREQUENCY = (
     rf"\b{_PERIODICAL}\b|\b(?:regularly|always|never|continuously|regelmäßig|stets|\w{{2,12}}mal)\b"
-    rf"|\b(?:every|each|per|alle|jede[nrsm]?|pro|je) (?:[\w-]{{1,20}} ){{0,2}}"
+    rf"|\b(?:every|each|per|alle|jede[nrsm]?|pro|je):? (?:[\w-]{{1,20}} ){{0,2}}"
     rf"(?:{_UNIT}|\w{{3,6}}days?|sprints?|terms?|mornings?|evenings?|summers?|winters?)\b"
     rf"|\b(?:\d{{1,4}}|once|twice|times|{_WORDS}) (?:a|an|per|every|each|im|pro) |\b\w{{3,6}}days\b"
 )

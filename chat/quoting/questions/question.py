@@ -10,11 +10,11 @@ from django.utils.functional import cached_property
 
 from chat.quoting.table_rows.row_conditions import SUPERLATIVE
 from ingestion.search.definitions import asks_definition, defined_thing
-from ingestion.search.rough_stems import first_part, stem, stems, weak_stems
+from ingestion.search.rough_stems import STOP_WORDS, first_part, stem, stems, weak_stems
 from ingestion.search.tokens import plain_words
 from ingestion.search.translations import language_of, stems_of_question
 
-from .amounts import AskedAmount, asked_amount, counted
+from .amounts import AskedAmount, asked_amount, counted, numbers_of
 from .applicability import directions_of, names_outsiders
 from .entities import Entity, asks_where, asks_who, asks_who_does, deed_asked_for, entity_asked_for
 from .instructions import asks_how_to, asks_what_to_do
@@ -82,6 +82,9 @@ _HAS_CLAUSE = re.compile(
     re.IGNORECASE,
 )
 MAX_ADDED = 4  # words; a longer follow-up question says something about its term
+_LETTER = re.compile(r"(?<=[^\W\d_] )[B-HJ-Z]\b")  # as in “Class D”; “A” and “I” are words
+_LETTERS = re.compile(r"\b([A-Z])(?:(?: to | bis | ?[–-] ?)([A-Z]))?\b")
+_NUMBERS = re.compile(r"\b(\d{1,6})(?: to | bis | ?[–-] ?)(\d{1,6})\b")
 # Words for people that do not tell one group from another.
 _PEOPLE = stems(
     "staff employee employees people person persons colleague colleagues worker workers member members"
@@ -147,22 +150,40 @@ class Question:
     def named(self) -> frozenset[str]:
         """The stems of the words that an answer must be about (the *named words*)."""
         weak = weak_stems() if _HOW_LATE.search(self.text) else weak_stems() - _TIMELY
-        modal = stems("may") if _MODAL_MAY.search(self.own) else frozenset[str]()
+        is_modal = _MODAL_MAY.search(self.own) or _MODAL_MAY.search(self.earlier)
+        modal = stems("may") if is_modal else frozenset[str]()
         return (self.stems - weak - self.asking - modal) or self.stems
 
     @cached_property
-    def added(self) -> frozenset[str]:
-        """The stems of the term that a follow-up question adds: “crews” in “and for crews?”.
+    def added_term(self) -> str:
+        """The term that a follow-up question adds, in the asker's words; empty for any other question."""
+        term = added_term(self.original or self.own) if self.subject else ""
+        return term if len(self._added_words) <= MAX_ADDED else ""
 
-        Empty for any other question, and for a term that the previous question has.
-        """
-        asked = self.original or self.own
-        start = _ADDS.match(asked)
-        if not (self.subject and start) or _HAS_CLAUSE.search(asked, start.end()):
-            return frozenset()
-        words = self.own_stems - weak_stems() - self.asking - self.subject_stems
-        words = (words - _PEOPLE) or words
-        return words if len(words) <= MAX_ADDED else frozenset()
+    @cached_property
+    def _added_words(self) -> frozenset[str]:
+        words = self.own_stems - weak_stems() - self.asking - self.subject_stems - BETWEEN
+        return (words - _PEOPLE) or words
+
+    @cached_property
+    def added(self) -> frozenset[str]:
+        """The stems of the added term; empty if there is none, or if the previous question has it."""
+        return self._added_words if self.added_term else frozenset()
+
+    @property
+    def adds(self) -> bool:
+        """Whether the question adds a term that the previous one lacks."""
+        return bool(self.added or self.added_marks)
+
+    @cached_property
+    def kept(self) -> frozenset[str]:
+        """The named words of the question that this one continues."""
+        return self.subject_stems & self.named
+
+    @cached_property
+    def added_marks(self) -> frozenset[str]:
+        """The numbers and single letters of the added term: “D” in “and for Class D?”."""
+        return numbers_of(self.added_term).union(_LETTER.findall(self.added_term))
 
     @cached_property
     def object(self) -> frozenset[str]:
@@ -340,6 +361,44 @@ class Question:
         if not outsiders or self.names_outsiders:
             return False
         return outsiders.isdisjoint(self.words | named)
+
+
+def added_term(question: str) -> str:
+    """The term of a question that has no verb: “for crews?” in “and for crews?”; empty for any other."""
+    start = _ADDS.match(question)
+    is_term = start and not _HAS_CLAUSE.search(question, start.end())
+    return question[start.end() :].strip() if start and is_term else ""
+
+
+def without_contrasted(question: str, earlier: str) -> str:
+    """The earlier question without words that the term of a follow-up question replaces.
+
+    For “and paternity leave?”, “How long is maternity leave?” becomes “How long is leave?”, because the words
+    beside “leave” differ.
+    """
+    asked = [stem(word) for word in plain_words(added_term(question)).split()]
+    words = [(word, stem(plain_words(word))) for word in earlier.split()]
+    small = {*map(stem, STOP_WORDS), *weak_stems(), *asked}
+    pairs = {*pairwise(asked)}
+    befores, afters = {after for _, after in pairs}, {before for before, _ in pairs}
+    contrasted = {
+        place + step
+        for place, ((_, before), (_, after)) in enumerate(pairwise(words))
+        if (before, after) not in pairs
+        for step, of_pair, other in ((0, after in befores, before), (1, before in afters, after))
+        if of_pair and other not in small
+    }
+    return " ".join(word for place, (word, _) in enumerate(words) if place not in contrasted)
+
+
+def has_mark(mark: str, text: str) -> bool:
+    """Whether a text has a number or a single letter, also in a range such as “Grades A to D”."""
+    if mark.isalpha():
+        return any(first <= mark <= (last or first) for first, last in _LETTERS.findall(text))
+    is_within = mark.isdecimal() and any(
+        int(first) <= int(mark) <= int(last) for first, last in _NUMBERS.findall(text)
+    )
+    return is_within or mark in numbers_of(text)
 
 
 def states_negation(text: str) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 
 from django.test import SimpleTestCase, TestCase
 
+from chat.engine.searching import found_for
 from chat.llm.followup_detection import (
     context_of,
     leaned_on,
@@ -113,6 +114,20 @@ class FollowUpSearchTests(TestCase):
                 ]
                 self.assertIn(passages[1], found[:2])
                 self.assertLess(found.index(passages[1]), [*found, passages[2]].index(passages[2]))
+
+    def test_a_passage_about_an_added_term_is_found_among_many_about_the_subject(self):
+        principal = principal_of(User.objects.create_user("reader"))
+        days = [f"Leave for jury service in week {number} of the court’s year." for number in range(6)]
+        make_document("jury.txt", days)
+        make_document("family.txt", ["Leave for a wedding: two days.", "A wedding is fun."])
+        query = asyncio.run(
+            QuotingModel().search_query(
+                "and for my wedding?", [EarlierMessage("user", "How much leave do I get for jury service?")]
+            )
+        )
+        found = found_for(principal, query).passages
+        self.assertEqual(len(found), 5)
+        self.assertIn("Leave for a wedding: two days.", [passage.content for passage in found])
 
 
 class MayLeanTests(SimpleTestCase):

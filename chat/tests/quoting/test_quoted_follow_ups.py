@@ -3,13 +3,13 @@
 import asyncio
 
 from chat.llm.chat_model import Prompt
-from chat.quoting.questions.question import Question
+from chat.quoting.questions.question import Question, has_mark, without_contrasted
 from chat.quoting.quoted_answer import ADDED_MISSING
-from chat.quoting.quoting_model import QuotingModel
+from chat.quoting.quoting_model import QuotingModel, quote
 from chat.requests import EarlierMessage
 from chat.tests.quoting_case import QuotingCase
 from chat.tests.sources import source
-from history.tally import UNSURE
+from history.tally import UNSURE, Grade
 
 
 class FollowUpTests(QuotingCase):
@@ -167,3 +167,83 @@ class AddedTermTests(QuotingCase):
             self.assertEqual(Question(question, ASKED, ASKED).added, frozenset(), question)
         self.assertEqual(Question("and for the staff on board?", ASKED, ASKED).added, {"board"})
         self.assertEqual(Question("and for carried leave?", ASKED, ASKED).added, frozenset())
+
+    def test_a_number_or_letter_of_the_added_term_must_be_in_the_answer(self):
+        limits = source(
+            1,
+            "safety.md",
+            "Class: A; Wind limit for departure: 45 knots\nClass: B; Wind limit for departure: 35 knots",
+            heading="Wind limits",
+            score=0.9,
+        )
+        asked = "What is the wind limit for departure on Class A?"
+        known = self.answer("and for Class B?", asked, sources=[limits], fit=6.0)
+        self.assertIn("35 knots", known)
+        self.assertFalse(known.startswith(UNSURE), known)
+        answer = self.answer("and for Class D?", asked, sources=[limits], fit=6.0)
+        self.assertTrue(answer.startswith(UNSURE), answer)
+
+    def test_a_synonym_of_the_added_term_alone_is_no_answer(self):
+        fires = source(
+            1,
+            "safety.md",
+            "Type of fire: Oil, fuel, paint; Extinguisher to use: Foam, dry powder; Never: Water",
+            heading="Fire",
+            score=0.9,
+        )
+        with_synonym = Prompt(
+            "and for a gas fire?",
+            [EarlierMessage("user", "Which extinguisher do I use for an electrical fire?")],
+            [fires],
+            0.3,
+            fit=6.0,
+            synonyms={"gas": ["fuel"]},
+        )
+        self.assertEqual(quote(with_synonym).grade, Grade.CLOSEST)
+
+    def test_the_answer_need_not_have_the_word_that_the_term_replaces(self):
+        together = source(1, "a.md", "This document explains maternity and paternity leave.", score=0.9)
+        own = source(
+            2,
+            "a.md",
+            "Partners have four weeks at full pay after the birth.",
+            heading="Paternity and partner leave",
+            score=0.85,
+        )
+        answer = self.answer(
+            "and paternity leave?", "How long is maternity leave?", sources=[together, own], fit=8.0
+        )
+        self.assertFalse(answer.startswith(UNSURE), answer)
+        self.assertIn("four weeks", answer.split("> ")[1])
+
+    def test_the_heading_may_name_what_the_rule_is_about(self):
+        rule = source(
+            1,
+            "abroad.md",
+            "Shore staff may apply. The arrangement is not open to seagoing staff.",
+            heading="Who may work from abroad",
+            score=0.9,
+        )
+        asked = "How many days may I work from abroad?"
+        answer = self.answer("what about seagoing staff?", asked, sources=[rule], fit=6.0)
+        self.assertFalse(answer.startswith(UNSURE), answer)
+
+    def test_a_word_beside_a_repeated_one_replaces_the_earlier_word(self):
+        for question, earlier, kept in (
+            ("and paternity leave?", "How long is maternity leave?", "How long is leave?"),
+            ("And a week ticket?", "How much does a day ticket cost?", "How much does a ticket cost?"),
+            ("and the safety helmets?", "How old are safety shoes today?", "How old are safety today?"),
+            ("and for crews?", "How much leave is there?", "How much leave is there?"),
+            ("and when is it paid?", "How long is maternity leave?", "How long is maternity leave?"),
+        ):
+            self.assertEqual(without_contrasted(question, earlier), kept)
+
+    def test_numbers_and_letters_may_be_within_a_range(self):
+        for mark, text, has in (
+            ("C", "Grades A to D: 4 weeks", True),
+            ("E", "Grades A to D: 4 weeks", False),
+            ("4", "3–5 years: 16 weeks", True),
+            ("5", "After five years", True),
+            ("7", "3 to 5 years: 16 weeks", False),
+        ):
+            self.assertEqual(has_mark(mark, text), has, text)

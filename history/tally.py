@@ -12,7 +12,12 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 # below these sentences confirm nothing.
 UNSURE = gettext_noop("No exact answer found. The closest passages:")
 LIKELY = gettext_noop("This may answer your question:")
-HEDGES = (UNSURE, LIKELY)
+# NEEDS_MODEL is shown above passages about a text that was to be summarised, translated or compared.
+NEEDS_MODEL = gettext_noop(
+    "This needs a language model, and none is connected to this site. Without one, the site quotes documents"
+    " word for word."
+)
+HEDGES = (UNSURE, LIKELY, NEEDS_MODEL)
 
 
 class Grade:

@@ -35,7 +35,7 @@ from chatsite.db.retry import retry_until_available
 from history import recording
 from history.models import Message, Source
 from history.recording import AnswerOutcome
-from history.tally import LIKELY, UNSURE
+from history.tally import LIKELY, NEEDS_MODEL, UNSURE
 from ingestion.search import retrieval
 from ingestion.search.passage_completion import complete_passages, cut_tables
 from ingestion.search.ranking.fusion import FoundBy
@@ -342,7 +342,7 @@ class _Answer:
         """Follow-up questions, from the model and the documents, that a search for the caller can answer."""
         if not (self.run.request.options.followups and self.prompt.sources):
             return []
-        if self.text.startswith(UNSURE):
+        if self.text.startswith((UNSURE, NEEDS_MODEL)):
             return []  # they would be about passages that may be unrelated to the question
         suggested = await model.followups(self.prompt, self._answer)
         return await retry_until_available(self._answerable, model, suggested)

@@ -20,7 +20,7 @@ from chat.llm.chat_model import MAX_TOKENS, NOTHING_FOUND
 from chatsite.accounts.models import User
 from chatsite.db.sql_files import rows
 from chatsite.db.threads import reading_everything
-from history.tally import UNSURE
+from history.tally import NEEDS_MODEL, UNSURE
 
 from . import first_word
 from .models import Asker, CountedUntil, DayFigures
@@ -72,7 +72,11 @@ def _count_some() -> int | None:
         if (border := cursor.fetchone()) is not None:
             (until,) = border
     span = {"since": place.finished_at, "until": until, "zone": settings.TIME_ZONE}
-    lines = {"nothing": list(NOTHING_FOUND), "unsure": UNSURE, "pleasantries": list(pleasantries.ANSWERS)}
+    lines = {
+        "nothing": list(NOTHING_FOUND),
+        "unsure": [UNSURE, NEEDS_MODEL],
+        "pleasantries": list(pleasantries.ANSWERS),
+    }
     ended = rows("ended_runs", {**span, **lines, "most": MAX_TOKENS}, SQL)
     if ended:
         rows("count_documents", span, SQL)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext_noop
 
-from history.tally import LIKELY, UNSURE, Grade
+from history.tally import LIKELY, NEEDS_MODEL, UNSURE, Grade
 
 NOTHING_MORE = gettext_noop("There is nothing to add from the documents you may read.")
 SEVERAL = gettext_noop("More than one place may answer this:")
@@ -12,7 +12,7 @@ PARTLY = gettext_noop("These are the parts that were found; there may be more:")
 OTHERS = gettext_noop("Other passages that were found:")
 # Shown above the closest passages for a follow-up question such as “and for crews?”
 ADDED_MISSING = gettext_noop("None of them mentions what your question adds to the previous one.")
-NOTICES = (UNSURE, LIKELY, SEVERAL, PARTLY, OTHERS, NOTHING_MORE, ADDED_MISSING)
+NOTICES = (UNSURE, LIKELY, SEVERAL, PARTLY, OTHERS, NOTHING_MORE, ADDED_MISSING, NEEDS_MODEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class QuotedAnswer:
     - `is_several`: several places may answer the same question
     - `is_part`: parts of what is asked for may be missing
     - `is_likely`: the first one may answer: it has what the question names and asks for
+    - `is_task`: the question asks for a new text, which quotations cannot give
     """
 
     texts: tuple[str, ...]
@@ -30,6 +31,7 @@ class QuotedAnswer:
     is_several: bool = False
     is_part: bool = False
     is_likely: bool = False
+    is_task: bool = False
 
     @property
     def first_texts(self) -> tuple[str, ...]:
@@ -52,6 +54,8 @@ class QuotedAnswer:
     @property
     def notice(self) -> str:
         """The sentence above the quotations; empty if they clearly answer."""
+        if self.is_task:
+            return NEEDS_MODEL
         if not self.is_sure:
             return LIKELY if self.is_likely else UNSURE
         return SEVERAL if self.is_several else PARTLY if self.is_part else ""

@@ -14,6 +14,7 @@ from chat.llm.followup_detection import context_of, leaned_on
 from chat.quoting.questions.asked_files import asked_files
 from chat.quoting.questions.question import Question, untranslated_object, without_contrasted
 from chat.quoting.questions.question_parts import parts_of
+from chat.quoting.questions.writing_tasks import is_writing_task, without_task
 from chat.quoting.table_rows.journeys import find_journeys
 from chat.quoting.table_rows.named_rows import named_rows
 from chat.requests import EarlierMessage
@@ -65,7 +66,7 @@ class QuotingModel:
             texts = list(quoted.texts)
             if not texts:
                 texts = [NOTHING_MORE if prompt.contributions else prompt.nothing_found]
-            elif quoted.notice and not prompt.contributions:
+            if quoted.notice and (quoted.texts or quoted.is_task) and not prompt.contributions:
                 texts.insert(0, quoted.notice)
             text, grade = "\n\n".join(texts), quoted.grade
         words = re.findall(r"\s*\S+|\s+\Z", text)
@@ -141,6 +142,7 @@ def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuer
 
     Those that may have its subject are the context.
     """
+    question = without_task(question)
     subject = " ".join(leaned_on(question, earlier))
     asked = _questions(question, earlier)
     parts = tuple(search_query(part, before) for part, before in asked) if len(asked) > 1 else ()
@@ -179,8 +181,17 @@ def quote(prompt: Prompt) -> QuotedAnswer:
     """The best sentences of the sources with their context, for each question of the prompt.
 
     If several questions are asked at once, quotations that answer one of them come before those that are only
-    close to another.
+    close to another. For a task that needs a language model, the passages about its subject are only close.
     """
+    if is_writing_task(prompt.question):
+        about = replace(prompt, question=without_task(prompt.question))
+        quoted = _quoted(about)
+        texts = tuple(text for text in quoted.texts if text not in NOTICES)
+        return QuotedAnswer(texts, is_sure=False, is_task=True)
+    return _quoted(prompt)
+
+
+def _quoted(prompt: Prompt) -> QuotedAnswer:
     passages = [replace(source, content=source.model_text) for source in prompt.sources]
     own = passages if prompt.narrowed else _in_language_of(prompt.question, passages)
     quoted = _quoted_from(prompt, own)

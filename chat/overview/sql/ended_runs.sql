@@ -1,10 +1,11 @@
 -- Runs that ended in a period: who asked, on which day, and the outcome, without any text. `unsure` is
--- computed as in judge_questions.sql, but ignores ratings and answers to pleasantries.
+-- computed as in judge_questions.sql, but ignores ratings and answers to pleasantries, and includes tasks
+-- that need a language model.
 \set since '2026-01-01'
 \set until '2026-01-02'
 \set zone 'UTC'
 \set nothing '{Nothing}'
-\set unsure 'Unsure'
+\set unsure '{Unsure}'
 \set pleasantries '{Hello}'
 -- Version 0.3.0 may have stored larger numbers of tokens, which count as this one, and negative ones, which
 -- count as 0.
@@ -31,7 +32,7 @@ CROSS JOIN LATERAL (
         coalesce(bool_or(answer.state = 'blocked' OR answer.content = any(:'nothing'::text[])), false) AS refused,
         coalesce(
             bool_or(
-                starts_with(answer.content, :'unsure')
+                answer.content ^@ any(:'unsure'::text[])
                 OR (
                     answer.state = 'complete'
                     AND answer.content <> ''

@@ -27,15 +27,26 @@ NOT_TOLD = """(send => {
 NOT_STOPPED = NOT_TOLD.replace('"wait"', '"stop"')  # drops each stop, as if it came too late
 
 
+def place_of_box(page):
+    """The vertical positions of the question box, in pixels: it must not move while an answer is written."""
+    box = page.locator("#composer").bounding_box()
+    return round(box["y"]), round(box["height"])
+
+
 def test_the_focus_of_a_removed_button_is_not_lost(chromium, slow_site):
     with signed_in(chromium, slow_site) as page:
         ask_and_wait(page)
+        place = place_of_box(page)
         page.locator("#question").fill(LONG_QUESTION)
         page.locator("#send").click()
         wait_for_state(page, "streaming")
+        expect(page.locator("#hint")).to_have_text("You can write your next question")
+        assert place_of_box(page) == place
         expect(page.locator("#question")).to_be_focused()
         page.locator("#stop").press("Enter")
         wait_for_state(page, "stopped")
+        expect(page.locator("#hint")).not_to_have_text("You can write your next question")
+        assert place_of_box(page) == place
         expect(page.locator("#question")).to_be_focused()
         said = page.locator("#announcer p").filter(has_text="You stopped this answer.")
         expect(said).not_to_have_count(0)
@@ -58,9 +69,12 @@ def test_on_a_phone_a_new_button_takes_the_focus(chromium, slow_site):
         page.goto("/")
         ask(page, LONG_QUESTION)
         wait_for_state(page, "streaming")
+        place = place_of_box(page)
         page.locator("#stop").click()
         wait_for_state(page, "stopped")
         expect(page.locator("#send")).to_be_focused()
+        expect(page.locator("#hint")).not_to_have_text("You can write your next question")
+        assert place_of_box(page) == place
 
 
 def test_on_a_phone_the_question_box_explains_its_keys(chromium, slow_site):

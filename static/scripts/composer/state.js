@@ -37,7 +37,11 @@ export function composerState(form) {
   };
   const hinted = () => {
     hint.textContent = hintNow();
-    hint.toggleAttribute('data-rest', hint.textContent.startsWith(rest));
+    // Narrow windows do not show these hints, so that the box stays in its place while an answer is written.
+    hint.toggleAttribute(
+      'data-rest',
+      hint.textContent.startsWith(rest) || hint.textContent === words.answering,
+    );
     send.setAttribute('aria-disabled', String(!navigator.onLine));
   };
   box.addEventListener('input', () => {

@@ -218,6 +218,13 @@ function showProblems(problems) {
 if (form) {
   const input = $('input[type=file]', form);
   const drop = $('[data-drop]', form);
+  const showChosen = () => {
+    const list = $('[data-chosen]', form);
+    const names = [...input.files].map(file => createElement('bdi', { textContent: file.name }));
+    list.replaceChildren(...names.map(name => createElement('li', {}, name)));
+    list.hidden = names.length < 2; // the input shows the name of a single file
+  };
+  input.addEventListener('change', showChosen);
   form.addEventListener('submit', async event => {
     event.preventDefault();
     const files = [...input.files];
@@ -238,7 +245,8 @@ if (form) {
       }
     }
     button.disabled = false;
-    form.querySelector('input[type=file]').value = '';
+    input.value = '';
+    showChosen();
   });
   for (const name of ['dragenter', 'dragover'])
     drop.addEventListener(name, event => {
@@ -249,5 +257,6 @@ if (form) {
   drop.addEventListener('drop', event => {
     event.preventDefault();
     if (event.dataTransfer.files.length) input.files = event.dataTransfer.files;
+    showChosen();
   });
 }

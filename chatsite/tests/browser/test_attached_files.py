@@ -118,7 +118,13 @@ def test_an_attached_file_changes_the_page_at_once(chromium, slow_site):
         expect(second.locator(".chips")).to_contain_text("tugs")
         expect(second.locator(".answer[data-state=complete]")).to_contain_text("dawn")
         page.goto("/documents/add/")
-        page.set_input_files("#files", {**CRANE, "name": "moor.md", "buffer": b"Moor at the buoy."})
+        moor = {**CRANE, "name": "moor.md", "buffer": b"Moor at the buoy."}
+        page.set_input_files("#files", [moor, {**CRANE, "name": "quay.md"}])
+        expect(page.get_by_role("list", name="Chosen files").get_by_role("listitem")).to_have_text(
+            ["moor.md", "quay.md"]
+        )
+        page.set_input_files("#files", moor)
+        expect(page.locator("[data-chosen]")).to_be_hidden()  # the input shows this name
         page.get_by_role("button", name="Upload", exact=True).click()
         expect(page.locator(".file").filter(has_text="moor.md")).to_contain_text("Only you")
         # The attached file is searched only in its conversation, and not counted.

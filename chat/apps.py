@@ -1,8 +1,9 @@
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from chatsite.http.error_pages import register_error_body, register_missing
+from chatsite.http.error_pages import register_error_body, register_hint, register_missing
 
+from .api import base_url
 from .protocols import ChatUi, ErrorFormat, OpenAI, mcp
 
 # The same text for a link that never existed, has ended, was revoked, or is for other people.
@@ -33,3 +34,4 @@ class ChatConfig(AppConfig):
         for start, protocol in protocols.items():
             register_error_body(start, protocol.error)
         register_missing("/s", *NO_LINK)
+        register_hint(base_url.hint)

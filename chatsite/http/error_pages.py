@@ -4,13 +4,13 @@ import errno
 import json
 import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
 
 from django.contrib.sessions.exceptions import SessionInterrupted
 from django.core.exceptions import TooManyFilesSent
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import loader
 from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext, gettext_noop
@@ -25,14 +25,23 @@ class ErrorBody(Protocol):
     def __call__(self, message: str, /, *, status: int) -> dict[str, Any]: ...
 
 
+Hint = Callable[[HttpRequest], dict[str, Any] | None]
+
 _error_bodies: dict[str, ErrorBody] = {}  # by URL prefix, see register_error_body
 _missing: dict[str, tuple[str, str]] = {}  # by URL prefix, see register_missing
+_hints: list[Hint] = []  # see register_hint
 logger = logging.getLogger(__name__)
 PROGRAM_PATHS = (
     "/chat",
     "/ask",
     "/api",
     "/v1",
+    # Where clients of OpenAI's API look if their base URL lacks /v1:
+    "/completions",
+    "/embeddings",
+    "/models",
+    "/openai",
+    "/responses",
     "/chat-history",
     "/content",
     "/2026",
@@ -82,6 +91,10 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if wants_json(request):
+        for hint in _hints:
+            if found := hint(request):
+                return JsonResponse(found, status=404)
     return _response(request, 404)
 
 
@@ -132,6 +145,11 @@ def register_error_body(start: str, build: ErrorBody) -> None:
 def register_missing(start: str, words: str, advice: str) -> None:
     """Show these texts if a page at or below `start` does not exist, instead of the usual ones."""
     _missing[start] = (words, advice)
+
+
+def register_hint(hint: Hint) -> None:
+    """Let `hint(request)` return the error body for a missing URL, or None for the usual one."""
+    _hints.append(hint)
 
 
 def body(path: str, status: int, words: str) -> tuple[bytes, str]:

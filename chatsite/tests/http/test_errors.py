@@ -166,6 +166,27 @@ class Errors(TestCase):
         self.assertEqual((told["message"], told["type"]), (error_pages.WORDS[404], "not_found_error"))
         self.assertEqual(set(told), {"message", "type", "param", "code"})
 
+    def test_a_client_of_openai_with_a_wrong_base_url_is_sent_the_right_one(self):
+        right = "http://testserver/v1"
+        for address in (
+            "/chat/completions", "/completions", "/models", "/models/", "/models/any", "/responses",
+            "/responses/resp_1/cancel", "/embeddings", "//models", "/v1/v1/models", "/api/v1/models",
+            "/api/chat/completions", "/openai/v1/responses", "/v1/chat/completions/chat/completions",
+            "/openai/deployments/any/chat/completions",
+        ):  # fmt: skip
+            for method in (self.client.get, self.client.post):
+                with self.assertLogs("django"):
+                    answer = method("/", headers={"Accept": "application/json"}, PATH_INFO=address)
+                self.assertEqual(answer.status_code, 404)
+                told = answer.json()["error"]
+                words = f"There is nothing at {address}. The base URL of this site’s API is {right}"
+                self.assertEqual((told["message"], told["code"]), (words, "wrong_base_url"))
+                self.assertEqual((told["type"], told["param"]), ("not_found_error", None))
+        self.assertIn(right, self.get("/models", "*/*").text)
+        self.assertIn("<h1>", self.get("/models", BROWSER).text)
+        for address in ("/v1/responses/1", "/v1/chat/completions/1", "/v1/nothing", "/modelsof"):
+            self.assertNotIn(right, self.get(address, "application/json").text)
+
     def test_a_form_without_its_token_is_explained(self):
         with self.assertLogs("django"):
             answer = self.client.post("/accounts/sign-in/", {"username": "x"}, headers={"Accept": BROWSER})

@@ -45,7 +45,8 @@ def require_integer(value: Any, member: str, least: int, most: int) -> int:
     if isinstance(value, float) and value.is_integer():  # in JSON, 1.0 and 1 are the same number
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InvalidRequest(f"“{member}” must be a whole number from {least} to {most}.", member)
+        allowed = f"a whole number from {least} to {most}" if least < most else str(least)
+        raise InvalidRequest(f"“{member}” must be {allowed}.", member)
     return value
 
 

@@ -262,8 +262,8 @@ class RequestMessages:
 
     def request(self, member: str, **values: Any) -> RunRequest:
         """The request, whose question is the last user message. Errors name `member`."""
-        if self.last not in ("user", "tool", "function"):
-            where = f"{self.last_member}.role" if self.last else member
+        if self.last and self.last not in ("user", "tool", "function"):
+            where = f"{self.last_member}.role"
             raise InvalidRequest(f"“{where}” must be “user”: the last message is the question.", where)
         if self.question is None:
             raise InvalidRequest(f"“{member}” must hold a message of the user.", member)

@@ -130,6 +130,10 @@ class ReadingTests(SimpleTestCase):
         ):  # fmt: skip
             with self.subTest(name):
                 self.assert_refused(name, **{name: value})
+        with self.assertRaisesMessage(InvalidRequest, "“n” must be 1."):
+            parsed(n=2)
+        with self.assertRaisesMessage(InvalidRequest, "“messages” must hold a message of the user."):
+            parsed(messages=[{"role": "system", "content": "Be brief."}])
         self.assert_refused("response_format.type", response_format={"type": "xml"})
         for schema in (None, [], "x"):
             wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}

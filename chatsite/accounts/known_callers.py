@@ -8,7 +8,7 @@ from django.contrib.sessions.backends.db import SessionStore
 
 from chatsite.http.body_limits import header, session_key
 
-from .api.authentication import KEY_HEADERS, caller_id, presented_secret
+from .api.authentication import KEY_HEADERS, caller_id, holder_of, presented_secret
 from .guests import BACKEND as GUEST_BACKEND
 
 
@@ -28,8 +28,15 @@ def known_caller(scope: Mapping[str, Any], guests: bool) -> str:
 
 
 def credential(scope: Mapping[str, Any]) -> str:
-    """The key, token or session in an ASGI scope, valid or not; empty if there is none."""
-    return _presented_secret(scope) or session_key(scope)
+    """What identifies the sender of an ASGI scope before the database is asked; empty if there is nothing.
+
+    This is the same for all keys and tokens of a person that this process has verified before. Otherwise it
+    is the key, token or session itself, valid or not.
+    """
+    secret = _presented_secret(scope)
+    if secret and (holder := holder_of(secret)) is not None:
+        return f"\n{holder}"  # no header contains a line break
+    return secret or session_key(scope)
 
 
 def _presented_secret(scope: Mapping[str, Any]) -> str:

@@ -49,6 +49,9 @@ HOLDER_OF_KEY = """
     FROM held JOIN accounts_user AS holder ON holder.id = held.user_id
 """
 
+MAX_HOLDERS = 10_000
+_holders: dict[str, int] = {}  # of verified keys and tokens, by their hashes
+
 
 class ProviderAway(exceptions.APIException):
     """ID tokens cannot be verified at the moment."""
@@ -111,6 +114,23 @@ def caller(secret: str, resource: str = "", address: str = "") -> tuple[User, Pr
     None if it is invalid. `address` is that of the request: a key may be restricted to certain addresses.
     Raises ProviderAway.
     """
+    found = _verified(secret, resource, address)
+    digest = hash_key(secret)
+    if found is None:
+        _holders.pop(digest, None)
+        return None
+    if len(_holders) >= MAX_HOLDERS:
+        _holders.clear()
+    _holders[digest] = found[0].pk
+    return found
+
+
+def holder_of(secret: str) -> int | None:
+    """The holder of a key or token, if this process has verified it before."""
+    return _holders.get(hash_key(secret))
+
+
+def _verified(secret: str, resource: str, address: str) -> tuple[User, Principal] | None:
     source = provider()
     if source and looks_like_token(secret):
         try:

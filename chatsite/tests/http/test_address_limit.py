@@ -10,13 +10,16 @@ import pytest
 from django.test import override_settings
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from chatsite.accounts.api.authentication import caller
 from chatsite.accounts.known_callers import credential
+from chatsite.accounts.models import ApiKey
 from chatsite.accounts.passwords import hashing
 from chatsite.http import address_limit
 from chatsite.http.address_limit import GONE_KEY, WAITED_KEY, AddressLimit
 from chatsite.tests.leftovers import temporary_folder
 from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.server import Site, prepared
+from ingestion.tests.factories import make_user
 
 PROMPT_SECONDS = 1.0
 MARGIN_SECONDS = 2.0  # for a busy machine
@@ -262,6 +265,33 @@ class TestCallers:
             assert limited._callers.by_key == limited._addresses.by_key == {}
 
         asyncio.run(scenario())
+
+    @pytest.mark.django_db
+    def test_all_keys_of_a_person_share_the_slots_of_one_caller(self):
+        person = make_user("asker")
+        made = [ApiKey.objects.issue(person, "a key") for _ in range(6)]
+        keys = [secret for _, secret in made]
+        assert all(caller(secret) for secret in keys)
+        other = ApiKey.objects.issue(make_user("other"), "a key")[1]
+        assert caller(other)
+
+        async def scenario():
+            inside = HeldApplication()
+            limited = AddressLimit(inside, credential)
+            flood = [request(limited, key=keys[number % 6]) for number in range(12)]
+            await settle()
+            assert len(inside.begun) == 4
+            others = [request(limited, key=other), request(limited, key=f"\n{person.pk}")]
+            await settle()
+            assert len(inside.begun) == 6
+            inside.go_on.set()
+            assert set(await asyncio.gather(*flood, *others)) == {200}
+
+        asyncio.run(scenario())
+        ApiKey.objects.filter(pk=made[0][0].pk).revoke()
+        assert caller(keys[0]) is None
+        scope = {"headers": [(b"x-api-key", keys[0].encode())]}
+        assert credential(scope) == keys[0], "a former key no longer takes slots of its holder"
 
     def test_a_caller_regains_all_slots_when_others_are_gone(self, monkeypatch):
         monkeypatch.setattr(address_limit, "RECENT_SECONDS", 0.05)

@@ -142,7 +142,9 @@ def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuer
 
     Those that may have its subject are the context.
     """
-    question = without_task(question)
+    about = without_task(question)
+    if about != question:  # such a task names its own subject
+        question, earlier = about, ()
     subject = " ".join(leaned_on(question, earlier))
     asked = _questions(question, earlier)
     parts = tuple(search_query(part, before) for part, before in asked) if len(asked) > 1 else ()
@@ -184,8 +186,9 @@ def quote(prompt: Prompt) -> QuotedAnswer:
     close to another. For a task that needs a language model, the passages about its subject are only close.
     """
     if is_writing_task(prompt.question):
-        about = replace(prompt, question=without_task(prompt.question))
-        quoted = _quoted(about)
+        about = without_task(prompt.question)
+        earlier = prompt.earlier if about == prompt.question else ()
+        quoted = _quoted(replace(prompt, question=about, earlier=earlier))
         texts = tuple(text for text in quoted.texts if text not in NOTICES)
         return QuotedAnswer(texts, is_sure=False, is_task=True)
     return _quoted(prompt)

@@ -3,6 +3,7 @@
 from chat.llm.chat_model import Prompt
 from chat.quoting.questions.writing_tasks import is_writing_task, without_task
 from chat.quoting.quoting_model import quote, search_query
+from chat.requests import EarlierMessage
 from chat.tests.quoting_case import QuotingCase
 from chat.tests.sources import source
 from history.tally import NEEDS_MODEL, Grade
@@ -52,7 +53,9 @@ class WritingTaskTests(QuotingCase):
         self.assertTrue(answer.startswith(f"{NEEDS_MODEL}\n\n"), answer)
         self.assertIn("27 days", answer)
         self.assertEqual(quote(Prompt(task, [], [LEAVE], 0.3, fit=6.0)).grade, Grade.CLOSEST)
+        earlier = [EarlierMessage("user", "How are travel expenses paid?")]
         self.assertEqual(search_query(task, []).text, "the rules on annual leave")
+        self.assertEqual(search_query("Summarise the handbook", earlier).text, "the handbook")
 
     def test_the_notice_precedes_the_sentence_that_nothing_was_found(self):
         answer = self.answer("Translate the lease into German", sources=[])

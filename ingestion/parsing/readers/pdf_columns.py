@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from .pdf_words import CELL_CHARACTERS, MARKERS, Span, Word, common_spans, free_spans, is_leader
+from .pdf_words import CELL_CHARACTERS, MARKERS, Span, Word, common_spans, distance, free_spans, is_leader
 from .tables import is_number
 
 ROWS = 6  # minimum number of rows
@@ -22,6 +22,7 @@ PITCH = 2.6  # greatest distance between rows, in em
 HEADER_LINES = 5
 NAMES_APART = 0.6  # minimum space between the names of columns, in em
 ALIGNED = 1.2  # greatest difference of aligned edges, in points
+SUMS = 2  # minimum number of sums below a table
 LARGE = 1.4  # a taller line is a title
 PERIOD = 4  # characters of a year, which may name a column
 SHARE = 0.8  # share of rows that must be alike
@@ -53,16 +54,22 @@ def close_tables(lines: Sequence[Sequence[Word]], em: float) -> Iterator[Found]:
         if len(gutters) == failed_columns and failed_end - top > failed_rows * 7 / 8:
             top += 1  # nearly the same rows were no table
             continue
-        end = top + ROWS
-        while end < len(lines) and _is_near(lines, end, em):
-            common = common_spans(gutters, spaces[end], NARROW * em)
-            if len(common) < len(gutters):
-                break
-            gutters = common
-            end += 1
+        gutters, end = _extended(lines, spaces, top, gutters, em)
+        for start in range(top + 1, min(top + ROWS, end - ROWS) + 1):
+            more = _gutters(lines, spaces, numbers, start, em)
+            if len(more) > len(gutters):
+                more, more_end = _extended(lines, spaces, start, more, em)
+                if more_end >= end:  # the lines above have fewer columns than all of these
+                    top, gutters, end = start, more, more_end
+                    break
         rows = [_divided(line, gutters) for line in lines[top:end]]
         is_wide = all(right - left >= WIDE * em for left, right in gutters)
         if end - top >= (ROWS if is_wide else CLOSE_ROWS) and _is_table(rows):
+            if end < len(lines) and len(common_spans(gutters, spaces[end], 0)) == len(gutters):
+                last = _divided(lines[end], gutters)
+                if has_sums(rows, last):
+                    rows.append(last)
+                    end += 1
             names = _names(lines[above:top], lines[top], rows, gutters, em)
             yield Found([*names, *rows], gutters, named=bool(names))
             top = above = end
@@ -74,13 +81,45 @@ def close_tables(lines: Sequence[Sequence[Word]], em: float) -> Iterator[Found]:
             following = _gutters(lines, spaces, numbers, top, em)
 
 
+def has_sums(rows: Sequence[Cells], row: Cells) -> bool:
+    """Whether a row that is not directly below these rows has their sums: a name, and numbers below numbers."""
+    columns = [[cell for cell in column if cell] for column in zip(*rows, strict=True)]
+    is_numeric = [_are_numbers(column) for column in columns]
+    sums = [cell for cell, numeric in zip(row, is_numeric, strict=True) if cell and numeric]
+    others = [cell for cell, numeric in zip(row, is_numeric, strict=True) if cell and not numeric]
+    return (
+        len(sums) >= SUMS
+        and _are_numbers(sums)
+        and others == row[:1]
+        and any(map(str.isalpha, _text(row[0])))
+    )
+
+
+def _extended(
+    lines: Sequence[Sequence[Word]],
+    spaces: Sequence[Sequence[Span]],
+    top: int,
+    gutters: list[Span],
+    em: float,
+) -> tuple[list[Span], int]:
+    """The columns that the rows from `top` on have in common, and the end of these rows."""
+    end = top + ROWS
+    while end < len(lines) and _is_near(lines, end, em):
+        common = common_spans(gutters, spaces[end], NARROW * em)
+        if len(common) < len(gutters):
+            break
+        gutters = common
+        end += 1
+    return gutters, end
+
+
 def _spaces(line: Sequence[Word], least: float) -> list[Span]:
     """The white space of a line; none if it has dots that lead to a number."""
     return [] if any(map(is_leader, line)) else free_spans(line, least)
 
 
 def _is_near(lines: Sequence[Sequence[Word]], number: int, em: float) -> bool:
-    return lines[number - 1][0].middle - lines[number][0].middle < PITCH * em
+    return distance(lines[number - 1], lines[number]) < PITCH * em
 
 
 def _gutters(
@@ -179,7 +218,7 @@ def _names(
     below = first
     for line in above[: -HEADER_LINES - 1 : -1]:
         is_large = max(word.top - word.bottom for word in line) > LARGE * height
-        if is_large or line[0].middle - below[0].middle > PITCH * em:
+        if is_large or distance(line, below) > PITCH * em:
             break
         cells = _named(line, gutters, em)
         texts = [_text(cell) for cell in cells if cell]

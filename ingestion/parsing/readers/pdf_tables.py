@@ -12,12 +12,21 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
 
-from .pdf_columns import Found, close_tables
-from .pdf_words import CELL_CHARACTERS, MARKERS, Span, Word, common_spans, free_spans, is_leader
+from .pdf_columns import Found, close_tables, has_sums
+from .pdf_words import (
+    CELL_CHARACTERS,
+    MARKERS,
+    SAME_HEIGHT,
+    Span,
+    Word,
+    common_spans,
+    distance,
+    free_spans,
+    is_leader,
+)
 from .tables import header_of, is_number, numbered_lines
 
 NEAR = 4.0  # maximum distance, in points, between edges of lines that belong together
-SAME_HEIGHT = 3.0  # maximum vertical distance between the centres of words on one line
 WIDTH = 60.0  # minimum width of a line between two rows
 EM = 1 / 0.72  # an em, as a multiple of the height of a capital letter
 RULED_GUTTER, GUTTER = 0.7, 1.1  # minimum white space between columns in em, with and without drawn lines
@@ -26,6 +35,8 @@ PITCH = 2.6  # maximum distance, in em, between rows without drawn lines
 ROWS = 3  # minimum number of rows without drawn lines
 LEVEL = 0.15  # greatest difference of the tops of cells on one line, as a share of their height
 MAX_NUMBERS = 4  # words of a cell that consists of numbers
+CENTRED = 0.25  # greatest deviation of the centre of a cell from the centre of its row, in em
+CENTRED_APART = 1.4  # rows with centred cells are further apart than the lines of their cells by this factor
 SPACED = 1.15  # rows are further apart than the lines of a cell by this factor
 
 
@@ -255,7 +266,7 @@ def _names_at_the_end(words: Sequence[Word], em: float) -> list[Word]:
 
 def _aligned(words: Sequence[Word], em: float) -> Iterator[Table]:
     """Tables without drawn lines: adjacent rows whose columns are separate everywhere."""
-    lines = _visual_lines(words)
+    lines = _with_centred_cells(_visual_lines(words), em)
     if _from_the_right(words):
         yield from _with_wide_gutters(lines, em)
         return
@@ -270,16 +281,20 @@ def _aligned(words: Sequence[Word], em: float) -> Iterator[Table]:
 
 
 def _table(found: Found) -> Table:
-    lines = frozenset(word.line for row in found.cells for cell in row for word in cell)
-    return Table(found.cells, found.named or is_named(found.cells), lines, found.gutters)
+    cells = [[list(itertools.chain(*_visual_lines(cell))) for cell in row] for row in found.cells]
+    lines = frozenset(word.line for row in cells for cell in row for word in cell)
+    return Table(cells, found.named or is_named(cells), lines, found.gutters)
 
 
 def _is_by_chance(close: Table, wide: Table) -> bool:
     """Whether words of adjacent rows of a table with wide gutters are aligned by chance.
 
-    This is likely if only a part of the rows is aligned, or if the aligned parts have no names.
+    This is likely if only a part of the rows is aligned, or if the aligned parts have no names. Lines above
+    the table, with a few cells, are no such rows.
     """
-    is_part = len(close.lines) < (1 - REST) * len(wide.lines)
+    filled = [row for row in wide.cells if 2 * sum(map(bool, row)) > len(row)]
+    rows = {word.line for row in filled for cell in row for word in cell} | (close.lines & wide.lines)
+    is_part = len(close.lines) < (1 - REST) * len(rows)
     return len(close.lines & wide.lines) > REST * len(close.lines) and (
         is_part or (wide.named and not close.named)
     )
@@ -291,10 +306,45 @@ def _without(lines: Iterable[list[Word]], tables: Iterable[Table]) -> list[list[
     return [line for line in lines if taken.isdisjoint(word.line for word in line)]
 
 
+def _with_centred_cells(lines: Sequence[list[Word]], em: float) -> list[list[Word]]:
+    """The lines, with the lines of a row joined whose cells of one and of two lines have the same centre.
+
+    The cells of one line are then between the lines of the other cells, at half the distance of two lines.
+    """
+    middles = [math.inf, *(median(word.middle for word in line) for line in lines), -math.inf]
+    steps = [above - below for above, below in pairwise(middles)]  # `steps[n]` is the distance above line n
+    rows: list[list[Word]] = []
+    place = 0
+    while place < len(lines):
+        three = lines[place : place + 3]
+        if len(three) == 3:
+            before, first, second, after = steps[place : place + 4]
+            is_centred = (
+                abs(first - second) < CENTRED * em
+                and first + second < LINE_PITCH * em
+                and min(before, after) > max(first, second) * CENTRED_APART
+                and not _overlap(three[0], three[1])
+                and not _overlap(three[1], three[2])
+                and _overlap(three[0], three[2])
+            )
+            if is_centred:
+                rows.append(sorted(itertools.chain(*three), key=lambda word: word.left))
+                place += 3
+                continue
+        rows.append(lines[place])
+        place += 1
+    return rows
+
+
+def _overlap(one: Iterable[Word], other: Sequence[Word]) -> bool:
+    """Whether words of two lines are above each other."""
+    return any(word.left < below.right and below.left < word.right for word in one for below in other)
+
+
 def _with_wide_gutters(lines: Iterable[list[Word]], em: float) -> Iterator[Table]:
     run = _Run(GUTTER * em, ruled=False)
     for line in lines:
-        near = not run.bands or run.bands[-1][0].middle - line[0].middle < PITCH * em
+        near = not run.bands or distance(run.bands[-1], line) < PITCH * em or run.is_summed_by(line)
         if not (near and run.takes(line)):
             yield from run.table()
             run = _Run(GUTTER * em, ruled=False)
@@ -325,6 +375,13 @@ class _Run:
             self._free, self._left, self._right = both, left, right
             return True
         return False
+
+    def is_summed_by(self, line: Sequence[Word]) -> bool:
+        """Whether a line below empty rows has the sums of this table."""
+        gutters = self._gutters()
+        if len(self.bands) < 2 or len(common_spans(gutters, free_spans(line, 0), 0)) < len(gutters):
+            return False
+        return has_sums([_divided(band, gutters) for band in self.bands[1:]], _divided(line, gutters))
 
     def split(self, band: Sequence[Word]) -> tuple[list[Word], list[Word]]:
         """Separate the words above the first line that spans several columns from the other words.
@@ -457,10 +514,12 @@ def _is_level(line: Iterable[Sequence[Word]]) -> bool:
 def is_named(cells: Sequence[Sequence[Sequence[Word]]]) -> bool:
     """Whether the first row names the columns: bold above regular cells, or words above numbers."""
     first, *others = cells
-    if all(word.bold for cell in first for word in cell):
-        return not all(word.bold for row in others for cell in row for word in cell)
+    if all(word.bold for cell in first for word in cell) and not all(
+        word.bold for row in others for cell in row for word in cell
+    ):
+        return True
     return any(
-        head and not any(map(str.isdigit, head)) and all(is_number(cell) for cell in column if cell)
+        head and not _has_digit(head) and any(column) and all(is_number(cell) for cell in column if cell)
         for head, *column in zip(*_texts(cells), strict=True)
     )
 

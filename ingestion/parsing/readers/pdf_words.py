@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 CELL_CHARACTERS = 28  # a column with longer cells counts as text; one such column is allowed
+SAME_HEIGHT = 3.0  # maximum vertical distance between the centres of words on one line
 MARKERS = 3  # characters of a bullet or a list number
 
 Span = tuple[float, float]
@@ -61,6 +62,14 @@ def common_spans(one: Sequence[Span], other: Sequence[Span], least: float) -> li
         else:
             next_place += 1
     return both
+
+
+def distance(above: Sequence[Word], below: Sequence[Word]) -> float:
+    """The distance between two rows, which is that of their nearest lines if a row has several lines."""
+    lowest, highest = min(word.middle for word in above), max(word.middle for word in below)
+    start = lowest if above[0].middle - lowest > SAME_HEIGHT else above[0].middle
+    end = highest if highest - below[0].middle > SAME_HEIGHT else below[0].middle
+    return start - end
 
 
 def is_leader(word: Word) -> bool:

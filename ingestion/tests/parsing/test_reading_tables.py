@@ -98,6 +98,36 @@ class TablesTests(SimpleTestCase):
         ):
             self.assertNotIn(";", "\n".join(self.lines(words)))
 
+    def test_rows_with_centred_cells_and_sums_below_empty_rows_keep_their_names(self):
+        budget = [
+            ("Postage", "1,250.00", "300.00"),
+            ("Office equipment|and supplies", "1,724.96", "1,750.00"),
+            ("Town clerk", "13,144.17", "14,430.00"),
+            ("Deputy town|clerk", "10,084.48", "11,603.00"),
+            ("Mileage", "98.02", "650.00"),
+            ("Software", "6,630.00", "3,125.00"),
+            ("Records", "25.00", "25.00"),
+        ]
+        words = [
+            (50, 760, "Submit the budget to the town office by: Friday"),
+            (50, 745, "Hearing of the committee in the town hall: Monday"),
+            (60, 724, "Election"),
+            *((140, 730, "Actual"), (140, 718, "last year")),
+            *((210, 730, "Budget"), (210, 718, "this year")),
+        ]
+        for row, (name, actual, planned) in enumerate(budget):
+            y = 700 - 24 * row
+            first, _, second = name.partition("|")
+            words += [(40, y + 6, first), (46, y - 6, second)] if second else [(44, y, first)]
+            words += [(140, y, actual), (210, y, planned)]
+        words += [(60, 440, "TOTAL"), (140, 440, "32,956.63"), (210, 440, "31,883.00")]
+        expected = [
+            f"Election: {name.replace('|', ' ')}; Actual last year: {actual}; Budget this year: {planned}"
+            for name, actual, planned in (*budget, ("TOTAL", "32,956.63", "31,883.00"))
+        ]
+        self.assertEqual(self.lines(words)[1:], expected)
+        self.assertEqual(self.lines([*words, (50, 455, "A note is above the sums.")])[1:-2], expected[:-1])
+
     def test_rows_of_a_pdf_table_without_lines_may_have_several_lines(self):
         rows = [
             (("Harbour",), ("Keeps the berths and the", "crane in order"), ("Ann Smith",)),

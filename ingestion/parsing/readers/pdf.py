@@ -33,6 +33,7 @@ from . import ocr
 from .pdf_forms import with_fields
 from .pdf_headings import Bookmarks
 from .pdf_lines import PageLines, lines_of, replace_last_row, rows_of
+from .pdf_order import Place
 from .pdf_page_text import Line, breaks_words
 from .pdf_running_titles import without_running_titles
 from .pdf_scans import is_scanned, recognise_pages
@@ -69,14 +70,15 @@ def read(path: Path, limits: Limits, progress: Progress) -> Contents:
     characters = 0
     is_too_large = False
     above: Table | None = None
+    places: frozenset[Place] = frozenset()
     for number in range(count):
         try:
-            read, is_scan = _page(document, number, above)
+            read, is_scan = _page(document, number, above, places)
         except Image.DecompressionBombError:
             read, is_scan, is_too_large = PageLines([]), False, True
         if above and read.completed:
             replace_last_row(pages[-1], above, read.completed)
-        lines, above = read.lines, read.last
+        lines, above, places = read.lines, read.last, read.places
         pages.append(lines)
         characters += sum(len(line.text) for line in lines)
         contents.check(characters)
@@ -173,14 +175,16 @@ def characters(path: Path, number: int) -> dict[str, Any]:
     return {"width": width, "height": height, "text": "".join(text), "boxes": boxes, "rows": rows}
 
 
-def _page(document: pypdfium2.PdfDocument, number: int, above: Table | None) -> tuple[PageLines, bool]:
+def _page(
+    document: pypdfium2.PdfDocument, number: int, above: Table | None, repeated: frozenset[Place]
+) -> tuple[PageLines, bool]:
     """The page's lines, and whether it is a scan.
 
     Raises DecompressionBombError if it is too large to render.
     """
     try:
         page = document[number]
-        read = lines_of(page, above)
+        read = lines_of(page, above, repeated)
         read = replace(read, lines=with_fields(page, read.lines))
         is_scan = is_scanned(page, read.lines)
         page.close()

@@ -82,7 +82,7 @@ def close_tables(lines: Sequence[Sequence[Word]], em: float) -> Iterator[Found]:
 
 
 def has_sums(rows: Sequence[Cells], row: Cells) -> bool:
-    """Whether a row that is not directly below these rows has their sums: a name, and numbers below numbers."""
+    """Whether a row below empty rows has the sums of these rows: a name, and numbers below numbers."""
     columns = [[cell for cell in column if cell] for column in zip(*rows, strict=True)]
     is_numeric = [_are_numbers(column) for column in columns]
     sums = [cell for cell, numeric in zip(row, is_numeric, strict=True) if cell and numeric]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import pypdfium2
 
+from .pdf_order import Place, places_of, reading_order
 from .pdf_page_text import (
     BULLETS,
     Line,
@@ -31,20 +32,24 @@ MARKER_DISTANCE = 5  # greatest distance of a marker from its text, in em
 
 @dataclass(frozen=True, slots=True)
 class PageLines:
-    """The lines of a page in the order of its text.
+    """The lines of a page in the order in which they are read.
 
     A table is at the position of its first line. `last` is the table at the end of the page, if any.
     `completed` is the table at the end of the previous page, if its last row continues on this page.
-    `completed` then contains the complete row, which is not among these lines.
+    `completed` then contains the complete row, which is not among these lines. `places` has the places of
+    all lines.
     """
 
     lines: list[Line]
     last: Table | None = None
     completed: Table | None = None
+    places: frozenset[Place] = frozenset()
 
 
-def lines_of(page: pypdfium2.PdfPage, above: Table | None = None) -> PageLines:
-    """The lines of a page; `above` is the table at the end of the previous page."""
+def lines_of(
+    page: pypdfium2.PdfPage, above: Table | None = None, repeated: frozenset[Place] = frozenset()
+) -> PageLines:
+    """The lines of a page; `above` is the table at the end of the previous page, `repeated` its places."""
     textpage = page.get_textpage()
     try:
         text = text_units(textpage)
@@ -59,8 +64,10 @@ def lines_of(page: pypdfium2.PdfPage, above: Table | None = None) -> PageLines:
     last: Table | None = None
     completed: Table | None = None
     with_tables: list[Line] = []
-    for number, (_, line) in enumerate(lines):
-        table = table_of.get(number)
+    written = [line for _, line in lines]
+    is_upright = not is_scan and not page.get_rotation()
+    for number in reading_order(written, table_of, repeated) if is_upright else range(len(written)):
+        line, table = written[number], table_of.get(number)
         beside = outside.get(number)
         if beside:
             with_tables.append(replace(line, text=beside))
@@ -83,7 +90,7 @@ def lines_of(page: pypdfium2.PdfPage, above: Table | None = None) -> PageLines:
     )
     if last and any(line.whole for line in with_tables[-EDGE_LINES - 1 :]):
         last = replace(last, ends_page=True)
-    return PageLines(with_tables, last if ends_with_it else None, completed)
+    return PageLines(with_tables, last if ends_with_it else None, completed, places_of(written))
 
 
 def replace_last_row(lines: list[Line], table: Table, completed: Table) -> None:

@@ -131,6 +131,26 @@ class PdfTests(SimpleTestCase):
         self.assertEqual({heading for heading, _ in found}, {"Staff manual"})
         self.assertNotIn("Staff manual", " ".join(text for _, text in found))
 
+    def test_headings_and_paragraphs_written_out_of_order_are_read_from_top_to_bottom(self):
+        headings = lines(("F2", 14, "Leave"), top=800) + lines(("F2", 14, "Pay"), top=720)
+        leave, pay = (
+            lines(*[("F1", 11, f"{SENTENCE} {word}.") for word in words], top=top)
+            for top, words in ((780, ("now", "then")), (700, ("late", "soon", "there")))
+        )
+        expected = {
+            "Leave": f"{SENTENCE} now. {SENTENCE} then.",
+            "Pay": f"{SENTENCE} late. {SENTENCE} soon. {SENTENCE} there.",
+        }
+        self.assertEqual(dict(self.sections(pay + headings + leave)), expected)
+        columns = "".join(
+            f"BT /F1 11 Tf 1 0 0 1 {x} {780 - 15 * row} Tm ({column} line {row}) Tj ET\n"
+            for x, column in ((50, "left"), (320, "right"))
+            for row in range(12)
+        )
+        title = "BT /F1 11 Tf 1 0 0 1 50 810 Tm (The title was drawn last) Tj ET\n"
+        [(_, text)] = self.sections(columns + title)
+        self.assertEqual(text.split("\n")[11:13], ["left line 11", "right line 0"])
+
     def test_a_heading_above_another_without_text_is_not_lost(self):
         page = lines(("F1", 11, f"{SENTENCE}."), ("F1", 20, "Download here"), ("F1", 15, "Or ask us"))
         self.assertEqual(self.sections(page), [("", f"{SENTENCE}."), ("Download here", "Or ask us")])

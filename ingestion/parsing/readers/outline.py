@@ -21,6 +21,8 @@ from ingestion.parsing.titles import first_title
 from .lone_titles import UPPER, lone_titles
 from .tables import table_text
 
+CLAUSE = 60  # characters; a longer heading that ends like a sentence or a clause is one
+
 
 def slug(heading: str) -> str:
     """The anchor that GitHub derives from a heading.
@@ -28,6 +30,12 @@ def slug(heading: str) -> str:
     It is in lower case, without punctuation, and with hyphens for spaces.
     """
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")[:ANCHOR_CHARACTERS]
+
+
+def is_text(heading: str) -> bool:
+    """Whether a heading is a paragraph that its author styled as one: long, or a sentence or a clause."""
+    is_clause = heading.endswith((".", ",", ";", ":", "; or", "; and", "; oder", "; und"))
+    return len(heading) > HEADING_TEXT or (is_clause and len(heading) > CLAUSE)
 
 
 PLACE_CHARACTERS = 4_000  # characters of a section; further parts of a longer section are cited by paragraph
@@ -58,7 +66,7 @@ class Outline:
         text = one_line(label + text, len(label + text))
         if not named:
             return
-        if len(text) > HEADING_TEXT:
+        if is_text(text):
             self.paragraph(text)
             return
         if not self._path or level <= self._path[-1][0]:

@@ -155,6 +155,17 @@ class WordTests(SimpleTestCase):
             [("On Sundays", "On Sundays\n\nNo boats.\n\nWear a vest.\n\nAlways.")],
         )
 
+    def test_clauses_that_are_styled_as_headings_are_text(self):
+        """Contracts style their clauses as headings, because these have numbers."""
+        clauses = [
+            "Each party may terminate this agreement at any time with 45 days of written notice.",
+            "after a breach of any of these obligations the notice is thirty days; or",
+            "thirty days also apply to the following services of the institution:",
+        ]
+        body = [("Heading1", "Term and termination"), *(("Heading2", clause) for clause in clauses)]
+        [section] = reading("a.docx", building.docx(*body)).sections
+        self.assertEqual(section.text, "\n\n".join(["Term and termination", *clauses]))
+
     def test_a_long_text_without_headings_is_cited_by_its_paragraphs(self):
         body = "".join(paragraph(f"Paragraph {number}. " + "Words. " * 100) for number in range(1, 21))
         found = reading("a.docx", docx(body)).sections

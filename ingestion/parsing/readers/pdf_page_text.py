@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from statistics import median
 
 import pypdfium2
 import pypdfium2.raw as pdfium
@@ -22,6 +23,9 @@ MAX_OBJECTS = 5_000
 MAX_RECTANGLES = 500
 GAP = 0.7  # a gap wider than this share of the line's height may separate columns
 THIN = 2.5  # points; a thinner rectangle counts as a line
+MIN_LETTERS, LETTERS_PER_SPACE = 40, 15  # a longer page with fewer spaces may lack spaces between words
+SPACE = 0.12  # minimum space between words, relative to the height of the font's box
+IDEOGRAPHS = "\u2e80"  # from this character on, scripts have no spaces between words
 BROWSERS = ("Skia/PDF", "Qt ", "cairo ")  # prefixes of the producer names that browsers write
 BOLD_WEIGHT = 600
 BULLETS = "•◦▪‣●○■□◻☐❑❖➢➔✓✔"  # characters that mark items of lists
@@ -81,10 +85,12 @@ def lines_with_starts(
 ) -> Iterator[tuple[int, Line]]:
     """Each line of the page's text with its start position."""
     position = 0
+    lacks_spaces = MIN_LETTERS < sum(map(str.isalpha, text)) > LETTERS_PER_SPACE * text.count(" ")
     for raw in text.split("\r\n"):
         start = position
         position += len(raw) + 2
-        line = one_line(_whole(BROKEN_LINE.sub(BREAK, raw)), LINE_CHARACTERS)
+        shown = _with_spaces(textpage, raw, start) if lacks_spaces else raw
+        line = one_line(_whole(BROKEN_LINE.sub(BREAK, shown)), LINE_CHARACTERS)
         if line:
             first = _character(textpage, start + len(raw) - len(raw.lstrip()))
             last = _character(textpage, start + len(raw.rstrip()) - 1)
@@ -113,6 +119,30 @@ def lines_with_starts(
                     right=right,
                 ),
             )
+
+
+def _with_spaces(textpage: pypdfium2.PdfTextPage, raw: str, start: int) -> str:
+    """A line of the page's text with spaces between its words, from the distances of its letters.
+
+    Some programs place each letter by itself, and write no spaces; PDFium then finds only wide ones.
+    """
+    if len(raw) < 2 or max(raw) >= IDEOGRAPHS:
+        return raw
+    loose = pdfium.FS_RECTF()
+    places = [_character(textpage, start + place) for place in range(len(raw))]
+    if not pdfium.FPDFText_GetLooseCharBox(textpage.raw, places[0], loose):
+        return raw
+    edges = [(_left(textpage, place) or 0.0, _right(textpage, place) or 0.0) for place in places]
+    gaps = [after[0] - before[1] for before, after in itertools.pairwise(edges)]
+    in_words = [
+        gap for gap, pair in zip(gaps, itertools.pairwise(raw), strict=True) if "".join(pair).isalnum()
+    ]
+    least = SPACE * (loose.top - loose.bottom) + max(0, median(in_words or [0]))
+    parts = [raw[0]]
+    for gap, before, letter in zip(gaps, raw, raw[1:], strict=False):
+        is_apart = gap > least and letter.isalnum() and not (before.isdigit() and letter.isdigit())
+        parts.append(f" {letter}" if is_apart else letter)
+    return "".join(parts)
 
 
 def words_with_boxes(

@@ -131,6 +131,28 @@ class PdfTests(SimpleTestCase):
         self.assertEqual({heading for heading, _ in found}, {"Staff manual"})
         self.assertNotIn("Staff manual", " ".join(text for _, text in found))
 
+    def test_words_of_a_page_without_spaces_are_separated_by_the_distances_of_its_letters(self):
+        widths = {
+            "f": 2.78,
+            "i": 2.22,
+            "l": 2.22,
+            "m": 8.33,
+            "r": 3.33,
+            "t": 2.78,
+            "c": 5,
+            "s": 5,
+            "w": 7.22,
+            "y": 5,
+        }
+        text = "the delivery within the whole country costs nothing in summer"
+        x, page = 50.0, ""
+        for letter in text:
+            if letter != " ":
+                page += f"BT /F1 10 Tf 1 0 0 1 {x:.2f} 700 Tm ({letter}) Tj ET\n"
+            x += 2 if letter == " " else widths.get(letter, 5.56)
+        [(_, found)] = self.sections(page)
+        self.assertEqual(found, text)
+
     def test_headings_and_paragraphs_written_out_of_order_are_read_from_top_to_bottom(self):
         headings = lines(("F2", 14, "Leave"), top=800) + lines(("F2", 14, "Pay"), top=720)
         leave, pay = (

@@ -61,7 +61,6 @@ def close_tables(lines: Sequence[Sequence[Word]], em: float) -> Iterator[Found]:
                 more, more_end = _extended(lines, spaces, start, more, em)
                 if more_end >= end:  # the lines above have fewer columns than all of these
                     top, gutters, end = start, more, more_end
-                    break
         rows = [_divided(line, gutters) for line in lines[top:end]]
         is_wide = all(right - left >= WIDE * em for left, right in gutters)
         if end - top >= (ROWS if is_wide else CLOSE_ROWS) and _is_table(rows):
@@ -222,7 +221,7 @@ def _names(
             break
         cells = _named(line, gutters, em)
         texts = [_text(cell) for cell in cells if cell]
-        if not texts or any(is_number(text) and len(text) > PERIOD for text in texts):
+        if not texts or any(is_number(text) and not _is_year(text) for text in texts):
             break
         found.insert(0, cells)
         below = line
@@ -230,6 +229,10 @@ def _names(
         found.pop(0)
     names = [[word for cells in found for word in cells[column]] for column in range(len(gutters) + 1)]
     return [names] if 2 * sum(map(bool, names)) > len(names) else []
+
+
+def _is_year(text: str) -> bool:
+    return text.isdigit() and len(text) <= PERIOD
 
 
 def _named(line: Sequence[Word], gutters: Sequence[Span], em: float) -> Cells:
@@ -251,6 +254,8 @@ def _named(line: Sequence[Word], gutters: Sequence[Span], em: float) -> Cells:
             return []
         aligned = [span for span in spaces if abs(span[1] - end) < ALIGNED or abs(span[0] - start) < ALIGNED]
         left, right = max(aligned or spaces, key=lambda span: span[1] - span[0], default=(start, end))
+        if right - left < NAMES_APART * em and end - start >= WIDE * em:
+            return []  # a sentence
         edges.append((left + right) / 2)
     cells: Cells = [[] for _ in range(len(gutters) + 1)]
     for word in line:

@@ -32,6 +32,7 @@ EM = 1 / 0.72  # an em, as a multiple of the height of a capital letter
 RULED_GUTTER, GUTTER = 0.7, 1.1  # minimum white space between columns in em, with and without drawn lines
 LINE_PITCH = 1.6  # maximum distance, in em, between the lines of a cell
 PITCH = 2.6  # maximum distance, in em, between rows without drawn lines
+CENTRES = 0.2  # maximum vertical distance between the centres of words on one line, relative to their height
 ROWS = 3  # minimum number of rows without drawn lines
 LEVEL = 0.15  # greatest difference of the tops of cells on one line, as a share of their height
 MAX_NUMBERS = 4  # words of a cell that consists of numbers
@@ -533,7 +534,9 @@ def _from_the_right(words: Iterable[Word]) -> bool:
 def _visual_lines(words: Iterable[Word]) -> list[list[Word]]:
     lines: list[list[Word]] = []
     for word in sorted(words, key=lambda word: -word.middle):
-        if lines and lines[-1][0].middle - word.middle < SAME_HEIGHT:
+        first = lines[-1][0] if lines else word
+        # Capital and small letters have different centres, which matters in large type.
+        if lines and first.middle - word.middle < max(SAME_HEIGHT, CENTRES * (first.top - first.bottom)):
             lines[-1].append(word)
         else:
             lines.append([word])

@@ -109,6 +109,7 @@ class TablesTests(SimpleTestCase):
             ("Records", "25.00", "25.00"),
         ]
         words = [
+            (50, 775, "Clerk"),
             (50, 760, "Submit the budget to the town office by: Friday"),
             (50, 745, "Hearing of the committee in the town hall: Monday"),
             (60, 724, "Election"),
@@ -125,8 +126,15 @@ class TablesTests(SimpleTestCase):
             f"Election: {name.replace('|', ' ')}; Actual last year: {actual}; Budget this year: {planned}"
             for name, actual, planned in (*budget, ("TOTAL", "32,956.63", "31,883.00"))
         ]
-        self.assertEqual(self.lines(words)[1:], expected)
-        self.assertEqual(self.lines([*words, (50, 455, "A note is above the sums.")])[1:-2], expected[:-1])
+        self.assertEqual(self.lines(words)[2:], expected)
+        self.assertEqual(self.lines([*words, (50, 455, "A note is above the sums.")])[2:-2], expected[:-1])
+
+    def test_a_sentence_above_a_price_list_and_its_first_prices_are_no_column_names(self):
+        names = ("Soup", "Fried eggs", "Fish", "Hot dog with chili", "Noodles", "Rice", "Cheese", "Tea")
+        dishes = [(name, f"{price}.50") for price, name in enumerate(names)]
+        sentence = "Add onions, tomatoes, mustard and pickled cucumbers to any of these dishes for nothing"
+        found = self.lines([(50, 715, sentence), *self.cells(dishes, (50, 430))])
+        self.assertEqual(found, [sentence, *(f"{dish}; {price}" for dish, price in dishes)])
 
     def test_rows_of_a_pdf_table_without_lines_may_have_several_lines(self):
         rows = [

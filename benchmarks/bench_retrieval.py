@@ -4,8 +4,8 @@
 
 Prints for each collection, and with `--sizes` for parts of it, nDCG@10 of each mode of search and of BM25,
 and how often the collection's own questions, and sixty questions about other things, find nothing or only
-unsure results. Each text is one passage here, as for BM25; `manage.py evaluate` splits texts as a site does,
-and refuses more. EMBEDDING_MODEL_DIR is used if it is set.
+unsure results. Each text is one passage here, as for BM25. `manage.py evaluate` splits texts into passages,
+as a site does, and then more questions find nothing. EMBEDDING_MODEL_DIR is used if it is set.
 """
 
 import argparse
@@ -82,9 +82,9 @@ def read_options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("datasets", nargs="?", type=Path, default=ROOT.parent / "shared" / "datasets")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="of the collections")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="measure only these collections")
     parser.add_argument(
-        "--sizes", nargs="+", type=int, default=[], metavar="N", help="also with so many texts"
+        "--sizes", nargs="+", type=int, default=[], metavar="N", help="also measure parts of N texts"
     )
     return parser.parse_args()
 

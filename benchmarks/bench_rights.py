@@ -6,11 +6,11 @@
 Eight people may read from a ten-thousandth to all of the documents. For each of them, prints the elapsed time
 and the CPU time in milliseconds of a hybrid search for four words and for a whole question. Without
 --times-only, it also prints recall@10 of the vector leg against a comparison with every vector under the same
-rights, its time as a multiple of the same look-up without rights (measured in turns), and recall@10 of the
-words against a search that scores every passage with any of them. Then all of them make --queries searches,
-in every mode and with filters; an independent computation counts passages that they may not read. The last
-figures are the cost of adding a document at that size, and PostgreSQL's use of memory and disk. The first run
-makes the corpus, which is kept in the data directory.
+rights, its time as a multiple of the same look-up without rights (the two are measured alternately), and
+recall@10 of the words against a search that scores every passage with any of them. Then all of them make
+--queries searches, in every mode and with filters; an independent computation counts passages that they may
+not read. The last figures are the cost of adding a document at that size, and PostgreSQL's use of memory and
+disk. The first run makes the corpus, which is kept in the data directory.
 """
 
 import argparse
@@ -32,9 +32,14 @@ PARSER.add_argument("datasets", nargs="?", type=Path)
 PARSER.add_argument("--passages", type=int, default=200_000)
 PARSER.add_argument("--texts", type=Path, help="folder of Markdown files that are made part of the corpus")
 PARSER.add_argument("--characters", type=int, default=330, help="least length of a passage")
-PARSER.add_argument("--queries", type=int, default=10_000, help="of the search for rows outside the rights")
+PARSER.add_argument(
+    "--queries",
+    type=int,
+    default=10_000,
+    help="number of searches whose passages are checked against the rights",
+)
 PARSER.add_argument("--times-only", action="store_true", help="only times, memory and disk")
-PARSER.add_argument("--rebuild", action="store_true", help="make the corpus anew")
+PARSER.add_argument("--rebuild", action="store_true", help="make the corpus again")
 OPTIONS = PARSER.parse_args()
 os.environ["CHATSITE_TEST_DATABASE"] = f"benchmark_rights_{OPTIONS.passages}"
 
@@ -127,7 +132,7 @@ def main() -> None:
         for somebody in people:  # loads pages and words into memory
             for question in [*questions[:WARMING], *whole[:WARMING]]:
                 ask(somebody, question)
-        print("Milliseconds of one hybrid search; of the processor: Python and PostgreSQL")
+        print("Milliseconds of one hybrid search; CPU time is that of Python and PostgreSQL")
         print(
             f"{'sees':>8}{'passages':>10}  {'plan':8}{'':10}{'p50':>8}{'p95':>8}{'cpu p50':>9}{'cpu p95':>9}"
         )
@@ -156,7 +161,7 @@ def database() -> Iterator[None]:
     )
     if not corpus.is_built():
         if Passage.objects.exists() and not corpus.is_filled():
-            PARSER.error("The corpus was not written to its end: make it anew with --rebuild.")
+            PARSER.error("The corpus is incomplete: make it again with --rebuild.")
         documents = OPTIONS.passages // corpus.PASSAGES_EACH
         corpus.build(datasets(), OPTIONS.texts, documents, OPTIONS.characters)
     try:
@@ -277,7 +282,7 @@ def ask(somebody: Person, question: str, **options: Any) -> SearchResult:
 def vector_leg(
     somebody: Person, space: EmbeddingSpace, vectors: Vectors, questions: Sequence[str]
 ) -> tuple[float, float, float]:
-    """Recall@10, milliseconds, and their ratio to the same look-up without rights, measured in turns."""
+    """Recall@10, milliseconds, and their ratio to the same look-up without rights, measured alternately."""
     visible = np.flatnonzero(np.isin(vectors.documents, list(somebody.documents)))
     recalls, own, unfiltered = [], [], []
     for vector in embedder().embed(questions):
@@ -369,7 +374,7 @@ def add_document(sentences: Sequence[str]) -> None:
     taken = (processor_milliseconds(connection) - before) / 1000
     print(
         f"a document of {ADDED} passages ({len(prepared.digests)} vectors) added: {seconds:.2f} s,"
-        f" {taken:.2f} s of the processor, {ADDED / taken:.0f} passages for each such second"
+        f" {taken:.2f} s of CPU time, {ADDED / taken:.0f} passages per CPU second"
     )
     document.delete()
 

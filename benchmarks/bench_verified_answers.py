@@ -4,8 +4,8 @@
 
 Our own pairs are in benchmarks/verified_answers. The folder may contain `semantic.tsv` and `negational.tsv`
 of BoolQ from the BECEL collection: questions with paraphrases, and questions with their negations. From
-these, similar pairs with different answers are made: with each number replaced, and with each paraphrase
-beside the question of another row. --all prints the pairs that were judged wrongly.
+these, the benchmark makes similar pairs with different answers: a question and the same one with other
+numbers, and a question and the paraphrase of another one. --all prints the pairs that were judged wrongly.
 """
 
 import csv

@@ -99,7 +99,7 @@ def mounted(way: Way) -> Iterator[None]:
 
 
 def seconds_of(way: Way, folder: Path) -> list[tuple[str, float]]:
-    """{state that was reached: seconds since the first command}"""
+    """The states that were reached, each with the seconds since the first command."""
     with closing(socket.create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
     caches = "/tmp/caches" if way.inside else str(folder / "caches")
@@ -143,7 +143,7 @@ def seconds_of(way: Way, folder: Path) -> list[tuple[str, float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=WAYS, default=["clone", "wheel", "uvx"])
-    parser.add_argument("--root", type=Path, help="what debootstrap has made")
+    parser.add_argument("--root", type=Path, help="the root file system that debootstrap made")
     parser.add_argument("--uvx", default="uvx")
     options = parser.parse_args()
     for name in options.only:

@@ -206,7 +206,9 @@ def faults(prometheus: Prometheus, site: FaultSite, caller: Caller, session: Ses
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--seconds", type=int, default=60, help="of load before the dashboard is looked at")
+    parser.add_argument(
+        "--seconds", type=int, default=60, help="how long the load lasts before the dashboard is read"
+    )
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="chatsite-monitoring-"))
     folder.chmod(0o755)  # started by root, PostgreSQL runs as another user

@@ -40,7 +40,7 @@ ERRORS: dict[str, ErrorText] = {
 
 DATABASE_SECONDS = 2  # Retry-After while the database is unavailable
 DISK_FULL = (
-    "There is no room for the question on the server, and nothing of it is kept. "
+    "The server's disk is full, so the question was not saved. "
     "Tell the operator of the site, and ask again later."
 )
 DISK_FULL_SECONDS = 10  # Retry-After while the disk is full

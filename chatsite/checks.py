@@ -244,7 +244,7 @@ def check_audit(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[
 def check_names(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
     """Unknown variables with the site's prefix, because a misspelt name would have no effect."""
     files = {name + environment.FILE for name in environment.SECRETS}
-    known = environment.asked.keys() | files | KNOWN_ELSEWHERE
+    known = environment.variables.keys() | files | KNOWN_ELSEWHERE
     own = [name for name in known if name.startswith(PREFIX)]
     problems = []
     for name in sorted(os.environ):

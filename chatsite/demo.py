@@ -63,7 +63,7 @@ class DemoAccount(NamedTuple):
 def create_demo() -> None:
     """Create accounts and documents if there is no account yet; atomic.
 
-    Does nothing if the site serves more than this machine. The worker reads the documents afterwards.
+    Does nothing if the site can be reached from other machines. The worker reads the documents afterwards.
     """
     if User.objects.exists() or exposed_by():
         return

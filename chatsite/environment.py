@@ -36,7 +36,7 @@ SECRETS = frozenset(
 FILE = "_FILE"
 MAX_SECRET_BYTES = 10_000
 
-asked: dict[str, Any] = {}  # all variables that the settings have read, with their defaults
+variables: dict[str, Any] = {}  # all variables that the settings have read, with their defaults
 
 
 def given(name: str) -> tuple[str, str]:
@@ -59,7 +59,7 @@ def given(name: str) -> tuple[str, str]:
 
 
 def text(name: str, default: str = "") -> str:
-    asked[name] = default
+    variables[name] = default
     value, _ = given(name)
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise ImproperlyConfigured(f"{name} must be text in UTF-8.")
@@ -69,13 +69,13 @@ def text(name: str, default: str = "") -> str:
 def optional_text(name: str, default: str) -> str:
     """Like :func:`text`, but an empty value means none instead of the default."""
     value = text(name) if name in os.environ else text(name, default)
-    asked[name] = default
+    variables[name] = default
     return value
 
 
 def flag(name: str, default: bool) -> bool:
     value = text(name).lower()
-    asked[name] = int(default)
+    variables[name] = int(default)
     if not value:
         return default
     if value in TRUE:
@@ -87,7 +87,7 @@ def flag(name: str, default: bool) -> bool:
 
 def number(name: str, default: float, least: float = 0, most: float = MAX_NUMBER) -> float:
     value = text(name)
-    asked[name] = default
+    variables[name] = default
     if not value:
         return default
     try:
@@ -101,7 +101,7 @@ def number(name: str, default: float, least: float = 0, most: float = MAX_NUMBER
     return result
 
 
-def whole(name: str, default: int, least: int = 0, most: int = MAX_WHOLE) -> int:
+def integer(name: str, default: int, least: int = 0, most: int = MAX_WHOLE) -> int:
     result = number(name, default, least, most)
     if result != int(result):
         raise ImproperlyConfigured(f"{name} must be a whole number, not {text(name)}.")
@@ -145,7 +145,7 @@ def networks(name: str) -> list[IPv4Network | IPv6Network]:
 
 def path(name: str, default: Path) -> Path:
     value = text(name)
-    asked[name] = default
+    variables[name] = default
     try:
         return Path(value).expanduser().resolve() if value else default.resolve()
     except (RuntimeError, OSError):  # an unknown home directory, or a cycle of links

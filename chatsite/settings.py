@@ -87,7 +87,7 @@ TEMPLATES: list[dict[str, Any]] = [
 # --- Database ---
 
 EMBEDDED_DATABASE = not environment.text("DATABASE_URL")
-DATABASE_THREADS = environment.whole("CHATSITE_DATABASE_THREADS", 8, least=1, most=1_000)
+DATABASE_THREADS = environment.integer("CHATSITE_DATABASE_THREADS", 8, least=1, most=1_000)
 # PostgreSQL ends a statement after STATEMENT_SECONDS. A request waits DATABASE_SECONDS in total for it.
 STATEMENT_SECONDS = 20
 DATABASE_SECONDS = environment.number("CHATSITE_DATABASE_SECONDS", 2.5, least=1)
@@ -143,10 +143,10 @@ LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "accounts:sign-in"
 LOGIN_REQUIRED = environment.flag("CHATSITE_LOGIN_REQUIRED", True)
 GUEST_HOURS = environment.number("CHATSITE_GUEST_HOURS", 24, least=1)
-GUESTS_PER_MINUTE = environment.whole("CHATSITE_GUESTS_PER_MINUTE", 200, least=1)
-GUESTS_PER_ADDRESS = environment.whole("CHATSITE_GUESTS_PER_ADDRESS", 20, least=1)
-GUEST_QUESTIONS_PER_MINUTE = environment.whole("CHATSITE_GUEST_QUESTIONS_PER_MINUTE", 300, least=1)
-GUEST_QUESTIONS_PER_ADDRESS = environment.whole("CHATSITE_GUEST_QUESTIONS_PER_ADDRESS", 30, least=1)
+GUESTS_PER_MINUTE = environment.integer("CHATSITE_GUESTS_PER_MINUTE", 200, least=1)
+GUESTS_PER_ADDRESS = environment.integer("CHATSITE_GUESTS_PER_ADDRESS", 20, least=1)
+GUEST_QUESTIONS_PER_MINUTE = environment.integer("CHATSITE_GUEST_QUESTIONS_PER_MINUTE", 300, least=1)
+GUEST_QUESTIONS_PER_ADDRESS = environment.integer("CHATSITE_GUEST_QUESTIONS_PER_ADDRESS", 30, least=1)
 GUEST_REFUSAL_VIEW = "chatsite.http.error_pages.guest_refused"
 OIDC_ISSUER = environment.text("OIDC_ISSUER")
 OIDC_AUDIENCE = environment.text("OIDC_AUDIENCE")  # the client's id at the provider
@@ -159,12 +159,12 @@ OIDC_GROUPS_BY_NAME = environment.flag("OIDC_GROUPS_BY_NAME", False)
 OIDC_SUBJECT_CLAIM = environment.one_of("OIDC_SUBJECT_CLAIM", "SUB", ("SUB", "OID")).lower()
 OIDC_SCOPES = environment.text("OIDC_SCOPES", "openid profile")
 MCP_AUDIENCE = environment.text("CHATSITE_MCP_AUDIENCE")  # the audience of access tokens for /mcp
-API_KEY_DAYS = environment.whole("CHATSITE_API_KEY_DAYS", 365)
+API_KEY_DAYS = environment.integer("CHATSITE_API_KEY_DAYS", 365)
 AUDIT_SYSLOG = environment.text("CHATSITE_AUDIT_SYSLOG")
 AUDIT_WEBHOOK = environment.text("CHATSITE_AUDIT_WEBHOOK")
 WEBHOOK_NETWORKS = environment.networks("CHATSITE_WEBHOOK_NETWORKS")
-LOOK_NOTICE_DAYS = environment.whole("CHATSITE_LOOK_NOTICE_DAYS", 30)
-AUDIT_DAYS = environment.whole("CHATSITE_AUDIT_DAYS", 0)
+LOOK_NOTICE_DAYS = environment.integer("CHATSITE_LOOK_NOTICE_DAYS", 30)
+AUDIT_DAYS = environment.integer("CHATSITE_AUDIT_DAYS", 0)
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
     "chatsite.accounts.guests.GuestBackend",
@@ -260,7 +260,7 @@ FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000  # bytes of a body without files; the longest message has 400 KB
 BODY_LIMIT = 1_000_000  # bytes of a request body, except at the URLs below
-UPLOAD_BODY_LIMIT = environment.whole("CHATSITE_UPLOAD_BODY_LIMIT", 220_000_000, least=1_000_000)
+UPLOAD_BODY_LIMIT = environment.integer("CHATSITE_UPLOAD_BODY_LIMIT", 220_000_000, least=1_000_000)
 UPLOAD_PATHS = (
     r"^/documents/add/$",
     r"^/((c|projects)/[^/]+/)?attach$",
@@ -273,16 +273,18 @@ IMAGE_PATHS = (r"^/v1//?(chat/completions|responses)/?$",)  # URLs that accept i
 
 # --- Reading documents ---
 
-DOCUMENT_MAX_BYTES = environment.whole("CHATSITE_DOCUMENT_MAX_BYTES", 100_000_000, least=1)
-DOCUMENT_MAX_PAGES = environment.whole("CHATSITE_DOCUMENT_MAX_PAGES", 5_000, least=1)
-DOCUMENT_MAX_CHARACTERS = environment.whole("CHATSITE_DOCUMENT_MAX_CHARACTERS", 20_000_000, least=1)
-DOCUMENT_MAX_UNPACKED_BYTES = environment.whole("CHATSITE_DOCUMENT_MAX_UNPACKED_BYTES", 500_000_000, least=1)
-USER_MAX_BYTES = environment.whole("CHATSITE_USER_MAX_BYTES", 5_000_000_000)
-USER_MAX_DOCUMENTS = environment.whole("CHATSITE_USER_MAX_DOCUMENTS", 5_000)
-KEPT_VERSIONS = environment.whole("CHATSITE_KEPT_VERSIONS", 5)
-KEPT_VERSION_DAYS = environment.whole("CHATSITE_KEPT_VERSION_DAYS", 365)
+DOCUMENT_MAX_BYTES = environment.integer("CHATSITE_DOCUMENT_MAX_BYTES", 100_000_000, least=1)
+DOCUMENT_MAX_PAGES = environment.integer("CHATSITE_DOCUMENT_MAX_PAGES", 5_000, least=1)
+DOCUMENT_MAX_CHARACTERS = environment.integer("CHATSITE_DOCUMENT_MAX_CHARACTERS", 20_000_000, least=1)
+DOCUMENT_MAX_UNPACKED_BYTES = environment.integer(
+    "CHATSITE_DOCUMENT_MAX_UNPACKED_BYTES", 500_000_000, least=1
+)
+USER_MAX_BYTES = environment.integer("CHATSITE_USER_MAX_BYTES", 5_000_000_000)
+USER_MAX_DOCUMENTS = environment.integer("CHATSITE_USER_MAX_DOCUMENTS", 5_000)
+KEPT_VERSIONS = environment.integer("CHATSITE_KEPT_VERSIONS", 5)
+KEPT_VERSION_DAYS = environment.integer("CHATSITE_KEPT_VERSION_DAYS", 365)
 READING_SECONDS = environment.number("CHATSITE_READING_SECONDS", 60, least=1)
-READING_MEMORY_BYTES = environment.whole("CHATSITE_READING_MEMORY_BYTES", 1_000_000_000, least=200_000_000)
+READING_MEMORY_BYTES = environment.integer("CHATSITE_READING_MEMORY_BYTES", 1_000_000_000, least=200_000_000)
 OCR_LANGUAGES = environment.optional_text("CHATSITE_OCR_LANGUAGES", "eng")
 OCR_SECONDS = environment.number("CHATSITE_OCR_SECONDS", 1_800, least=1)
 
@@ -299,7 +301,7 @@ QUESTION_WRITER = (
 )
 # The number of citations of an answer that the model checks again if their wording differs from the source; 0
 # for none.
-SECOND_LOOK: int = environment.whole("CHATSITE_SECOND_LOOK", 8, most=50)
+SECOND_LOOK: int = environment.integer("CHATSITE_SECOND_LOOK", 8, most=50)
 CHAT_MODEL_READS_IMAGES: bool = environment.flag("CHAT_MODEL_IMAGES", False) and bool(CHAT_MODEL)
 PRICE_PROMPT = environment.number("CHATSITE_PRICE_PROMPT", 0)  # price of a million tokens
 PRICE_COMPLETION = environment.number("CHATSITE_PRICE_COMPLETION", 0)
@@ -311,7 +313,7 @@ RERANK_API_KEY = environment.text("RERANK_API_KEY") or (
     OPENAI_API_KEY if RERANK_BASE_URL == OPENAI_BASE_URL else ""
 )
 EMBEDDING_MODEL = environment.text("EMBEDDING_MODEL")
-EMBEDDING_DIMENSIONS = environment.whole("EMBEDDING_DIMENSIONS", 256, least=1, most=4_000)
+EMBEDDING_DIMENSIONS = environment.integer("EMBEDDING_DIMENSIONS", 256, least=1, most=4_000)
 EMBEDDING_MODEL_DIR = environment.text("EMBEDDING_MODEL_DIR")
 EMBEDDING_QUESTION_SECONDS = environment.number("CHATSITE_EMBEDDING_QUESTION_SECONDS", 5, least=0.01)
 DICTIONARY = environment.text("CHATSITE_DICTIONARY")
@@ -319,27 +321,27 @@ DICTIONARY = environment.text("CHATSITE_DICTIONARY")
 # --- Answers ---
 
 MESSAGE_MAX_CHARACTERS = 32_000
-ANSWER_MAX_CHARACTERS = environment.whole("CHATSITE_ANSWER_MAX_CHARACTERS", 200_000, least=1)
+ANSWER_MAX_CHARACTERS = environment.integer("CHATSITE_ANSWER_MAX_CHARACTERS", 200_000, least=1)
 ANSWER_CONNECT_SECONDS = environment.number("CHATSITE_ANSWER_CONNECT_SECONDS", 5, least=0.01)
 ANSWER_FIRST_TOKEN_SECONDS = environment.number("CHATSITE_ANSWER_FIRST_TOKEN_SECONDS", 30, least=0.01)
 ANSWER_IDLE_SECONDS = environment.number("CHATSITE_ANSWER_IDLE_SECONDS", 30, least=0.01)
 MODEL_REST_SECONDS = environment.number("CHATSITE_MODEL_REST_SECONDS", 10, least=0.01)
 ANSWER_TOTAL_SECONDS = environment.number("CHATSITE_ANSWER_TOTAL_SECONDS", 300, least=0.01)
 JOURNAL_FLUSH_SECONDS = environment.number("CHATSITE_JOURNAL_FLUSH_SECONDS", 0.2, least=0.01, most=1)
-USER_CONCURRENT_ANSWERS = environment.whole("CHATSITE_USER_CONCURRENT_ANSWERS", 20, least=1)
-USER_EMBEDDINGS_PER_MINUTE = environment.whole("CHATSITE_USER_EMBEDDINGS_PER_MINUTE", 120, least=1)
-USER_QUESTIONS_PER_MINUTE = environment.whole("CHATSITE_USER_QUESTIONS_PER_MINUTE", 120, least=1)
-USER_CONNECTIONS = environment.whole("CHATSITE_USER_CONNECTIONS", 100, least=1)
-ADDRESS_CONCURRENT_REQUESTS = environment.whole("CHATSITE_ADDRESS_CONCURRENT_REQUESTS", 8)
-CALLER_CONCURRENT_REQUESTS = environment.whole("CHATSITE_CALLER_CONCURRENT_REQUESTS", 4)
-PROCESS_ANSWERS = environment.whole("CHATSITE_PROCESS_ANSWERS", 500, least=1)
+USER_CONCURRENT_ANSWERS = environment.integer("CHATSITE_USER_CONCURRENT_ANSWERS", 20, least=1)
+USER_EMBEDDINGS_PER_MINUTE = environment.integer("CHATSITE_USER_EMBEDDINGS_PER_MINUTE", 120, least=1)
+USER_QUESTIONS_PER_MINUTE = environment.integer("CHATSITE_USER_QUESTIONS_PER_MINUTE", 120, least=1)
+USER_CONNECTIONS = environment.integer("CHATSITE_USER_CONNECTIONS", 100, least=1)
+ADDRESS_CONCURRENT_REQUESTS = environment.integer("CHATSITE_ADDRESS_CONCURRENT_REQUESTS", 8)
+CALLER_CONCURRENT_REQUESTS = environment.integer("CHATSITE_CALLER_CONCURRENT_REQUESTS", 4)
+PROCESS_ANSWERS = environment.integer("CHATSITE_PROCESS_ANSWERS", 500, least=1)
 READER_SECONDS = environment.number("CHATSITE_READER_SECONDS", 60, least=0.1, most=2_000_000)
 LEASE_SECONDS = environment.number("CHATSITE_LEASE_SECONDS", 10, least=1)
 GRACE_SECONDS = environment.number("CHATSITE_GRACE_SECONDS", 25)
 THOUGHTS_RESTRICTED = environment.flag("CHATSITE_THOUGHTS_RESTRICTED", False)
 RAG_CHAT_VERSION = environment.one_of("CHATSITE_RAG_CHAT_VERSION", "2025", ("2025", "2026"))
 AGENT_COORDINATOR = environment.flag("CHATSITE_AGENT_COORDINATOR", False)
-AGENT_TURNS = environment.whole("CHATSITE_AGENT_TURNS", 6, least=1, most=100)
+AGENT_TURNS = environment.integer("CHATSITE_AGENT_TURNS", 6, least=1, most=100)
 QUOTING_WORDS_PER_SECOND = environment.number("CHATSITE_QUOTING_WORDS_PER_SECOND", 0, least=0)
 
 # --- Channels ---

@@ -121,9 +121,9 @@ def is_ready(port: int) -> bool:
 
 
 def demand_citation(port: int, key: str) -> None:
-    """Retry until the right document has been read:
+    """Ask again until the right document has been read.
 
-    the site answers from the documents that it has read so far.
+    The site answers from the documents that it has read so far.
     """
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/chat",

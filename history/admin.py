@@ -175,7 +175,7 @@ class FeedbackAdmin(AuditedPages, admin.ModelAdmin):  # type: ignore[type-arg]
     def shortened_comment(self, feedback: Feedback) -> str:
         return Truncator(feedback.comment).chars(COMMENT_SHOWN) or "–"
 
-    @admin.display(description=gettext_lazy("sources said to be wrong"))
+    @admin.display(description=gettext_lazy("sources marked as wrong"))
     def doubted_sources(self, feedback: Feedback) -> str:
         """The titles of the sources marked as wrong, as far as the member of staff may read them."""
         doubted = _readable_sources(feedback).filter(label__in=feedback.wrong_sources)
@@ -200,7 +200,7 @@ class FeedbackAdmin(AuditedPages, admin.ModelAdmin):  # type: ignore[type-arg]
         answer = feedback.message
         readable = _readable_sources(feedback).count()
         if readable < max(len(answer.labels), len(set(answer.citations))):
-            return gettext("It rests on documents that you may not read.")
+            return gettext("It is based on documents that you may not read.")
         return answer.content
 
     @admin.display(description=gettext_lazy("answered at"))
@@ -255,7 +255,7 @@ class ShareAdmin(AuditedPages, admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.display(description=gettext_lazy("what"))
     def part(self, share: Share) -> str:
-        return gettext("one answer") if share.answer_id else gettext("everything until then")
+        return gettext("one answer") if share.answer_id else gettext("all messages up to then")
 
     @admin.display(description=gettext_lazy("shared with"))
     def readers(self, share: Share) -> str:

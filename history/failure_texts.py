@@ -26,6 +26,6 @@ FAILURES: dict[str, ErrorText] = {
     "length_refused": ErrorText(400, "The language model does not accept this token limit."),
     "empty_answer": ErrorText(502, "The language model sent an empty answer."),
     "interrupted": ErrorText(502, "The answer was interrupted."),
-    "storage_full": ErrorText(507, "There is no room on the server. Tell the operator of the site."),
+    "storage_full": ErrorText(507, "The server's disk is full. Tell the operator of the site."),
 }
 OTHER_FAILURE = "The answer could not be written."

@@ -38,7 +38,7 @@ MIN_PREFIX = 3  # characters; shorter words match only whole words
 MARKUP = re.compile(r"^[ \t:|-]{3,}$|^[ \t]*(?:(?:>|#{1,6}|[*+-])[ \t]+)+|\*\*|\|", re.MULTILINE)
 EXCERPT_RADIUS = 90  # characters shown on either side of a hit
 FIRST_SCAN = 100  # the number of newest conversations that are scanned without the index
-SECOND_SCAN = 400  # this many are scanned next, if no more remain or the first scan found MIN_FOUND
+SECOND_SCAN = 400  # the number scanned next, if no more are left or the first scan found MIN_FOUND
 MIN_FOUND = 4
 HITS = 3  # messages shown of one conversation
 
@@ -77,9 +77,9 @@ def page(
     words = _words(query)
     if not words:
         return [], None
-    rows, older = _read_through(principal, words, FIRST_SCAN, below)
+    rows, older = _scan(principal, words, FIRST_SCAN, below)
     if older and len(rows) <= limit and (len(rows) >= MIN_FOUND or _are_few(principal, older)):
-        more, older = _read_through(principal, words, SECOND_SCAN, older)
+        more, older = _scan(principal, words, SECOND_SCAN, older)
         rows += more
     if older and len(rows) <= limit:
         rows += conversation_lists.page(_indexed(principal, words), limit - len(rows) + 1, older)[0]
@@ -99,10 +99,10 @@ def titled(principal: Principal, query: str, limit: int) -> list[Conversation]:
 
 def _has_title(principal: Principal, words: Sequence[str]) -> Coalesce:
     """Whether the title matches; a title without indexed words is matched by a pattern."""
-    return Coalesce(_read(principal, words), ExpressionWrapper(_in_title(words), BooleanField()))
+    return Coalesce(_has_words(principal, words), ExpressionWrapper(_in_title(words), BooleanField()))
 
 
-def _read_through(
+def _scan(
     principal: Principal, words: Sequence[str], most: int, below: Place | None
 ) -> tuple[list[Conversation], Place | None]:
     """The matches among the next `most` conversations, and the place after these."""
@@ -110,16 +110,16 @@ def _read_through(
     read, older = conversation_lists.page(mine, most, below)
     found = {row.pk for row in read if row.titled}  # type: ignore[attr-defined]
     said = Message.objects.chosen().filter(conversation__in=[row.pk for row in read if row.pk not in found])
-    having = said.filter(_read_any(principal, words)).order_by().values("conversation")
+    having = said.filter(_has_any_word(principal, words)).order_by().values("conversation")
     for number, word in enumerate(words):
         name = f"has_{number}"
-        having = having.annotate(**{name: BoolOr(_read(principal, [word]))}).filter(**{name: True})
+        having = having.annotate(**{name: BoolOr(_has_words(principal, [word]))}).filter(**{name: True})
     found |= set(having.values_list("conversation", flat=True))
     return [row for row in read if row.pk in found], older
 
 
 def _are_few(principal: Principal, below: Place) -> bool:
-    """Whether the conversations below `below` are few enough to scan instead of using the index."""
+    """Whether so few conversations follow the place `below` that they are scanned without the index."""
     left = conversation_lists.older(Conversation.objects.owned_by(principal), below)
     return not left.order_by("-updated_at", "-id").values("pk")[SECOND_SCAN : SECOND_SCAN + 1]
 
@@ -132,8 +132,8 @@ def _indexed(principal: Principal, words: Sequence[str]) -> ConversationQuerySet
     matches to that person.
     """
     mine = Conversation.objects.owned_by(principal)
-    said = Message.objects.chosen().filter(_said(principal, words)).order_by()
-    titled = mine.filter(_said(principal, words)).order_by()
+    said = Message.objects.chosen().filter(_has_words_by_index(principal, words)).order_by()
+    titled = mine.filter(_has_words_by_index(principal, words)).order_by()
     unknown = mine.filter(_in_title(words), search=None).exclude(title="").order_by()
     found = [said.values("conversation"), titled.values("pk"), unknown.values("pk")]
     together = Func(*map(ArraySubquery, found), template="(%(expressions)s)", arg_joiner=" || ")
@@ -166,12 +166,12 @@ def hits(principal: Principal, conversations: Sequence[UUID], query: str) -> dic
     words = _words(query)
     if not words or not conversations:
         return {}
-    has_all = _read(principal, words)
+    has_all = _has_words(principal, words)
     number = Window(
         RowNumber(), partition_by=F("conversation"), order_by=[F("has_all").desc(), F("position").asc()]
     )
     mine = Message.objects.owned_by(principal).chosen().filter(conversation__in=conversations)
-    rows = mine.filter(_read_any(principal, words)).annotate(has_all=has_all, number=number)
+    rows = mine.filter(_has_any_word(principal, words)).annotate(has_all=has_all, number=number)
     shown = rows.filter(number__lte=HITS).order_by("conversation_id", "number")
     found: dict[UUID, list[Hit]] = {}
     complete: set[UUID] = set()
@@ -205,12 +205,12 @@ def _words(query: str) -> list[str]:
     return words_of(cleaned(query), stored=False)[:MAX_WORDS]
 
 
-def _said(principal: Principal, words: Sequence[str]) -> Func:
+def _has_words_by_index(principal: Principal, words: Sequence[str]) -> Func:
     """The condition that a row matches, as an operator, so that PostgreSQL uses the index."""
     return _matches(principal, words, template="(%(expressions)s)", arg_joiner=" @@ ")
 
 
-def _read(principal: Principal, words: Sequence[str]) -> Func:
+def _has_words(principal: Principal, words: Sequence[str]) -> Func:
     """The condition that a row matches, as a function, so that PostgreSQL uses no index.
 
     For rows that other conditions select: the index would first collect the matches of all people.
@@ -218,8 +218,8 @@ def _read(principal: Principal, words: Sequence[str]) -> Func:
     return _matches(principal, words, function="ts_match_vq")
 
 
-def _read_any(principal: Principal, words: Sequence[str]) -> Func:
-    """Like :func:`_read`, but for rows with at least one of the words."""
+def _has_any_word(principal: Principal, words: Sequence[str]) -> Func:
+    """Like :func:`_has_words`, but for rows with at least one of the words."""
     return _matches(principal, words, between=" | ", function="ts_match_vq")
 
 

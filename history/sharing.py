@@ -103,7 +103,7 @@ def create(
     share.access_list = access_list_for(audience, principal.user_id)
     share.digest, share.expires_at = digest_of(token), expires_at
     share.save(force_insert=True)
-    part = "one answer" if answer else "everything until then"
+    part = "one answer" if answer else "all messages so far"
     end = f"until {expires_at.isoformat(timespec='minutes')}" if expires_at else "without an end"
     about = f"{share.pk} ({part} of conversation {conversation.pk}, {end}), for "
     _record(AuditEntry.Action.SHARE_CREATED, principal, [about, *readers_for_audit(share.access_list)])

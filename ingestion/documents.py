@@ -397,7 +397,9 @@ def _store(upload: "File[bytes]") -> files.StoredFile:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        raise UploadRefused("storage_full", "There is no room for the file on the server.") from error
+        raise UploadRefused(
+            "storage_full", "The server's disk is full, so the file was not saved."
+        ) from error
 
 
 @contextlib.contextmanager

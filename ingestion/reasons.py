@@ -111,7 +111,7 @@ MESSAGES = (
     gettext_noop(
         "The file storage does not respond, and nothing of this file was kept. Try again in a moment."
     ),
-    gettext_noop("There is no room for the file on the server."),
+    gettext_noop("The server's disk is full, so the file was not saved."),
     gettext_noop("The file is larger than %(number)s MB and was not accepted."),
     gettext_noop("The file has no name."),
     DOCUMENT_ON_HOLD,

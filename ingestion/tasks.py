@@ -239,7 +239,7 @@ def _fail_deadly(job_ids: Collection[int]) -> set[int]:
     found = dict(deadly.values_list("pk", "args"))
     for arguments in found.values():
         logger.error(
-            "Reading a document was given up, because its workers die.", extra={"arguments": arguments}
+            "Gave up reading a document, because it ended several workers.", extra={"arguments": arguments}
         )
         documents.give_up(**arguments, reason=WORKER_DIED)
     release_connection()

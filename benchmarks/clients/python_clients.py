@@ -27,14 +27,14 @@ USES = []
 
 
 class Leave(BaseModel):
-    """The options of a call."""
+    """The schema of the structured answers."""
 
     days: int
     text: str
 
 
 def use(client, what):
-    """Register a check, which returns a true value if it passed, and otherwise a false one or raises."""
+    """Register a check. It has passed if it returns a true value."""
 
     def register(function):
         USES.append((client, what, function))
@@ -55,7 +55,7 @@ def llama(**settings):
     return OpenAILike(model="any", api_base=URL, api_key=KEY, max_retries=0, **settings)
 
 
-@use("openai", "chat completions, whole")
+@use("openai", "chat completions, unstreamed")
 def _():
     told = site().chat.completions.create(model="any", messages=ASKED, max_tokens=200, stop=["END"])
     return CITED in told.choices[0].message.content and told.choices[0].finish_reason == "stop"
@@ -98,7 +98,7 @@ def _():
     return CITED in site().responses.parse(model="any", input=QUESTION, text_format=Leave).output_parsed.text
 
 
-@use("openai", "a response in the background, taken up again")
+@use("openai", "a response in the background, resumed")
 def _():
     stream = site().responses.create(model="any", input=QUESTION, background=True, stream=True)
     seen = []
@@ -134,7 +134,7 @@ def _():
     return len(told.data) == 2 and len(told.data[0].embedding) == 256
 
 
-@use("openai", "what is not supported is refused by name")
+@use("openai", "an unsupported member is refused by name")
 def _():
     try:
         tools = [{"type": "function", "function": {"name": "a", "parameters": {}}}]
@@ -143,7 +143,7 @@ def _():
         return error.param == "tool_choice"
 
 
-@use("langchain-openai", "a system prompt, whole")
+@use("langchain-openai", "a system prompt, unstreamed")
 def _():
     return CITED in langchain().invoke([SystemMessage("Be brief."), HumanMessage(QUESTION)]).content
 
@@ -190,18 +190,18 @@ def _():
     return len(model.embed_query("leave")) == 256
 
 
-@use("llama-index-llms-openai-like", "as it comes: complete")
+@use("llama-index-llms-openai-like", "default settings: complete")
 def _():
     return CITED in llama().complete(QUESTION).text
 
 
-@use("llama-index-llms-openai-like", "as it comes: chat")
+@use("llama-index-llms-openai-like", "default settings: chat")
 def _():
     messages = [ChatMessage(role="system", content="Be brief."), ChatMessage(role="user", content=QUESTION)]
     return CITED in llama().chat(messages).message.content
 
 
-@use("llama-index-llms-openai-like", "as it comes: stream_chat")
+@use("llama-index-llms-openai-like", "default settings: stream_chat")
 def _():
     pieces = llama().stream_chat([ChatMessage(role="user", content=QUESTION)])
     return CITED in "".join(piece.delta or "" for piece in pieces)
@@ -218,7 +218,7 @@ def _():
     return len(OpenAIEmbedding(api_base=URL, api_key=KEY).get_text_embedding_batch(["leave"])[0]) == 256
 
 
-@use("litellm", "completion, whole")
+@use("litellm", "completion, unstreamed")
 def _():
     told = litellm.completion("openai/any", api_base=URL, api_key=KEY, messages=ASKED, max_tokens=200)
     return CITED in told.choices[0].message.content

@@ -4,9 +4,9 @@
 
 ADDRESS is a site that seed.py has filled (run.py also makes such a site); PASSWORD is that of the demo's
 `admin`. FOLDER gets a screenshot of each page. The time of a page runs from the start of its navigation,
-including redirects, to the end of its load event. The manager is staff, but not a superuser; only erasing is
-done by `admin`, as docs/identity.md requires for people with other groups. The day changes the site and
-erases a person, so do not run it on a real site.
+including redirects, to the end of its load event. The manager is staff, but not a superuser. Only `admin`
+erases the person, because staff can erase only people whose groups they have themselves (docs/identity.md).
+The day changes the site and erases a person, so do not run it on a real site.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from playwright.sync_api import Locator, Page, ViewportSize, expect, sync_playwr
 CHROMIUM = "/usr/bin/chromium"
 LIMIT_MS = 2_000
 WIDE = ViewportSize(width=1400, height=900)
-PATIENCE_MS, ACTION_MS = 60_000, 8_000
+NAVIGATION_MS, ACTION_MS = 60_000, 8_000  # time limits
 TIMING = """() => {
     const [entry] = performance.getEntriesByType('navigation');
     return [entry.responseStatus, entry.loadEventEnd];
@@ -109,7 +109,7 @@ class Day:
     def follow(self, target: Locator, what: str) -> None:
         """Click an element that leads to another page."""
         self.clicks += 1
-        with self.loading(what), self.page.expect_navigation(timeout=PATIENCE_MS):
+        with self.loading(what), self.page.expect_navigation(timeout=NAVIGATION_MS):
             target.click()
 
     def save(self, button: str = "Save") -> None:
@@ -129,7 +129,7 @@ class Day:
         return self.page.get_by_role("button", name=name).first
 
     def listed(self, name: str) -> Locator:
-        """Open a list by its link on the first page (a heading there may have the same name)."""
+        """The link to a list on the admin's first page (a heading there may have the same name)."""
         return self.page.locator("#content .module tbody th a").filter(has_text=re.compile(f"^{name}$")).first
 
     def pick(self, field: Locator, text: str) -> None:
@@ -348,7 +348,7 @@ STEPS = {
 def spend_day(address: str, password: str, folder: Path, only: list[str], meter: Meter | None = None) -> Day:
     """Do all steps, or those whose letters are in `only`."""
     folder.mkdir(parents=True, exist_ok=True)
-    expect.set_options(timeout=PATIENCE_MS)
+    expect.set_options(timeout=NAVIGATION_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         context = browser.new_context(base_url=address, viewport=WIDE)

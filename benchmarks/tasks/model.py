@@ -1,4 +1,4 @@
-"""The model of both products.
+"""The scripted model server that chatsite and Open WebUI use in the benchmark.
 
 It answers with 75 words, at 30 words a second, and cites the first source. If two versions of a document are
 among the sources, it cites both.

@@ -1,4 +1,4 @@
-"""Agents, allowances and runs in the admin."""
+"""Agents, message allowances, retention periods and runs in the admin."""
 
 from django.contrib import admin
 from django.utils.formats import date_format
@@ -86,7 +86,7 @@ class RunAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
     def answer_number(self, run: Run) -> str:
         return str(run.answer_id)
 
-    @admin.display(description=gettext_lazy("process lives until"))
+    @admin.display(description=gettext_lazy("lease expires"))
     def leased_until(self, run: Run) -> str:
         lease = getattr(run, "lease", None)
         return date_format(localtime(lease.until), gettext("j M Y, H:i")) if lease else "–"

@@ -289,7 +289,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
             if due:
                 messages.warning(
                     request,
-                    gettext("Verified answers of yours that are due for review: %(count)s.") % {"count": due},
+                    gettext("Your verified answers that are due for review: %(count)s.") % {"count": due},
                 )
         return super().changelist_view(request, *args, **kwargs)
 

@@ -50,7 +50,7 @@ MINUTE = 60.0
 QUEUE_SECONDS = 5.0  # how long a request waits for earlier ones
 RETRY_SECONDS = 5
 SERVER_REQUESTS = 8  # requests that one process makes to a model's server at once
-OF_ONE_PERSON = 2  # of these, and of those that wait for the thread of a model in this process
+OF_ONE_PERSON = 2  # of these, or of the requests to a model in this process, how many may be one person's
 BUSY = "The site is busy with other embeddings. Try again in a few seconds."
 
 # One thread for a model in this process: it embeds one request at a time, even if its caller disconnects.
@@ -105,7 +105,7 @@ class EmbeddingsView(ProtocolView):
         if wanted.dimensions and wanted.dimensions not in sizes:
             allowed = " or ".join(map(str, sizes))
             raise InvalidRequest(
-                f"“dimensions” must be {allowed}: the model of this site has these.", "dimensions"
+                f"“dimensions” must be {allowed}, which this site's model supports.", "dimensions"
             )
         _count(principal)
         return principal, wanted, model, slot

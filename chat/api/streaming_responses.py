@@ -83,8 +83,8 @@ async def run_stream(
     """The framed chunks of a run in a protocol.
 
     Chunks are yielded as they arrive, or with the protocol's gap between them. If access is revoked, or if
-    the database or the process becomes unavailable, the stream ends with an error chunk. Texts before and
-    after event number `boundary` of the run are not merged.
+    the database or the process becomes unavailable, the stream ends with an error chunk. Text up to
+    event number `boundary` of the run is not merged with later text.
     """
     frame = FRAMINGS[protocol.stream_type]
     sent_at = float("-inf")

@@ -98,7 +98,7 @@ def _url(document: Document, number: int) -> str:
 
 
 def scaled(drawn: bytes) -> bytes:
-    """The image as a PNG that is small enough to send, unchanged if possible; empty if it is impossible."""
+    """The image as a PNG that is small enough to send, unchanged if possible; empty if no size fits."""
     with Image.open(io.BytesIO(drawn), formats=["PNG"]) as opened:
         if max(opened.size) <= SIDES[0] and len(drawn) <= BYTES:
             return drawn

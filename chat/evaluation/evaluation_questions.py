@@ -129,7 +129,7 @@ def _question(user: User, cells: list[str], line: int, resolve: Resolver) -> Pro
     if not 2 <= len(cells) <= len(COLUMNS):
         raise bad_line(
             line,
-            gettext("it has %(count)s columns and not 2 or 3: %(names)s.")
+            gettext("it has %(count)s columns instead of 2 or 3: %(names)s.")
             % {"count": len(cells), "names": ", ".join(COLUMNS)},
         )
     text, document, place = [*cells, ""][:3]

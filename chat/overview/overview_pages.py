@@ -107,7 +107,7 @@ PARTS: dict[str, Callable[[Figures], Iterable[Line]]] = {
 
 
 def _numbers(totals: Totals) -> list[object]:
-    """Rows of numbers with the columns of NAMES."""
+    """A row of numbers, with the columns of NAMES."""
     outcomes = [getattr(totals, name) for name in OUTCOMES]
     tokens = [totals.prompt_tokens, totals.completion_tokens, round(totals.cost, 2)]
     seconds = ["" if value is None else round(value, 2) for value in (totals.median, totals.late)]

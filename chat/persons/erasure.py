@@ -238,9 +238,9 @@ def erase_returned() -> list[str]:
         try:
             erase(person, actor=None, documents_to=successor, delete_documents=successor is None)
         except ErasureRefused as refused:
-            said.append(f"Person {erased.number} was erased once, and cannot be erased again: {refused}")
+            said.append(f"A backup restored person {erased.number}, who cannot be erased again: {refused}")
         else:
-            said.append(f"Person {erased.number}, whom a backup had restored, is erased again.")
+            said.append(f"Person {erased.number} was erased again, because a backup had restored them.")
     return said
 
 

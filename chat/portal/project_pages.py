@@ -233,7 +233,7 @@ def move(request: HttpRequest, principal: Principal, conversation_id: UUID) -> H
     if target:
         messages.success(request, gettext("Moved to “%(name)s”.") % {"name": target.name})
     else:
-        messages.success(request, gettext("It is in no project now."))
+        messages.success(request, gettext("The conversation is no longer in a project."))
     return SeeOther(reverse("chat:conversation", args=[row.pk]))
 
 
@@ -260,7 +260,9 @@ def move_several(request: HttpRequest, principal: Principal, rows: Sequence[Conv
         messages.success(request, words % {"number": moved, "name": target.name})
     else:
         words = ngettext(
-            "%d conversation is in no project now.", "%d conversations are in no project now.", moved
+            "%d conversation is no longer in a project.",
+            "%d conversations are no longer in a project.",
+            moved,
         )
         messages.success(request, words % moved)
     return SeeOther(reverse("chat:project", args=[target.pk]) if target else reverse("chat:search"))

@@ -16,8 +16,8 @@ from history.models import Conversation, Message
 from .conversation.turn_pages import address_of
 
 PER_PAGE = 30
-# Two whole words beside a hit: not a citation, which is displayed as a number, or the cut-off word at the
-# start of an excerpt.
+# Two whole words beside a hit. Neither is a citation, which is displayed as a number, or the cut-off word at
+# the start of an excerpt.
 _WORDS_BEFORE = re.compile(r"\s([^\s…\[\]]{1,40}\s[^\s…\[\]]{1,40}\s?)\Z")
 _WORD_AFTER = re.compile(r"(\s?[^\s…\[\]]{1,40}\s[^\s…\[\]]{1,40})\s")
 cleaned = message_search.cleaned  # returns the searchable part of a query
@@ -54,7 +54,7 @@ def conversations(
     below = place_in_list(cursor)
     if query:
         titled = message_search.titled(principal, query, PER_PAGE)
-        rows, following = _beside(principal, query, titled, below)
+        rows, following = _further_matches(principal, query, titled, below)
         if below is None:
             rows = [*titled, *rows]
     else:
@@ -76,7 +76,7 @@ def conversations(
     return results, conversation_lists.cursor(following) if following else ""
 
 
-def _beside(
+def _further_matches(
     principal: Principal, query: str, known: list[Conversation], below: conversation_lists.Place | None
 ) -> tuple[list[Conversation], conversation_lists.Place | None]:
     """The next matches that are not `known`, and the start of the following page."""

@@ -31,7 +31,7 @@ MAX_CHOSEN = 6  # number of questions written by managers
 LOOKED_AT = 24  # newest documents that are considered
 TRIED = 12  # questions that are tried; each one needs a search
 KEPT_SECONDS = 600
-LANGUAGES = {"de": "german", "en": "english"}  # languages of pages, by the names that questions use
+LANGUAGES = {"de": "german", "en": "english"}  # the language of questions, by the code of the page's language
 
 
 @dataclass(frozen=True, slots=True)

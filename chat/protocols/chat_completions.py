@@ -34,8 +34,8 @@ from .answer_context import (
     verification,
 )
 from .request_body import (
-    an_exchange,
     ask,
+    body_object,
     session_answer,
 )
 from .single_message import SingleMessageEncoder
@@ -56,7 +56,7 @@ class ChatCompletions:
         return request
 
     def streams(self, body: Any) -> bool:
-        return validators.require_boolean(an_exchange(body).get("stream", False), "stream")
+        return validators.require_boolean(body_object(body).get("stream", False), "stream")
 
     def encoder(self) -> SingleMessageEncoder:
         return SingleMessageEncoder(ChatCompletionsEncoder(self).encode)

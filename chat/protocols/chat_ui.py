@@ -33,7 +33,7 @@ from . import validators
 from .ai_chat_protocol import AiChatProtocol
 from .answer_context import graded, verified
 from .request_body import (
-    an_exchange,
+    body_object,
     conversation,
     images,
     session,
@@ -69,7 +69,7 @@ class ChatUi:
     team = False
 
     def parse(self, body: Any) -> RunRequest:
-        members = an_exchange(body)
+        members = body_object(body)
         # Ignore messages with this role: the client shows each error as one, and sends it back.
         earlier, question = conversation(members, dropped_role="system")
         images(members)  # raises InvalidRequest for images, which this protocol does not support

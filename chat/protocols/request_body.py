@@ -20,7 +20,7 @@ def ask(body: Any, session_member: str, *, flat_overrides: bool = False) -> RunR
 
     With `flat_overrides`, the context's own members count as overrides too. Raises InvalidRequest.
     """
-    members = an_exchange(body)
+    members = body_object(body)
     earlier, question = conversation(members)
     settings = validators.require_object(members.get("context"), "context")
     overrides = validators.require_object(settings.get("overrides"), "context.overrides")
@@ -37,7 +37,7 @@ def ask(body: Any, session_member: str, *, flat_overrides: bool = False) -> RunR
     )
 
 
-def an_exchange(body: Any) -> dict[str, Any]:
+def body_object(body: Any) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise InvalidRequest("The body must be a JSON object.")
     return body

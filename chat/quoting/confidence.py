@@ -1,8 +1,8 @@
 """Whether a quotation answers a question, and how surely.
 
-It must contain what the question names. Numbers and proper names must be literally the same; similar words
-count less. The weights were fitted by logistic regression: docs/measurements.md describes the questions and
-the accuracy.
+It must contain the named words, which say what the question is about (`Question.named`). Numbers and proper
+names must be literally the same; similar words count less. The weights were fitted by logistic regression:
+docs/measurements.md describes the questions and the accuracy.
 """
 
 import math
@@ -23,7 +23,7 @@ SURE = 0.6  # minimum confidence of a quotation that is presented as the answer
 SURE_TRANSLATED = 0.9  # the same for a translated question
 MIN_LIKE = 0.35  # words with at least this cosine count as similar
 WEAK = 0.3  # weight of verbs and other words that do not name the subject
-OF_DOCUMENTS = 0.8  # weight of a synonym instead of a word of the question
+SYNONYM_WEIGHT = 0.8  # weight of a synonym instead of a word of the question
 MIN_AS_ASKED = 0.2  # share of the named words that an answer must have without synonyms
 MIN_CLOSE = 0.34  # share of the named words that one of the closest passages must have
 FOUND = 1.0  # fit from which a search is sure of its best passage
@@ -167,9 +167,9 @@ def confidence(quoted: QuotedText, score: float, fit: float) -> float:
 
 
 def is_sure(quoted: QuotedText, score: float, fit: float) -> bool:
-    """Whether a quotation may be called the answer:
+    """Whether a quotation may be called the answer.
 
-    it has all numbers of the question and enough `confidence`.
+    It must have all numbers of the question and enough `confidence`.
     """
     least = SURE_TRANSLATED if quoted.question.is_translated else SURE
     return not _lacks_number(quoted) and confidence(quoted, score, fit) >= least
@@ -195,7 +195,7 @@ def evidence(quoted: QuotedText, score: float, fit: float) -> list[float]:
     for phrase, others in question.synonyms.items():
         if any({stem(part) for part in plain_words(other).split()} <= found for other in others):
             for word in {*phrase.split()}.intersection(asked):
-                met[asked.index(word)] = max(met[asked.index(word)], OF_DOCUMENTS)
+                met[asked.index(word)] = max(met[asked.index(word)], SYNONYM_WEIGHT)
     if asked and held and question.language != "german" and not has_unspaced_script(question.text):
         likeness = (word_vectors(asked) @ word_vectors(held).T).max(axis=1)
         like = np.clip((likeness - MIN_LIKE) / (1 - MIN_LIKE), 0, 1)
@@ -248,7 +248,7 @@ def _lacks_number(quoted: QuotedText, *, compared: bool = False) -> bool:
 
 
 def _has_other_number(quoted: QuotedText) -> bool:
-    """Whether the question names a thing by its number, and the first text only things with other numbers."""
+    """Whether the question numbers a thing (“week 5”), and the first text has it only with other numbers."""
     asked = {
         (word.lower(), number)
         for word, number in _NUMBERED_THING.findall(quoted.question.text)

@@ -13,14 +13,14 @@ from ingestion.search.table_rows import cells_of, table_around
 
 MAX_CHARACTERS = 420  # characters of a paragraph that is quoted in full, or of the extract from a longer one
 MAX_LIST = 900  # characters of a list that is quoted in full
-MIN_LEAD = 40  # characters of the lead-in of a table that is understood without a heading
+MIN_LEAD = 40  # a table whose lead-in has this many characters is understood without a heading
 MAX_ROWS = 12
 MAX_UNASKED_ROWS = 6  # a table with more rows is quoted with only the rows that were asked for
 FEW_ROWS = 3  # if at most this many rows were asked for, only these are quoted
 MAX_GROUPS = 1 / 3  # share of the rows that may name groups of other rows
 MAX_TABLE = 1_600  # characters of a table that is quoted in full
 MAX_PASSAGE = 700  # characters of a passage that is quoted in full
-MAX_FIRST_PASSAGE = 1_200  # the same for the first of several passages: a short section (MAX_SECTION)
+MAX_FIRST_PASSAGE = 1_200  # the same for the first of several passages, which may be a whole short section
 MAX_ITEM = 80  # characters of a list item that may end without a full stop
 
 _POINTS_BACK = re.compile(
@@ -360,8 +360,8 @@ def _with_groups(rows: Sequence[Span], chosen: Sequence[Span]) -> Sequence[Span]
     """The selected rows, each below the row that names its group.
 
     In a row that names a group, only the first cell is filled. If many rows have only one cell, they do not
-    name groups. A row without the first column, such as a number, is also below the numbered row before it if
-    that lacks the row's last column, such as a price: “7.9 Borders of graves”, “Double grave: 357 €”.
+    name groups. A row may also continue a numbered row: “Double grave: 357 €” has no number, and the row
+    “7.9 Borders of graves” above it has no price. Then the numbered row is included.
     """
     names = [row for row in rows if len(cells_of(row.text)) == 1]
     if len(names) > MAX_GROUPS * len(rows):
@@ -372,7 +372,10 @@ def _with_groups(rows: Sequence[Span], chosen: Sequence[Span]) -> Sequence[Span]
 
 
 def _numbered_above(rows: Sequence[Span], row: Span) -> Span:
-    """The row before that has the table's first column, without the last one; the row itself if none."""
+    """The nearest row above that has the table's first column, if it lacks the last column of `row`.
+
+    Otherwise `row` itself.
+    """
     number = next(iter(cells_of(rows[0].text)), "")
     columns = list(cells_of(row.text))
     if not columns or number in columns:

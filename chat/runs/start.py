@@ -491,7 +491,7 @@ def _check(principal: Principal, request: RunRequest) -> None:
     if options.pages and not settings.CHAT_MODEL_READS_IMAGES:
         raise InvalidRequest(
             "“use_gpt4v” and “use_multimodal_answering” need a model that reads images; "
-            "the one of this site reads text only.",
+            "this site's model reads text only.",
             "use_gpt4v",
         )
     if options.prompt_template and not User.objects.get(pk=principal.user_id).has_perm(SET_PROMPT):

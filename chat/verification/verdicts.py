@@ -33,12 +33,12 @@ from .terms.lexicon import STOP_WORDS
 from .terms.words import Kind
 
 MAX_CHARACTERS = 2_000  # characters of a statement that are compared
-KEPT = 16  # cached answers
+CACHED_ANSWERS = 16
 BARE_ANSWERS = frozenset({"yes", "no", "ja", "nein"})
 MAX_UNITS = 3  # sentences of a passage that may support a statement together
-OFF_TOPIC = 0.42  # a statement without common words and with less likeness than this is about something else
-MIN_LITERAL = 4  # only a statement with this many words can be called nearly literal by its own words
-MOST_OF_SENTENCE = 0.6  # a shorter statement must have this share of a sentence's words
+OFF_TOPIC = 0.42  # a statement that shares no word with its sources and is less alike is about something else
+MIN_LITERAL = 4  # a statement with fewer words must also meet MOST_OF_SENTENCE to be nearly literal
+MOST_OF_SENTENCE = 0.6  # share of the sentence's words that such a short statement must have
 LEAST_GAIN = 1.4  # another sentence is added if it matches further words of at least this weight
 MIN_GAIN_BESIDE = 1.0  # the same for an adjacent sentence, if the first does not support the statement alone
 # Penalty for each word of a sentence, because a short one with the same words is better evidence.
@@ -53,7 +53,7 @@ WIDE_GAP = 30  # longest text, in characters, between two words that are marked 
 class _Finding:
     """The result of comparing a statement with some units.
 
-    `unclear` says that the wording differs, but no fact.
+    `unclear` means that no fact contradicts the statement, but the wording differs too much.
     """
 
     verdict: Verdict
@@ -105,12 +105,12 @@ def verify(answer: str, sources: Iterable[Citable]) -> tuple[Statement, ...]:
     given = [
         _HashableSource(each.rank, each.label, each.title, each.heading, each.content) for each in sources
     ]
-    return _kept(answer, tuple(given))
+    return _verify_cached(answer, tuple(given))
 
 
 # Cached, because suggesting follow-up questions needs the statements again.
-@functools.lru_cache(maxsize=KEPT)
-def _kept(answer: str, sources: Sequence[Citable]) -> tuple[Statement, ...]:
+@functools.lru_cache(maxsize=CACHED_ANSWERS)
+def _verify_cached(answer: str, sources: Sequence[Citable]) -> tuple[Statement, ...]:
     return verify_anew(answer, sources)
 
 

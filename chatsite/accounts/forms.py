@@ -66,10 +66,10 @@ class SignInForm(AuthenticationForm):
         self.retry_after = seconds
         return forms.ValidationError(self.error_messages[code], code=code, params={"seconds": seconds})
 
-    def answered(self, response: HttpResponse) -> HttpResponse:
-        """The response to this form:
+    def complete_response(self, response: HttpResponse) -> HttpResponse:
+        """Add what the outcome of the attempt requires to the response, and return it.
 
-        refusals get Retry-After; after a success, the browser counts as known.
+        A refusal gets status 429 and Retry-After; after a success, the browser counts as known.
         """
         if self.retry_after is not None:
             response.status_code = HTTPStatus.TOO_MANY_REQUESTS

@@ -45,10 +45,10 @@ class SignIn(auth_views.LoginView):
         assert isinstance(user, User)
         begin(self.request, user)
         record_sign_in(user, self.request.META.get("REMOTE_ADDR", ""), "with a password")
-        return form.answered(response)
+        return form.complete_response(response)
 
     def form_invalid(self, form: SignInForm) -> HttpResponse:  # type: ignore[override]
-        return form.answered(super().form_invalid(form))
+        return form.complete_response(super().form_invalid(form))
 
     def get_context_data(self, **values: Any) -> dict[str, Any]:
         context = super().get_context_data(**values)
@@ -101,10 +101,10 @@ class PasswordChange(auth_views.PasswordChangeView):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def settings_page(request: HttpRequest) -> HttpResponse:
-    """The settings page:
+    """The settings page: the person's language, and how the portal behaves on this device.
 
-    the person's language, and how the portal behaves on this device. Works without JavaScript. The palette
-    sends a form with `part`, which changes only the appearance; its response has no body.
+    Works without JavaScript. The palette sends a form with `part`, which changes only the appearance; its
+    response has no body.
     """
     if "part" in request.POST:
         appearance = Preferences.of(request.POST).theme

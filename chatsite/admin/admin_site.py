@@ -104,7 +104,7 @@ class SiteAdmin(admin.AdminSite):
         response = super().login(request, shown)
         form = (getattr(response, "context_data", None) or {}).get("form")
         if request.method == "POST" and form is not None:
-            form.answered(response)
+            form.complete_response(response)
         elif request.method == "POST" and request.user.is_authenticated:
             SignInForm.remember_device(response, request.user.get_username())
             assert isinstance(request.user, User)

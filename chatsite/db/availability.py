@@ -36,10 +36,9 @@ def sqlstate(error: BaseException) -> str:
 
 
 def operational_error(error: BaseException) -> BaseException | None:
-    """The database's operational error:
+    """The database's operational error: this error or the one that it wraps; None for other errors.
 
-    this error or the one that it wraps; None for other errors. Errors of the job queue wrap those of the
-    database.
+    Errors of the job queue wrap those of the database.
     """
     wrapped: BaseException | None = error
     while wrapped is not None and not isinstance(wrapped, OPERATIONAL):

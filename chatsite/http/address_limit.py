@@ -38,7 +38,7 @@ WAITED_KEY = "chatsite.waited"  # key in the ASGI scope: for how many seconds th
 GONE_KEY = "chatsite.gone"  # key in the ASGI scope: a future that is done when the connection is lost
 IPV6_PREFIX = 64  # one network, in which a subscriber has very many addresses
 IPV6_SITE_PREFIX = 48  # the largest network that one subscriber usually gets: 65,536 networks of /64
-OF_CALLER = "Too many requests of yours are waiting. Send this one again in a few seconds."
+OF_CALLER = "Too many of your requests are waiting. Send this one again in a few seconds."
 
 
 _release_slot: ContextVar[Callable[[], object] | None] = ContextVar("release_slot", default=None)

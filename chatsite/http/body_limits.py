@@ -53,9 +53,9 @@ UPLOAD_PATHS = [re.compile(pattern) for pattern in settings.UPLOAD_PATHS]
 UPLOAD_METHODS = frozenset({"POST", "PUT"})  # not PATCH, which only changes metadata
 CHARSET = re.compile(rb""";[ \t]*charset=("[^"]*"|[^;]*)""", re.IGNORECASE)
 TOO_MANY = (
-    "Several large requests of yours are still on their way. Send this one again when they have arrived."
+    "Several of your large requests are still being received. Send this one again when they have arrived."
 )
-TOO_MANY_UPLOADS = "Many files of yours are still on their way. Send this one again when they have arrived."
+TOO_MANY_UPLOADS = "Many of your files are still being received. Send this one again when they have arrived."
 TOO_LARGE = "The request’s body is too large."
 TOO_SLOW = "The request’s body did not arrive in time."
 

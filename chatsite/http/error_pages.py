@@ -56,21 +56,19 @@ WORDS = {
     404: gettext_noop("There is nothing here."),
     500: gettext_noop("The site could not answer. The error has been logged."),
     503: gettext_noop("The site is overloaded, or cannot reach its database. Try again in a few seconds."),
-    507: gettext_noop(
-        "There is no room for this on the server, and nothing of it is kept. Tell the operator of the site."
-    ),
+    507: gettext_noop("The server's disk is full, so nothing was saved. Tell the operator of the site."),
 }
 ADVICE = {
     403: gettext_noop(
         "Your account is not allowed to do this. If you need it, ask an administrator of the site."
     ),
-    404: gettext_noop("The address is wrong, or what it showed was deleted, or is not open to you."),
+    404: gettext_noop("The address is wrong, the page was deleted, or you are not allowed to see it."),
 }
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 SESSION_ENDED = gettext_noop("The session of this cookie has ended. Sign in again.")
 FOREIGN = gettext_noop("Pages of other sites cannot use this site without a key or a token.")
 MANY_GUESTS = gettext_noop(
-    "Many people without an account have come within a minute. Try again in a moment, or sign in."
+    "Too many people without an account arrived within a minute. Try again in a moment, or sign in."
 )
 MANY_FILES = gettext_noop("At most 100 files can be sent at once. Nothing was saved.")
 CSRF = gettext_noop(
@@ -99,9 +97,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """503 if the database is down or overloaded, so that the caller may try again.
+    """507 if a disk is full, 503 if the database is down or overloaded, otherwise 500.
 
-    Otherwise 500.
+    After a 507 or 503 the caller may try again.
     """
     error = sys.exc_info()[1]
     full = isinstance(error, OSError) and error.errno in DISK_FULL

@@ -151,7 +151,7 @@ class MessageMiddleware(EventLoopMiddleware, messages.MessageMiddleware):
         return super().process_response(request, response) if _was_asked_for(request) else response
 
     def asks_database(self, request: HttpRequest) -> bool:
-        """True if there are messages: they may not fit into the cookie and be stored in the session."""
+        """True if there are messages: if they do not fit into the cookie, they are stored in the session."""
         storage = messages_of(request)
         return _was_asked_for(request) and (storage.used or storage.added_new)
 

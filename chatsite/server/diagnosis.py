@@ -111,8 +111,8 @@ def _of_settings() -> Iterator[Finding]:
     if (reason := exposed_by()) and not settings.HTTPS:
         yield wrong(
             gettext(
-                "The site serves more than this machine (%(reason)s) without HTTPS: passwords can be "
-                "read on their way. Put a proxy with TLS in front of it, and set CHATSITE_HTTPS=1."
+                "The site can be reached from other machines (%(reason)s) without HTTPS: passwords can be "
+                "read on the network. Put a proxy with TLS in front of it, and set CHATSITE_HTTPS=1."
             )
             % {"reason": reason}
         )

@@ -216,9 +216,9 @@ class DatabaseSupervisor:
         self._seen_dead = False
 
     def check(self) -> None:
-        """Restart the server if two checks in a row find it dead:
+        """Restart the server if two checks in a row find it dead.
 
-        a single one may coincide with a restart.
+        A single check may coincide with a restart.
         """
         if self._cluster is None or self._cluster.alive():
             self._seen_dead = False

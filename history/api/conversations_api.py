@@ -138,7 +138,7 @@ class ConversationsView(HistoryView, generics.ListCreateAPIView[Any]):
             rows = rows.filter(project__in=list(open_to))
         return rows.filter(mode=query["mode"]) if query.get("mode") else rows
 
-    @extend_schema(summary="One's conversations, newest first", parameters=[ListQuerySerializer, LINK])
+    @extend_schema(summary="The caller's conversations, newest first", parameters=[ListQuerySerializer, LINK])
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return self.list(request)
 
@@ -240,7 +240,7 @@ class ConversationView(SavingView):
         return self.row()
 
     @extend_schema(
-        summary="Delete; it can be restored for a while",
+        summary="Delete a conversation; it can be restored for a while",
         parameters=[CONVERSATION_ID, ModeSerializer],
         responses={200: inline_serializer("Deleted", {"success": serializers.BooleanField()})},
     )
@@ -332,7 +332,7 @@ def validated(serializer_class: type[serializers.Serializer[Any]], data: Any) ->
 
 @contextmanager
 def open_project() -> Iterator[None]:
-    """The id of a project open to the caller. Raises ValidationError for any other."""
+    """Within the block, a project that is not open to the caller becomes a ValidationError."""
     try:
         yield
     except Project.DoesNotExist:

@@ -74,7 +74,7 @@ class _View(ResourceView):
 class SharesView(_View):
     """Lists and creates the caller's shares."""
 
-    @extend_schema(summary="One's shares, newest first", responses=ShareSerializer(many=True))
+    @extend_schema(summary="The caller's shares, newest first", responses=ShareSerializer(many=True))
     def get(self, request: Request) -> Response:
         mine = Share.objects.owned_by(self.principal).filter(conversation__deleted_at=None)
         rows = cast(Any, list(sharing.with_readers(mine)[:MAX_LISTED]))

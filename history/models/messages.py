@@ -145,7 +145,7 @@ class Message(models.Model):
         ]
         indexes = [
             GinIndex(fields=["search"], name="message_search"),
-            # A partial index, because few of a conversation's messages, which may be thousands, are forks.
+            # A partial index: a conversation may have thousands of messages, but few of them are forks.
             models.Index(
                 fields=["conversation", "position"],
                 name="message_forks",

@@ -34,7 +34,7 @@ MAX_DEPTH = 10
 # The role of the Chat UI's error messages. The Chat UI sends such messages, but ignores them in responses.
 DROPPED_ROLE = "system"
 NOT_BOOLEAN: dict[str, Any] = dict.fromkeys(("null", "invalid"), gettext_lazy("must be true or false."))
-NO_PROJECT = gettext_lazy("must be the id of a project of yours.")
+NO_PROJECT = gettext_lazy("must be the id of one of your projects.")
 TEXT = gettext_lazy("must be text.")
 OBJECT = gettext_lazy("must be a JSON object.")
 LIST = gettext_lazy("must be a list.")

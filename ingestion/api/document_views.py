@@ -57,8 +57,8 @@ from .document_serializers import (
 
 RESERVED = {"batch"}  # names that documents cannot have, because these URLs have another meaning
 NAMES = gettext_lazy(
-    "A name of your own has 1 to 200 letters, digits or ._~:@+- and no slash, and is neither “batch”"
-    " nor like an id."
+    "A name that you choose must have 1 to 200 letters, digits or ._~:@+-. It must not contain a slash,"
+    " be “batch”, or look like an id."
 )
 EMPTY = gettext_lazy("The body is empty. Send the file as the body, or as the part “file” of a form.")
 NO_FILE = gettext_lazy("The form has no part “file”.")
@@ -263,7 +263,7 @@ class DocumentWriteView(OneDocumentView):
         offered = form.offered_groups().filter(name__in=names).values_list("name", flat=True)
         if closed := sorted({*names} - {*offered}):
             self.demand_staff_scope()
-            words = gettext("You are in no group named %(names)s.")
+            words = gettext("You are not in a group named %(names)s.")
             if any_group(self.request):
                 words = gettext("There is no group named %(names)s.")
             raise exceptions.ValidationError({"groups": [words % {"names": ", ".join(closed)[:200]}]})

@@ -154,14 +154,13 @@ class _Comparison:
 
 
 class _People:
-    """Collects the accounts that are only in the first set of at least one of the pairs added."""
+    """Collects the accounts that are in the first set, but not in the second, of at least one added pair."""
 
     def __init__(self, everybody: frozenset[int]) -> None:
         self.everybody = everybody
         self.some: set[int] = set()
-        self.always: frozenset[int] | None = (
-            None  # for pairs whose first set is None (all accounts): the accounts in all of their second sets
-        )
+        # The accounts in every second set of the pairs whose first set is None (all accounts).
+        self.always: frozenset[int] | None = None
 
     def add(self, those: frozenset[int] | None, others: frozenset[int] | None) -> None:
         if others is None:

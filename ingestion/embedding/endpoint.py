@@ -42,7 +42,7 @@ class EndpointEmbedder:
     def __init__(self, name: str, dimensions: int, base_url: str, api_key: str) -> None:
         self.name = name
         self.dimensions = dimensions
-        # Without URL and key, the settings no longer contain the former model's server; do not send texts to
+        # The settings no longer name this model's server. A request without a URL would send the texts to
         # OpenAI, the library's default.
         self._is_gone = not (base_url or api_key)
         self._base_url = base_url
@@ -84,7 +84,7 @@ class EndpointEmbedder:
             items = sorted(json.loads(data)["data"], key=lambda item: item["index"])
             if [item["index"] for item in items] != list(range(len(items))):
                 raise EmbeddingError(INVALID_RESPONSE, temporary=True)
-            # Values that are too large become infinite, which is checked below.
+            # Values that are too large become infinite; `_vectors` refuses these.
             with np.errstate(over="ignore"):
                 vectors = np.asarray([item["embedding"] for item in items], dtype=np.float32)
         except (ValueError, TypeError, LookupError, OverflowError, RecursionError):

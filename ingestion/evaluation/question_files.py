@@ -101,7 +101,7 @@ def _read_file(path: Path) -> Questions:
     for place, row in _rows(path):
         text = row.get("question")
         if not isinstance(text, str) or not text.strip():
-            raise Malformed(f"{path}, {place}: “question” must be a text.")
+            raise Malformed(f"{path}, {place}: “question” must be a string.")
         value = row.get("truth")
         if value is None:
             citations = []
@@ -111,7 +111,7 @@ def _read_file(path: Path) -> Questions:
             citations = [match for item in value for match in CITATION.findall(item) or [item]]
         else:
             raise Malformed(
-                f"{path}, {place}: “truth” must be a text with citations in brackets, or a list of them."
+                f"{path}, {place}: “truth” must be a string with citations in brackets, or a list of them."
             )
         truth = {citation.strip(): 1.0 for citation in citations if citation.strip()}
         if truth:
@@ -173,7 +173,7 @@ def _judgements(folder: Path, known: dict[str, str]) -> Iterator[tuple[str, str,
 def _text(row: dict[str, Any], name: str, path: Path, place: str) -> str:
     value = row.get(name)
     if not isinstance(value, str):
-        raise Malformed(f"{path}, {place}: “{name}” must be a text.")
+        raise Malformed(f"{path}, {place}: “{name}” must be a string.")
     return value
 
 

@@ -50,10 +50,10 @@ class Line:
 
     @classmethod
     def of(cls, cells: "dict[str, str]", number: int, groups: "dict[str, int]") -> "Line":
-        """A line from its cells by column; the manager may name these `groups`. Raises BadFile."""
+        """Parse a line from its cells by column. `groups` are those that it may name. Raises BadFile."""
         kind = cells.get("kind", "").lower() or Kind.TERM
         if kind not in Kind.values:
-            words = gettext("the kind is “%(one)s” or “%(other)s”.")
+            words = gettext("the kind must be “%(one)s” or “%(other)s”.")
             raise bad_line(number, words % {"one": Kind.TERM.value, "other": Kind.EVERYDAY.value})
         if any("\0" in cell for cell in cells.values()):
             raise bad_line(number, gettext("it contains a NUL character."))
@@ -67,7 +67,7 @@ class Line:
         rows = csv.reader(cell, delimiter=BETWEEN_GROUPS, skipinitialspace=True)
         named = [name for row in rows for each in row if (name := each.strip())]
         if unknown := [name for name in named if name not in groups]:
-            words = gettext("you are in no group of the name “%(name)s”.")
+            words = gettext("you are not in a group named “%(name)s”.")
             raise bad_line(number, words % {"name": unknown[0][:100]})
         return cls(number, word, frozenset(groups[name] for name in named))
 
@@ -175,10 +175,10 @@ def _lines(user: User, text: str) -> Iterator[Line]:
             while header and not header[-1]:
                 header.pop()
             if "word" not in header or len(set(header)) < len(header) or not set(header) <= set(COLUMNS):
-                words = gettext("it names the columns, “word” and any of: %(others)s.")
+                words = gettext("it must name the columns: “word”, and any of %(others)s.")
                 raise bad_line(line, words % {"others": ", ".join(COLUMNS[1:])})
         elif any(cells):
             if len(cells) > len(header) and any(cells[len(header) :]):
-                words = gettext("it has %(count)s columns and not %(wanted)s.")
+                words = gettext("it has %(count)s columns instead of %(wanted)s.")
                 raise bad_line(line, words % {"count": len(cells), "wanted": len(header)})
             yield Line.of(dict(zip(header, cells, strict=False)), line, groups)

@@ -109,8 +109,8 @@ def _is_value(content: str, start: int, end: int, line_end: int) -> bool:
 def _numbers_of_rows(lines: Sequence[str], rows: Sequence[str]) -> list[int | None]:
     """For each line, the number of the table row to which it belongs; None for other text.
 
-    Of several equal rows, the one that follows the row of the previous line is used; if there is none, the
-    one after which the most rows and lines agree.
+    If several rows are equal, the one directly after the previous line's row is used, or else the one from
+    which on the most rows and lines agree.
     """
     of_text: dict[str, list[int]] = {}
     for number, row in enumerate(rows):

@@ -86,11 +86,11 @@ class _Progress:
 
     def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
         self._send = send
-        self._told = 0.0
+        self._reported_at = 0.0
 
     def __call__(self, done: int, total: int) -> None:
-        if time.monotonic() - self._told > PROGRESS_SECONDS or done == total:
-            self._told = time.monotonic()
+        if time.monotonic() - self._reported_at > PROGRESS_SECONDS or done == total:
+            self._reported_at = time.monotonic()
             self._send({"progress": [done, total]})
 
     def scans(self) -> None:
@@ -102,7 +102,7 @@ def main(arguments: list[str], output: BinaryIO) -> None:
     """Run as a child process.
 
     `arguments` are: read, render or characters; the path; bytes of memory; seconds of CPU time; then for
-    `read` the file extension and the values of `Limits` (“parts” or an empty text for the last), otherwise
+    `read` the file extension and the values of `Limits` (the last one is “parts”, or left out), otherwise
     the page number.
     """
     command, path, memory, seconds, *rest = arguments

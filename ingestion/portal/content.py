@@ -301,10 +301,10 @@ def _guarded(response: HttpResponseBase, etag: str) -> HttpResponseBase:
 
 
 def _sandbox(response: HttpResponseBase) -> None:
-    # Front ends show a cited file in a frame: those of this origin, and of the origins that may use the API.
+    # Front ends of this origin, and of the origins that may use the API, show a cited file in a frame.
     framing = " ".join(["'self'", *settings.CORS_ORIGINS])
     response.headers["Content-Security-Policy"] = SANDBOX.format(framing)
-    response.xframe_options_exempt = True  # type: ignore[attr-defined]  # it knows no list of origins
+    response.xframe_options_exempt = True  # type: ignore[attr-defined]  # a list of origins is impossible there
     response.headers["X-Content-Type-Options"] = "nosniff"
 
 

@@ -37,14 +37,14 @@ class RightsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """The readers of a folder's files besides their owner, and their category."""
+    """The category of a folder's files, and who may read them besides their owner."""
 
     audience: Audience
     category: str
 
 
 class FolderRights:
-    """The rights of all folders below the root. `default` are the rights from the command's flags, if any."""
+    """The rights of all folders below the root. `default` has the rights from the command's flags, if any."""
 
     def __init__(self, root: Path, default: Rights | None, category: str) -> None:
         self._root = root
@@ -75,7 +75,7 @@ class FolderRights:
         except RightsError as error:
             return error
         return self._default or RightsError(
-            f"Nothing says who may read it: there is no {RIGHTS_FILE}, and no flag names anyone."
+            f"No readers are given: there is no {RIGHTS_FILE}, and no flag names readers."
         )
 
     def _read(self, folder: str) -> Rights | None:
@@ -92,7 +92,7 @@ class FolderRights:
         if len(text) > FILE_BYTES:
             raise RightsError(f"{path} is larger than {FILE_BYTES:,} bytes.")
         try:
-            return self._understood(tomllib.loads(text.decode()))
+            return self._parse(tomllib.loads(text.decode()))
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise RightsError(f"{path} is not TOML: {error}.") from error
         except RecursionError as error:
@@ -100,11 +100,11 @@ class FolderRights:
         except ValueError as error:
             raise RightsError(f"{path}: {error}") from error
 
-    def _understood(self, values: dict[str, Any]) -> Rights:
+    def _parse(self, values: dict[str, Any]) -> Rights:
         """Parse the settings of a rights file. Raises ValueError with a description of the error."""
         if unknown := sorted(values.keys() - {*FLAGS, *LISTS, "category"}):
             known = ", ".join((*FLAGS, *LISTS, "category"))
-            raise ValueError(f"{', '.join(unknown)} is unknown. Known are: {known}.")
+            raise ValueError(f"unknown setting {', '.join(unknown)}. The settings are {known}.")
         for name in FLAGS:
             if not isinstance(values.get(name, False), bool):
                 raise ValueError(f"{name} must be true or false.")
@@ -114,7 +114,7 @@ class FolderRights:
                 raise ValueError(f"{name} must be a list of names.")
         category = values.get("category", self._category)
         if not isinstance(category, str):
-            raise ValueError("category must be a text.")
+            raise ValueError("category must be a string.")
         guests, groups, users = values.get("guests", False), values.get("groups", []), values.get("users", [])
         everyone = guests or values.get("everyone", False)
         if everyone and (groups or users):

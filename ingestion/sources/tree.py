@@ -64,7 +64,7 @@ def scan_tree(root: Path) -> Tree:
 
     for folder, folders, names in os.walk(root, onerror=unreadable):
         tree.links += sum(Path(folder, name).is_symlink() for name in folders)
-        # Stop at the greatest possible depth of a path, although a tree may be deeper.
+        # Do not enter folders whose path is too long to store; a tree may be deeper.
         folders[:] = sorted(
             name
             for name in folders

@@ -66,7 +66,7 @@ KINDS: tuple[tuple[Any, str], ...] = (
 
 
 def code_block(language: str, code: str, *, coloured: bool = True) -> str:
-    """Code as HTML, below a line with its language and a copy button, which needs a clipboard."""
+    """Code as HTML, below a line with its language and a copy button, which a script shows."""
     words = language[:MAX_INFO].split(maxsplit=1)
     language = words[0].lower()[:LONGEST_LANGUAGE] if words else ""
     language = ALIASES.get(language, language)

@@ -23,10 +23,10 @@ from .markdown_rules import BRACKETS, TASK, parser
 from .open_block import closed
 
 LONGEST_BLOCK = 30_000  # characters; hostile text of this length takes half a second, in a thread
-# This text is stored untranslated, so that answers without a source can be counted, and displayed in the
-# reader's language.
+# These texts are stored untranslated, so that answers without a source can be counted. They are displayed in
+# the reader's language.
 NOTICES = frozenset({*NOTHING_FOUND, *QUOTING_NOTICES})
-LATEST_BLOCKS = 256  # number of rendered blocks in the cache
+CACHED_BLOCKS = 256  # number of rendered blocks in the cache
 FENCE_END = re.compile(r"\n[ \t]{0,20}[`~]{1,20}$")
 DEEPEST = 18  # nesting level of blocks beyond which the parser omits content
 # Punctuation characters, so that they do not change where emphasis beside them begins and ends.
@@ -145,7 +145,10 @@ def _cleaner() -> nh3.Cleaner:
 
 
 def render_block(text: str, citations: Citations) -> str:
-    """Render one block as safe HTML, or as plain text if it is too long. Citation numbers continue."""
+    """Render the next block as safe HTML, or as plain text if it is too long.
+
+    Citation numbers continue those of earlier blocks.
+    """
     citations.read(text)
     html = _with_chips(text, citations, is_open=False)
     citations.shown += html.count('<a class="cite')
@@ -155,20 +158,20 @@ def render_block(text: str, citations: Citations) -> str:
 def render_open(text: str, citations: Citations, *, in_fence: bool = False) -> str:
     """Render the unfinished block as safe HTML, without visible Markdown syntax."""
     if not text.strip() or len(text) > LONGEST_BLOCK:
-        return _as_it_is(text) if text.strip() else ""
+        return _as_plain_text(text) if text.strip() else ""
     text = FENCE_END.sub("", text) if in_fence else closed(text, frozenset(citations.chips))
     preview = Citations(citations.position, citations.chips, list(citations.order))
     preview.read(text)
     return _with_chips(text, preview, is_open=True) if text.strip() else ""
 
 
-def _as_it_is(text: str) -> str:
+def _as_plain_text(text: str) -> str:
     return f"<p>{html.escape(text.strip())}</p>"
 
 
 def _with_chips(text: str, citations: Citations, *, is_open: bool) -> str:
     if len(text) > LONGEST_BLOCK:
-        return _as_it_is(text)
+        return _as_plain_text(text)
     if not is_open and text.strip() in NOTICES:
         text = gettext(text.strip())
     if (rows_shown := translated(text.strip())) is not None:
@@ -179,7 +182,7 @@ def _with_chips(text: str, citations: Citations, *, is_open: bool) -> str:
     return _rendered(get_language(), text, tuple(chips), citations.position, first, is_open)
 
 
-@functools.lru_cache(LATEST_BLOCKS)
+@functools.lru_cache(CACHED_BLOCKS)
 def _rendered(
     _language: str | None,  # language of the words around code and tables
     text: str,
@@ -192,7 +195,7 @@ def _rendered(
     env: dict[str, Any] = {"chips": dict(chips), "position": position, "first": first, "open": is_open}
     tokens = parser().parse(text.translate(DIRECTIONS), env)
     if any(token.level >= DEEPEST for token in tokens):
-        rendered = _as_it_is(text)
+        rendered = _as_plain_text(text)
     else:
         rendered = _cleaner().clean(parser().renderer.render(tokens, parser().options, env)).strip()
     return _underlined(rendered) if MARK_START in text else rendered

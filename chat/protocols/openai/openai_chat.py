@@ -22,7 +22,7 @@ from chat.events import (
 )
 from chat.protocols import validators
 from chat.protocols.answer_context import envelope, usage, verification, verified
-from chat.protocols.request_body import an_exchange
+from chat.protocols.request_body import body_object
 from chat.protocols.single_message import SingleMessageEncoder
 from chat.requests import InvalidRequest, RunRequest
 
@@ -89,11 +89,11 @@ class OpenAI:
     @classmethod
     def of(cls, body: Any) -> "OpenAI":
         """The protocol with the settings of this request body. Raises InvalidRequest."""
-        members = an_exchange(body)
+        members = body_object(body)
         return cls(counts=counts_usage(members), json=_format(members) is not None)
 
     def parse(self, body: Any) -> RunRequest:
-        members = an_exchange(body)
+        members = body_object(body)
         found = shared.read_members(members, KNOWN)
         shared.check_tools(members)
         shared.check_tools(members, "functions", "function_call")
@@ -126,7 +126,7 @@ class OpenAI:
         )
 
     def streams(self, body: Any) -> bool:
-        return validators.require_boolean(an_exchange(body).get("stream") or False, "stream")
+        return validators.require_boolean(body_object(body).get("stream") or False, "stream")
 
     def encoder(self) -> SingleMessageEncoder:
         return SingleMessageEncoder(OpenAIEncoder(self, counts=self._counts).encode)
@@ -316,4 +316,6 @@ def _part(collected: RequestMessages, role: str, part: Any, member: str) -> str 
         given = validators.require_object(part.get("image_url"), f"{member}.image_url")
         collected.add_image(given.get("url"), f"{member}.image_url.url")
         return None
-    raise InvalidRequest(f"“{member}” must be a text part, or of the user an image_url part.", member)
+    raise InvalidRequest(
+        f"“{member}” must be a text part, or, in a message of the user, an image_url part.", member
+    )

@@ -12,7 +12,7 @@ from typing import Any
 from chat.events import Json, Started
 from chat.protocols import validators
 from chat.protocols.answer_context import envelope
-from chat.protocols.request_body import an_exchange
+from chat.protocols.request_body import body_object
 from chat.requests import InvalidRequest, RunRequest
 
 from . import openai_members as shared
@@ -54,10 +54,10 @@ class OpenAICompletions(OpenAI):
 
     @classmethod
     def of(cls, body: Any) -> "OpenAICompletions":
-        return cls(counts=counts_usage({"stream_options": an_exchange(body).get("stream_options")}))
+        return cls(counts=counts_usage({"stream_options": body_object(body).get("stream_options")}))
 
     def parse(self, body: Any) -> RunRequest:
-        members = an_exchange(body)
+        members = body_object(body)
         found = shared.read_members(members, KNOWN)
         prompt = members.get("prompt")
         if isinstance(prompt, list) and len(prompt) == 1:

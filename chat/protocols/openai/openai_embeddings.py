@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chat.protocols import validators
-from chat.protocols.request_body import an_exchange
+from chat.protocols.request_body import body_object
 from chat.requests import InvalidRequest
 
 from . import openai_members as shared
@@ -40,7 +40,7 @@ class EmbeddingRequest:
 
 def parse(body: Any) -> EmbeddingRequest:
     """The request in a body. Raises InvalidRequest."""
-    members = an_exchange(body)
+    members = body_object(body)
     found = shared.read_members(members, KNOWN)
     given = members.get("input")
     items = [given] if isinstance(given, str) else validators.require_list(given, "input")

@@ -27,7 +27,7 @@ from chat.events import (
 )
 from chat.protocols import validators
 from chat.protocols.answer_context import verification, verified
-from chat.protocols.request_body import an_exchange
+from chat.protocols.request_body import body_object
 from chat.protocols.single_message import SingleMessageEncoder
 from chat.requests import InvalidRequest, RunRequest
 from chat.sources import SourceView
@@ -128,7 +128,7 @@ class Responses(OpenAI):
 
     @classmethod
     def of(cls, body: Any) -> "Responses":
-        members = an_exchange(body)
+        members = body_object(body)
         found = shared.read_members(members, KNOWN)
         _check_members(members, found)
         protocol = cls()
@@ -155,7 +155,7 @@ class Responses(OpenAI):
         return bool(self.echo.get("background"))
 
     def parse(self, body: Any) -> RunRequest:
-        members = an_exchange(body)
+        members = body_object(body)
         found = shared.read_members(members, KNOWN)
         collected = RequestMessages()
         if "instructions" in found:
@@ -178,9 +178,7 @@ class Responses(OpenAI):
         if self.previous is None:
             return request
         if any(turn.role != "user" for turn in collected.turns):
-            words = (
-                "“input” must hold messages of the user alone, where “previous_response_id” names the others."
-            )
+            words = "With “previous_response_id”, “input” must contain only messages of the user."
             raise InvalidRequest(words, "input")
         # All input messages are new, and form the question together.
         return replace(request, question="\n\n".join(turn.content for turn in collected.turns), earlier=())
@@ -437,7 +435,9 @@ def _check_members(members: Mapping[str, Any], found: Mapping[str, Any]) -> None
         shared.EFFORT(reasoning["effort"], "reasoning.effort")
     for name in ("summary", "generate_summary"):
         if reasoning.get(name) not in (None, "auto"):
-            raise InvalidRequest(f"“reasoning.{name}” must be “auto”: there is none.", f"reasoning.{name}")
+            raise InvalidRequest(
+                f"“reasoning.{name}” must be “auto”: the site writes no summaries.", f"reasoning.{name}"
+            )
     for place, item in enumerate(validators.require_list(members.get("include") or [], "include")):
         validators.require_choice(item, f"include[{place}]", INCLUDED)
     if found.get("background") and found.get("store") is False:
@@ -468,4 +468,6 @@ def _part(collected: RequestMessages, role: str, part: Any, member: str) -> str 
     if kind == "input_image" and role == "user":
         collected.add_image(part.get("image_url"), f"{member}.image_url")
         return None
-    raise InvalidRequest(f"“{member}” must be a text, or of the user an input_image.", member)
+    raise InvalidRequest(
+        f"“{member}” must be a text part, or, in a message of the user, an input_image.", member
+    )

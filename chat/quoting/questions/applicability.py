@@ -58,7 +58,7 @@ def names_outsiders(question: str) -> bool:
 def condition_of(text: str) -> frozenset[str]:
     """The stems of a condition at the beginning of a sentence: “If a guest is ill, …”.
 
-    Also of “in exceptional cases”. Empty if there is none.
+    “In exceptional cases” also counts as a condition. Empty if there is none.
     """
     found = _CONDITION.match(text) or _AFTER.match(text) or _IN_MONTH.match(text) or _EXCEPTION.match(text)
     return stems(found[1]) - weak_stems() if found else frozenset()
@@ -76,7 +76,7 @@ def directions_of(text: str) -> frozenset[tuple[bool, str]]:
 def is_opposite(asked: frozenset[tuple[bool, str]], there: frozenset[tuple[bool, str]]) -> bool:
     """Whether a text has the opposite direction of the question.
 
-    False if the text has both directions. The text may have a longer name of the place: “Sennick Harbour” for
+    False if the text has both directions. The text may use a longer name for the place: “Sennick Harbour” for
     “Sennick”.
     """
 

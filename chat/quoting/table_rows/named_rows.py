@@ -25,8 +25,8 @@ _CAPITAL = re.compile(r"(?<=\s)[^\W\d_a-zß-öø-ÿ]\w*")
 class NamedRows:
     """The rows about other names, and the earlier questions, adapted to the current one.
 
-    `others` has the texts of these rows; `earlier` has the earlier questions without names that the current
-    question replaces.
+    `others` has the texts of these rows. `earlier` has the earlier questions, but without those names that
+    the current question replaces.
     """
 
     others: frozenset[str]

@@ -427,7 +427,7 @@ class RestoredTests(TestCase):
         back = self.brought_back()
         public = make_document("rules.md", owner=back, everyone=True)
         (line,) = erase_returned()
-        self.assertEqual(line, f"Person {back.pk}, whom a backup had restored, is erased again.")
+        self.assertEqual(line, f"Person {back.pk} was erased again, because a backup had restored them.")
         self.assertFalse(User.objects.filter(pk=back.pk).exists())
         public.refresh_from_db()
         self.assertEqual(public.owner, self.successor)

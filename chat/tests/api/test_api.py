@@ -33,7 +33,7 @@ class ChatApiTests(TransactionTestCase):
         client = client or AsyncClient()
         return await client.post(path, data, content_type="application/json", headers=headers)
 
-    async def test_a_whole_answer_comes_with_its_context_and_session(self):
+    async def test_an_unstreamed_answer_comes_with_its_context_and_session(self):
         with use_model(ScriptedModel(words=["Five ", "days [guide.md] [secret.md]."])):
             response = await self.post("/chat")
         answer = response.json()
@@ -45,7 +45,7 @@ class ChatApiTests(TransactionTestCase):
         conversation = await in_database(Conversation.objects.get, pk=answer["session_state"])
         self.assertEqual(conversation.owner_id, self.user.pk)
 
-    async def test_an_answer_whole_or_streamed_names_the_message_that_feedback_is_given_on(self):
+    async def test_unstreamed_and_streamed_answers_name_the_message_that_feedback_is_given_on(self):
         for path in ("/chat", "/chat/stream", "/v1/chat/completions", "/api/chat"):
             body = (
                 QUESTION if path.startswith("/chat") else {"model": "any", "messages": QUESTION["messages"]}

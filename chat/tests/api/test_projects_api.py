@@ -149,7 +149,7 @@ class ConversationsOfProjectsTests(ProjectsApiCase):
                 self.history("post", "", {"title": "New", "project_id": project}),
             ):
                 self.assertEqual(answer.status_code, 400, project)
-                self.assertIn("must be the id of a project of yours.", answer.text)
+                self.assertIn("must be the id of one of your projects.", answer.text)
         self.assertEqual(list(Conversation.objects.values_list("title", "project")), [("Cranes", None)])
         self.assertEqual(self.history("get", f"?project_id={self.theirs.pk}").json(), [])
         self.assertEqual(self.history("get", "?project_id=x").status_code, 400)

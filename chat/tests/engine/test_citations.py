@@ -52,7 +52,7 @@ class CitationFilterTests(SimpleTestCase):
         out = filter_.feed("[" + "x" * 5000)
         self.assertGreater(len(out), 4000)
 
-    def test_only_spaces_take_no_time(self):
+    def test_a_long_run_of_spaces_takes_linear_time(self):
         spaces = " " * 200_000
         before = time.thread_time()
         out, _ = filtered(f"{spaces}x{spaces}[notes.md]\t{spaces}[")

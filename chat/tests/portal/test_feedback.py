@@ -194,7 +194,7 @@ class ContentManagerTests(FeedbackCase):
         Feedback.objects.update(shared=True)
         self.withdraw()
         page = self.client.get(self.one)
-        self.assertContains(page, "It rests on documents that you may not read.")
+        self.assertContains(page, "It is based on documents that you may not read.")
         self.assertContains(page, "1 that you may not read")
         self.assertNotContains(page, "Leave guide")
         self.assertNotContains(page, "[guide.md")

@@ -136,7 +136,7 @@ class PinnedAndArchived(TestCase):
         self.client.post("/search/several", {**ticked, "project": "new", "name": "Bergen"})
         self.assertEqual(Conversation.objects.filter(project__name="Bergen").count(), 2)
         said = self.client.post("/search/several", {**ticked, "project": "none"}, follow=True)
-        self.assertContains(said, "2 conversations are in no project now.")
+        self.assertContains(said, "2 conversations are no longer in a project.")
         self.assertFalse(Conversation.objects.exclude(project=None).exists())
 
     def test_moves_with_a_foreign_project_or_conversation_are_refused(self):

@@ -22,7 +22,7 @@ class Protocol:
     async def stream(self, body=None, path="/chat/stream", **options):
         return await self.lines(self.prefix + path, body or self.golden["request"], LINES, **options)
 
-    async def test_the_documented_request_is_answered_whole_as_documented(self):
+    async def test_the_documented_request_is_answered_unstreamed_as_documented(self):
         response = await self.ask()
         answer = response.json()
         self.assertEqual((response.status_code, response.headers["Content-Type"]), (200, "application/json"))

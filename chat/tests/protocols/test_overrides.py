@@ -107,7 +107,7 @@ class ReadingTests(SimpleTestCase):
         ):
             self.assertEqual(options({"vector_fields": word}).vector_fields, fields)
 
-    def test_images_are_asked_for_by_the_name_of_2026_too(self):
+    def test_the_name_of_2026_also_requests_images(self):
         self.assertEqual(options({"use_multimodal_answering": True}).pages, "textAndImages")
         self.assertEqual(
             options({"use_multimodal_answering": True, "use_gpt4v": False}).pages, "textAndImages"
@@ -117,10 +117,10 @@ class ReadingTests(SimpleTestCase):
         self.assertEqual(options({"gpt4v_input": "images"}).pages, "")
         self.assertEqual(options({"use_gpt4v": False, "gpt4v_input": "textAndImages"}).pages, "")
 
-    def test_text_alone_gives_no_images(self):
+    def test_the_input_text_requests_no_images(self):
         self.assertEqual(options({"use_gpt4v": True, "gpt4v_input": "text"}).pages, "")
 
-    def test_both_are_given_unless_told_otherwise(self):
+    def test_text_and_images_are_the_default(self):
         self.assertEqual(options({"use_gpt4v": True}).pages, "textAndImages")
         self.assertEqual(options({"gpt4v_input": "images", "use_gpt4v": True}).pages, "images")
 

@@ -1,4 +1,4 @@
-"""A database that hung executes abandoned statements late: no text of an answer is lost or sent twice."""
+"""Statements that the database executes late, after they were repeated: no text is lost or stored twice."""
 
 from django.test import TestCase
 

@@ -228,7 +228,7 @@ class ApiTests(SharingCase):
         self.assertEqual([entry.action for entry in entries], actions)
         self.assertEqual({(entry.actor, entry.person) for entry in entries}, {("mara", "mara")})
         first, *others, last = (entry.subject for entry in entries)
-        everything = f"(everything until then of conversation {self.conversation.pk}, until 2036-01-01T00:00"
+        everything = f"(all messages so far of conversation {self.conversation.pk}, until 2036-01-01T00:00"
         self.assertTrue(first.startswith(f"{made['id']} {everything}"), first)
         self.assertTrue({"Pursers", "reader"} <= set(re.findall(r"\w+", first)), first)
         self.assertIn(self.reader.pk, [each["person"] for each in entries[0].named])

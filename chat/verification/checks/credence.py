@@ -15,8 +15,8 @@ from .agreement import NEARLY_LITERAL, NEW_CLAUSE
 from .contrasts import leaves_out_only
 
 LEAST_LIKENESS = 0.5  # below this likeness, the words differ too much to decide
-DENIABLE_SHARE = 0.6  # a denial on one side only counts with at least this share of common words
-ADDABLE_SHARE = 0.5  # new nouns only count with at least this share of common words
+DENIABLE_SHARE = 0.6  # a denial on only one side is ignored below this share of common words
+ADDABLE_SHARE = 0.5  # new nouns alone are ignored below this share of common words
 
 WEIGHTS = {
     "number": -1.8,

@@ -24,7 +24,7 @@ from .signing_in import SignInFailed
 
 logger = logging.getLogger(__name__)
 
-PASSWORD_BACKEND = "django.contrib.auth.backends.ModelBackend"  # its get_user finds all  # noqa: S105
+PASSWORD_BACKEND = "django.contrib.auth.backends.ModelBackend"  # its get_user finds every account  # noqa: S105
 
 
 @never_cache
@@ -66,7 +66,9 @@ def callback(request: HttpRequest) -> HttpResponse:
     except ClaimMismatch as error:
         logger.warning("Sign-in by the provider was refused: %s", error)
         return _refused(
-            request, gettext("Your account here is linked in another way. Ask an administrator."), destination
+            request,
+            gettext("Your account here is linked by another claim. Ask an administrator."),
+            destination,
         )
     login(request, user, backend=PASSWORD_BACKEND)
     begin(request, user)

@@ -28,7 +28,7 @@ from chatsite.normal_form import normal_form
 WINDOW = timedelta(minutes=15)
 DEVICE_AGE = timedelta(days=180)
 DEVICE_SALT = "chatsite.accounts.device"
-MAX_UNATTACKED = 50  # with more failures for one name from all addresses, the name counts as attacked
+ATTACK_FAILURES = 50  # a name with this many failures from all addresses counts as attacked
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def admit(username: str, address: str, device: str = "") -> Attempt:
             for digest in sorted(counted):
                 cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [digest])
         found = _failures(counted, now)
-        attacked = found.get(everywhere, (0, now))[0] >= MAX_UNATTACKED
+        attacked = found.get(everywhere, (0, now))[0] >= ATTACK_FAILURES
         limits = {pair: ATTACKED_PAIR if attacked else PAIR, from_there: ADDRESS}
         waits = {}
         for digest, limit in limits.items():
@@ -101,9 +101,9 @@ def admit(username: str, address: str, device: str = "") -> Attempt:
 
 
 def forget(attempt: Attempt) -> None:
-    """Delete the failures counted for a person who has now signed in:
+    """Delete the failures of a person who has now signed in, because these were typos.
 
-    these were typos. Also removes old rows.
+    Also deletes old rows.
     """
     SignInAttempt.objects.filter(pk__in=attempt.rows).delete()
     SignInAttempt.objects.filter(digest=attempt.pair).delete()

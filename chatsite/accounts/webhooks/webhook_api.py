@@ -187,7 +187,7 @@ class _View(ResourceView):
 class WebhooksView(_View):
     """Lists and creates the caller's webhooks."""
 
-    @extend_schema(summary="One's webhooks, newest first", responses=EndpointSerializer(many=True))
+    @extend_schema(summary="The caller's webhooks, newest first", responses=EndpointSerializer(many=True))
     def get(self, request: Request) -> Response:
         mine = WebhookEndpoint.objects.filter(owner=self.principal.user_id)
         return Response(EndpointSerializer(mine, many=True).data)

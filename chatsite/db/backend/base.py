@@ -251,7 +251,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return session
 
     def _from_pool(self, conn_params: dict[str, Any]) -> Any:
-        """A session, together with one of the view's places, which is released at the same time."""
+        """A session from the pool, with one of the view's places (see bulkheads) until it is closed."""
         seconds, view = connection_seconds(), current_view()
         with Waiting():
             # the other half is left for the connection and the statements

@@ -47,7 +47,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        place = backup_file.place(options["file"])
+        place = backup_file.location_of(options["file"])
         passphrase = backup_file.read_passphrase(options["passphrase_file"])
         if isinstance(place, BucketObject) and not passphrase:
             raise CommandError("A backup leaves this machine only encrypted: add --passphrase-file.")

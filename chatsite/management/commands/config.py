@@ -27,9 +27,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         environment.text("HOST", "127.0.0.1")  # `up` reads these; the settings do not
-        environment.whole("PORT", 8000)
-        width = max(map(len, environment.asked))
-        for name, default in sorted(environment.asked.items()):
+        environment.integer("PORT", 8000)
+        width = max(map(len, environment.variables))
+        for name, default in sorted(environment.variables.items()):
             given, source = environment.given(name)
             if given or not options["given"]:
                 value = shown(name, given) if given else str(default) or "–"

@@ -41,7 +41,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        source = backup_file.place(options["file"])
+        source = backup_file.location_of(options["file"])
         try:
             passphrase = ""
             if backup_file.is_encrypted(source):

@@ -55,7 +55,7 @@ class Command(BaseCommand):
     help = (
         "Start the site: database, migrations, web servers and ingestion workers. Ctrl-C stops all of them."
     )
-    requires_system_checks = []  # the command runs its checks first, and refuses to start in one line
+    requires_system_checks = []  # the command runs its checks itself, and reports a problem in one line
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--web-workers", type=processes(1), default=1, help="Web server processes.")
@@ -71,7 +71,7 @@ class Command(BaseCommand):
             _check_folder("data directory", settings.DATA_DIR, 0o711)
             if settings.STORAGE == "FILESYSTEM":
                 _check_folder("folder for files (CHATSITE_MEDIA_ROOT)", Path(settings.MEDIA_ROOT), 0o700)
-            listener = address.take(environment.text("HOST", "127.0.0.1"), environment.whole("PORT", 8000))
+            listener = address.take(environment.text("HOST", "127.0.0.1"), environment.integer("PORT", 8000))
             static_files.collect()
             prepare_dictionary()
             fallback = FallbackServer(listener, lambda: ceil(children.seconds_to_start()) + START_SECONDS)
@@ -108,7 +108,7 @@ class Command(BaseCommand):
 
                 def check() -> None:
                     database.check()
-                    fallback.answer(children.all_crash())
+                    fallback.set_active(children.all_crash())
 
                 children.keep_running(check)
         except (StartRefused, embedded_postgres.EmbeddedDatabaseError) as error:
@@ -123,8 +123,8 @@ class Command(BaseCommand):
             self.stdout.write("\nDemo accounts:")
         elif settings.DEMO and settings.EMBEDDED_DATABASE and not User.objects.exists():
             self.stdout.write(
-                f"\nThe site serves more than this machine ({exposed_by()}), so it has no demo accounts."
-                " Make an administrator with `manage.py createsuperuser`."
+                f"\nThe site can be reached from other machines ({exposed_by()}), so it has no demo accounts."
+                " Create an administrator with `manage.py createsuperuser`."
             )
         for account in accounts:
             self.stdout.write(f"  {account.username:<10} {account.password:<24} {account.description}")

@@ -93,12 +93,12 @@ def written(target: Path | BucketObject, passphrase: str) -> Iterator[Archive]:
         archive.size = file.tell()
 
 
-def place(words: str) -> Path | BucketObject:
-    """The location for `words`: a path, or an object in a bucket.
+def location_of(address: str) -> Path | BucketObject:
+    """The location of a backup, from its address: a path, or an object in a bucket.
 
     Raises CommandError for a bucket without a key.
     """
-    return BucketObject(words) if words.startswith(SCHEME) else Path(words).absolute()
+    return BucketObject(address) if address.startswith(SCHEME) else Path(address).absolute()
 
 
 def read_passphrase(path: Path | None) -> str:

@@ -64,9 +64,9 @@ def database_for(arguments: Sequence[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Ignore Ctrl-C and SIGTERM here and in child processes:
+    """Ignore Ctrl-C and SIGTERM here and in child processes.
 
-    a second signal would leave the server running.
+    A second signal would leave the server running.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

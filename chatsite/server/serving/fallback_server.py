@@ -27,16 +27,16 @@ class FallbackServer:
         self._callers: set[asyncio.Task[None]] = set()
         self._stop: Callable[[], None] | None = None
 
-    def answer(self, needed: bool) -> None:
+    def set_active(self, active: bool) -> None:
         """Start or stop answering. May be called often: it does nothing if the state is unchanged."""
-        if needed and self._stop is None:
+        if active and self._stop is None:
             loop, over = asyncio.new_event_loop(), asyncio.Event()
             thread = threading.Thread(
                 target=self._run, args=(loop, over), name="fallback-server", daemon=True
             )
             thread.start()
             self._stop = lambda: self._join(thread, loop, over)
-        elif not needed and self._stop is not None:
+        elif not active and self._stop is not None:
             self._stop()
             self._stop = None
 

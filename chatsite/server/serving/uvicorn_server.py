@@ -26,10 +26,7 @@ READERS_SECONDS = 2.0  # at shutdown, how long readers may take to receive the e
 
 
 class Server(uvicorn.Server):
-    """Shuts down in two steps:
-
-    it ends the answers, so that readers are notified, and then the connections.
-    """
+    """Shuts down in two steps: first the answers, so that readers are notified, then the connections."""
 
     def __init__(self, config: uvicorn.Config, started: Callable[[], object]) -> None:
         super().__init__(config)

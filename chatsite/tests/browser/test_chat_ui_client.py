@@ -40,7 +40,7 @@ class ChatUiClient(TransactionTestCase):
         return answer
 
     def talk(self, mode, ask):
-        """Its two questions, and what it reads after a reload."""
+        """The client's two questions, and what it reads after a reload."""
         self.assertEqual(self.call("GET", f"/chat-history?mode={mode}").json(), [])
         chat = self.call("POST", "/chat-history", {"mode": mode, "title": "New Chat"}).json()["id"]
         shown = []

@@ -160,7 +160,7 @@ def test_a_question_on_a_full_disk_is_refused_in_time_and_can_be_repeated(fault_
         assert {status for status, _ in answers} <= {200, 507}
         words = {body["error"] for status, body in answers if status == 507}
         assert words, "nothing was refused"
-        assert all("no room" in each for each in words), words
+        assert all("disk is full" in each for each in words), words
         connection, response = caller.ask(f"{question_for(new_token())} {'and so on ' * 2000}")
         assert (response.status, response.headers["Retry-After"]) == (507, "10")
         connection.close()
@@ -189,7 +189,7 @@ def test_a_question_on_a_full_disk_is_refused_and_accepted_when_there_is_space(f
     abort_writes("INSERT ON chat_run", times=1)
     connection, response = caller.ask(question_for(token, 5, 0), key=token)
     assert (response.status, response.headers["Retry-After"]) == (507, "10")
-    assert "no room for the question" in json.loads(response.read())["error"]
+    assert "disk is full, so the question" in json.loads(response.read())["error"]
     connection.close()
     assert (fault_site.stored(token), fault_site.upstream.calls(token)) == ([], 0)
     taken_within(partial(caller.whole, question_for(token, 5, 0), key=token), BACK_SECONDS)
@@ -220,7 +220,7 @@ def test_an_answer_without_any_space_fails_with_a_reason_and_new_questions_are_r
     last = json.loads(response.read().splitlines()[-1])
     connection.close()
     assert time.monotonic() - begun < LEASE + 2 + MARGIN_SECONDS
-    assert "no room" in last["error"]
+    assert "disk is full" in last["error"]
     assert fault_site.ended(token)[:2] == ("failed", "storage_full")
     assert fault_site.upstream.calls(token) == 0
 
@@ -235,6 +235,6 @@ def test_an_upload_on_a_full_database_disk_is_refused_and_leaves_no_file(fault_s
     abort_writes("INSERT ON ingestion_document", times=1)
     status, reply = upload(session, "first.txt", b"a few words")
     assert status == 507, reply
-    assert "no room" in json.dumps(reply)
+    assert "disk is full" in json.dumps(reply)
     assert files(folder) == before
     assert upload(session, "first.txt", b"a few words")[0] == 201

@@ -253,7 +253,7 @@ def test_a_full_disk_refuses_an_upload_without_leftovers_and_the_site_continues(
     for size in (200_000, 900_000):
         status, reply = upload(session, "second.txt", b"d e f " * size)
         assert status == 507, reply
-        assert "no room" in json.dumps(reply)
+        assert "disk is full" in json.dumps(reply)
         assert files(fault_site.small_disk) == kept
     token = new_token()
     assert caller.whole(question_for(token, 5, 0))[0] == 200

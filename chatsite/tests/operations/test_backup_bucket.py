@@ -85,14 +85,14 @@ class Addresses(SimpleTestCase):
     def test_an_address_without_an_object_is_refused(self):
         for address in ("s3://", "s3://backups", "s3://backups/", "s3:///site", "s3://backups/nights/"):
             with self.subTest(address), self.assertRaisesMessage(CommandError, "names no object"):
-                backup_file.place(address)
+                backup_file.location_of(address)
 
     def test_a_missing_package_is_named(self):
         with (
             mock.patch.object(backup_bucket, "INSTALLED", False),
             self.assertRaisesMessage(CommandError, "boto3"),
         ):
-            backup_file.place(ADDRESS)
+            backup_file.location_of(ADDRESS)
 
 
 class BucketMixin:
@@ -115,7 +115,7 @@ class Streaming(BucketMixin, SimpleTestCase):
     """Archives of one file, without a site."""
 
     def write(self, address=ADDRESS, size=3 * PART_BYTES):
-        with backup_file.written(backup_file.place(address), PASSPHRASE) as target:
+        with backup_file.written(backup_file.location_of(address), PASSPHRASE) as target:
             target.add(backup_file.HEAD, json.dumps({"format": backup_file.FORMAT}).encode())
             target.add(backup_file.SECRET, os.urandom(size))
         return target.size
@@ -132,7 +132,7 @@ class Streaming(BucketMixin, SimpleTestCase):
         self.assertEqual(set(self.bucket.sent[:-1]), {PART_BYTES})
         self.assertEqual(size, sum(self.bucket.sent))
         self.assertEqual(
-            backup_file.checked(backup_file.place(ADDRESS), PASSPHRASE), {"format": backup_file.FORMAT}
+            backup_file.checked(backup_file.location_of(ADDRESS), PASSPHRASE), {"format": backup_file.FORMAT}
         )
 
     def test_a_failure_leaves_no_object_and_is_reported_in_one_line(self):
@@ -166,9 +166,9 @@ class Streaming(BucketMixin, SimpleTestCase):
 
     def test_an_existing_object_is_never_overwritten_even_without_read_permission(self):
         self.bucket.put("site.age", b"kept")
-        self.assertTrue(backup_file.place(ADDRESS).exists())
+        self.assertTrue(backup_file.location_of(ADDRESS).exists())
         self.bucket.denied = {"head"}
-        self.assertFalse(backup_file.place(ADDRESS).exists())
+        self.assertFalse(backup_file.location_of(ADDRESS).exists())
         self.assertIn("another object", self.refusal())
         self.assertEqual(self.bucket.objects["site.age"][0], b"kept")
         self.assertEqual(self.bucket.uploads, {})
@@ -180,7 +180,7 @@ class Streaming(BucketMixin, SimpleTestCase):
 
     def test_no_two_versions_are_mixed(self):
         self.write()
-        source = backup_file.place(ADDRESS)
+        source = backup_file.location_of(ADDRESS)
         backup_file.checked(source, PASSPHRASE)
         self.bucket.put("site.age", self.bucket.objects["site.age"][0])
         with self.assertRaisesRegex(OSError, "another object"):

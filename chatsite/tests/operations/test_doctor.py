@@ -238,7 +238,7 @@ class Config(SimpleTestCase):
 
     def test_every_setting_is_shown_with_its_value_and_origin(self):
         lines = self.said(CHATSITE_NAME="Leave desk", HOST="")
-        self.assertEqual(set(lines), set(environment.asked))
+        self.assertEqual(set(lines), set(environment.variables))
         self.assertEqual(lines["CHATSITE_NAME"], ["environment", "Leave desk"])
         self.assertEqual(lines["HOST"], ["default", "127.0.0.1"])
         self.assertEqual(lines["CHATSITE_API_KEY_DAYS"], ["default", "365"])
@@ -272,7 +272,7 @@ class Config(SimpleTestCase):
 
     def test_no_secret_is_shown(self):
         secret = "s3cr3t-of-a-test"
-        given = {name: secret for name in environment.asked if name.endswith(("KEY", "SECRET", "TOKEN"))}
+        given = {name: secret for name in environment.variables if name.endswith(("KEY", "SECRET", "TOKEN"))}
         given |= {
             "DATABASE_URL": f"postgresql://chatsite:{secret}@db.example.org/chatsite?sslpassword={secret}",
             "DATABASE_DIRECT_URL": f"host=db.example.org password={secret}",

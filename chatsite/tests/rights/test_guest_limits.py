@@ -214,6 +214,6 @@ class PagesOfOtherSites(GuestCase):
         self.assertNotEqual(Client().get("/content/open.md", headers=picture).status_code, 403)
         self.assertEqual(guests(), 4)
 
-    def test_programs_without_any_of_these_headers_are_guests_as_before(self):
+    def test_programs_without_the_headers_of_browsers_become_guests(self):
         self.assertEqual(Client().post("/chat", BODY, **JSON).status_code, 200)
         self.assertEqual(guests(), 1)

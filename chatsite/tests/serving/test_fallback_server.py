@@ -18,13 +18,13 @@ def test_connections_during_its_stop_are_answered():
     with socket.create_server(("127.0.0.1", 0), backlog=2 * CALLERS) as listener:
         server = FallbackServer(listener, lambda: 3)
         for _ in range(ROUNDS):
-            server.answer(needed=True)
+            server.set_active(True)
             callers = [socket.create_connection(listener.getsockname(), HANG_SECONDS) for _ in range(CALLERS)]
             for caller in callers:
                 caller.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-            server.answer(needed=False)
-            server.answer(needed=True)  # for connections that were not accepted yet
+            server.set_active(False)
+            server.set_active(True)  # for connections that were not accepted yet
             for caller in callers:
                 with caller:
                     assert caller.recv(1000).startswith(b"HTTP/1.1 503")
-            server.answer(needed=False)
+            server.set_active(False)

@@ -94,7 +94,7 @@ class Outline:
         self.paragraph(table_text(rows))
 
     def find_lone_titles(self) -> None:
-        """Turn short lines that stand alone into headings, if the text has no headings but a title.
+        """Turn short lines that stand alone into headings, if the text has no headings except a title.
 
         Call this at the end of the text.
         """
@@ -131,7 +131,7 @@ class Outline:
         return self.contents
 
     def titled(self, given: str) -> Contents:
-        """End the text, and set the title: `title`, or else the first heading.
+        """End the text, and set the title: `given`, or else the first heading.
 
         Paths of headings omit the first heading, so it is kept as text if it is not the title.
         """

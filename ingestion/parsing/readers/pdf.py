@@ -132,10 +132,11 @@ def render(path: Path, number: int) -> bytes:
 def characters(path: Path, number: int) -> dict[str, Any]:
     """The characters of page `number` (from 1) as rendered, and the rows of its tables.
 
-    The page is rotated and cropped. The result is `{"width", "height", "text", "boxes", "rows"}`. `boxes` has
-    left, top, right and bottom of each character; a box is as wide as the character's advance, and extends
-    from the top of its ink to the descender line. Each of `rows` has the row's text as it was read, and for
-    each word of its cells the word with its start and end in `text`. Raises Unreadable.
+    Positions take the page's rotation and cropping into account. The result is `{"width", "height", "text",
+    "boxes", "rows"}`. `boxes` has left, top, right and bottom of each character; a box is as wide as the
+    character's advance, and extends from the top of its ink to the descender line. Each of `rows` has the
+    row's text as it was read, and for each word of its cells the word with its start and end in `text`.
+    Raises Unreadable.
     """
     document = open_pdf(path)
     if not 1 <= number <= len(document):

@@ -52,7 +52,7 @@ def close_tables(lines: Sequence[Sequence[Word]], em: float) -> Iterator[Found]:
             top += 1
             continue
         if len(gutters) == failed_columns and failed_end - top > failed_rows * 7 / 8:
-            top += 1  # nearly the same rows were no table
+            top += 1  # nearly the same rows have just been found to be no table
             continue
         gutters, end = _extended(lines, spaces, top, gutters, em)
         for start in range(top + 1, min(top + ROWS, end - ROWS) + 1):
@@ -75,7 +75,7 @@ def close_tables(lines: Sequence[Sequence[Word]], em: float) -> Iterator[Found]:
             following = _gutters(lines, spaces, numbers, top, em)
         else:
             failed_columns, failed_end, failed_rows = len(gutters), end, end - top
-            # In proportion to the rows that were read in vain, so that a page takes linear time.
+            # Skip more lines after more rows that formed no table, so that a page takes linear time.
             top += 1 + (end - top) // 32
             following = _gutters(lines, spaces, numbers, top, em)
 
@@ -150,7 +150,7 @@ def _gutters(
 
 
 def _are_aligned(before: Sequence[Sequence[Word]], after: Sequence[Sequence[Word]]) -> bool:
-    """Whether cells end at the same place before the space, or begin there after it.
+    """Whether the cells before a space are aligned at their ends, or those after it at their beginnings.
 
     Numbers may also be aligned at their other side.
     """

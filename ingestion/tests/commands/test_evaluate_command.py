@@ -67,10 +67,10 @@ class ReadingTests(Folder, SimpleTestCase):
             ("{", "line 2: this is not a line of JSON"),
             ("[" * 100_000, "line 2: this is not a line of JSON"),
             ([1], "line 2: a line must be an object"),
-            ({"truth": "[a]"}, "line 2: “question” must be a text"),
-            ({"question": " ", "truth": "[a]"}, "line 2: “question” must be a text"),
-            ({"question": "B?", "truth": 7}, "line 2: “truth” must be a text"),
-            ({"question": "B?", "truth": ["a", 1]}, "line 2: “truth” must be a text"),
+            ({"truth": "[a]"}, "line 2: “question” must be a string"),
+            ({"question": " ", "truth": "[a]"}, "line 2: “question” must be a string"),
+            ({"question": "B?", "truth": 7}, "line 2: “truth” must be a string"),
+            ({"question": "B?", "truth": ["a", 1]}, "line 2: “truth” must be a string"),
         ):
             with self.assertRaisesMessage(Malformed, words):
                 read_questions(self.write("q.jsonl", good, bad))

@@ -40,7 +40,7 @@ class RightsTests(SyncMixin, TestCase):
 
     def test_a_tree_without_rights_is_not_ingested(self):
         self.put("a.md")
-        self.assertIn("Nothing says who may read it", self.refused())
+        self.assertIn("No readers are given", self.refused())
         self.assertEqual(Document.objects.count(), 0)
 
     def test_changed_rights_write_only_the_access_list(self):
@@ -57,7 +57,7 @@ class RightsTests(SyncMixin, TestCase):
             'users = ["nobody"]': "there is no user named nobody.",
             "everyone = 1": "everyone must be true or false.",
             "groups = 'HR'": "groups must be a list of names.",
-            "everybody = true": "everybody is unknown.",
+            "everybody = true": "unknown setting everybody.",
             'everyone = true\nusers = ["ann"]': "everyone already includes",
             "users = []": "it names no readers.",
             "groups = [": "is not TOML",

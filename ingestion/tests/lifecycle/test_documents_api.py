@@ -224,7 +224,7 @@ class PutTests(DocumentsApiTestCase):
         refused = self.put("one", query="name=a.md&groups=pursers")
         unknown = self.put("one", query="name=a.md&groups=nobody")
         self.assertEqual((refused.status_code, unknown.status_code), (400, 400))
-        self.assertEqual(refused.json()["detail"], "You are in no group named pursers.")
+        self.assertEqual(refused.json()["detail"], "You are not in a group named pursers.")
         self.assertEqual(refused.text.replace("pursers", "nobody"), unknown.text)
         self.assertEqual(refused.json()["errors"][0]["pointer"], "/groups")
         self.assertEqual(

@@ -263,7 +263,7 @@ class WinmailTests(SimpleTestCase):
     def winmail(self, *attributes):
         return struct.pack("<IH", 0x223E9F78, 1) + b"".join(attributes)
 
-    def test_what_is_in_a_winmail_file_is_attached_to_its_message(self):
+    def test_the_files_in_a_winmail_file_are_attached_to_its_message(self):
         data = self.winmail(
             attribute(1, 0x0006_9007, struct.pack("<II", 1252, 0)),
             attribute(1, 0x0002_800C, "F\u00e4hre um neun.".encode("cp1252") + b"\0"),

@@ -333,8 +333,8 @@ class FileTests(TestCase):
         for line, reason in (
             ("PTO,,,,", "needs a meaning"),
             (",leave,,,", "cannot be blank"),
-            ("PTO,leave,,Nobodies,", "no group of the name “Nobodies”"),
-            ("PTO,leave,,,nickname", "the kind is"),
+            ("PTO,leave,,Nobodies,", "not in a group named “Nobodies”"),
+            ("PTO,leave,,,nickname", "the kind must be"),
             ("PTO,leave,,,,more", "6 columns"),
             ("…,leave,,,", "at least one word"),
             ("VPN,leave,,,", "in line 2"),
@@ -355,7 +355,7 @@ class FileTests(TestCase):
         for content, reason in (
             (b"", "no words"),
             (HEADER.encode(), "no words"),
-            (b"PTO,leave\n", "names the columns"),
+            (b"PTO,leave\n", "must name the columns"),
             (b"word,meaning\nK\xfcche,Where one cooks\n", "Line 2: this is not UTF-8"),
             (b"x" * (MAX_FILE_BYTES + 1), "more than 1 MB"),
         ):

@@ -31,7 +31,7 @@ class Command(BaseCommand):
         verify.add_argument("--expect", default="", metavar="HASH", help="A hash that was noted earlier.")
         export = acts.add_parser("export", help="Write the log to a new file; - is standard output.")
         export.add_argument("file")
-        export.add_argument("--format", choices=WRITERS, default="jsonl", help="jsonl has events of OCSF.")
+        export.add_argument("--format", choices=WRITERS, default="jsonl", help="jsonl has OCSF events.")
         export.add_argument("--since", type=_day, help="YYYY-MM-DD, in the site's time zone.")
         export.add_argument("--until", type=_day, help="YYYY-MM-DD, the day after the last one.")
         acts.add_parser("trim", help="Remove entries older than CHATSITE_AUDIT_DAYS now.")
@@ -54,20 +54,18 @@ class Command(BaseCommand):
     def _verify(self, expected: str) -> None:
         verdict = chain.verify(expected)
         if verdict.broken:
-            raise CommandError(
-                f"{verdict.broken} {verdict.checked} entries before it are as they were written."
-            )
-        self.stdout.write(f"{verdict.checked} entries are as they were written.")
+            raise CommandError(f"{verdict.broken} The {verdict.checked} entries before it are unchanged.")
+        self.stdout.write(f"{verdict.checked} entries are unchanged.")
         if verdict.anonymized:
             ranges = []  # consecutive numbers become a range: “4”, “7–9”
             for _, group in groupby(enumerate(sorted(verdict.anonymized)), lambda item: item[1] - item[0]):
                 first, *others = [number for _, number in group]
                 ranges.append(f"{first}–{others[-1]}" if others else str(first))
             self.stdout.write(
-                f"Of {len(verdict.anonymized)} the names went with persons who were erased, and can no longer"
-                f" be compared: {', '.join(ranges)}."
+                f"{len(verdict.anonymized)} of them named people who were erased. These names can no longer"
+                f" be verified: {', '.join(ranges)}."
             )
-        self.stdout.write(f"Newest hash, to be noted elsewhere: {verdict.newest}")
+        self.stdout.write(f"Newest hash (keep a copy outside the site): {verdict.newest}")
 
 
 def _day(text: str) -> datetime:

@@ -78,7 +78,8 @@ class ListingTests(ChatHistoryCase):
         conversation = self.conversation()
         self.answered(conversation)
         for _ in range(2):
-            with self.assertNumQueries(4):  # the key, the conversation, its messages, their sources
+            # The key, the conversation, the cited documents, its messages, their sources.
+            with self.assertNumQueries(5):
                 self.get(f"/{conversation.pk}/messages")
             for number in range(20):
                 recording.append(conversation, "user", f"More {number}")

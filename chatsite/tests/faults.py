@@ -138,9 +138,23 @@ class Caller:
         finally:
             connection.close()
 
+    def accepted(self, question, key=None, **values):
+        """(connection, response) of a question that is asked again as long as the site is overloaded.
+
+        A web process that has just started may take longer for its first questions than they may take.
+        """
+        key, deadline = key or new_token("key"), time.monotonic() + HANG_SECONDS
+        while True:
+            connection, response = self.ask(question, key=key, **values)
+            if response.status != 503:
+                return connection, response
+            connection.close()
+            assert time.monotonic() < deadline, "The site is overloaded"
+            time.sleep(0.5)
+
     def begin(self, question, **values):
         """Start an answer without reading it, and return its run."""
-        connection, response = self.ask(question, **values)
+        connection, response = self.accepted(question, **values)
         connection.close()
         assert response.status == 200, response.status
         return response.headers["Chat-Run"]

@@ -131,7 +131,7 @@ def taken_within(call, seconds):
 def test_answers_running_on_a_full_disk_are_completed_when_there_is_space(fault_site, small_disk):
     caller, tokens = fault_site.caller(), [new_token() for _ in range(6)]
     before = fault_site.lines("Traceback")
-    connections = [caller.ask(question_for(token, 250, 20)) for token in tokens]  # 5 s
+    connections = [caller.accepted(question_for(token, 250, 20)) for token in tokens]  # 5 s
     time.sleep(0.5)
     small_disk.fill()
     time.sleep(1.5 * LEASE)

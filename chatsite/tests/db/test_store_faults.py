@@ -103,7 +103,7 @@ def test_a_restart_of_postgresql_loses_nothing(fault_site):
     retry_all(partial(caller.whole, question_for(new_token(), 5, 0)))
     streams = [new_token() for _ in range(6)]
     with ContinuousAsker(caller) as asking:
-        connections = [caller.ask(question_for(token, 120, 20)) for token in streams]
+        connections = [caller.accepted(question_for(token, 120, 20)) for token in streams]
         assert {response.status for _, response in connections} == {200}
         time.sleep(0.5)
         fault_site.cluster._control("restart", "-m", "fast")

@@ -65,7 +65,7 @@ def ended_within(process, seconds):
 def test_a_web_process_that_is_stopped_finishes_its_answers_and_refuses_no_request(fault_site):
     wait_for_processes(fault_site)
     caller, tokens = fault_site.caller(), [new_token() for _ in range(MANY)]
-    streams = [caller.ask(question_for(token, 40, 20)) for token in tokens]
+    streams = [caller.accepted(question_for(token, 40, 20)) for token in tokens]
     process = fault_site.web_processes()[0]
     process.send_signal(signal.SIGTERM)
     later = [new_token() for _ in range(8)]
@@ -143,7 +143,7 @@ def has(process, sock):
 def test_a_killed_web_process_interrupts_only_its_own_answers(fault_site):
     wait_for_processes(fault_site)
     caller, tokens = fault_site.caller(), [new_token() for _ in range(MANY)]
-    streams = [caller.ask(question_for(token, 100, 20), key=token) for token in tokens]
+    streams = [caller.accepted(question_for(token, 100, 20), key=token) for token in tokens]
     time.sleep(0.7)
     fault_site.web_processes()[0].kill()
     texts = [streamed(response) for _, response in streams]
@@ -167,7 +167,7 @@ def test_a_killed_web_process_interrupts_only_its_own_answers(fault_site):
 def test_a_frozen_web_process_that_resumes_does_not_change_closed_runs(fault_site):
     wait_for_processes(fault_site)
     caller, tokens = fault_site.caller(), [new_token() for _ in range(MANY)]
-    streams = [caller.ask(question_for(token, 250, 20)) for token in tokens]
+    streams = [caller.accepted(question_for(token, 250, 20)) for token in tokens]
     time.sleep(0.7)
     process = next(one for one in fault_site.web_processes() if has(one, streams[0][0].sock))
     theirs = [has(process, connection.sock) for connection, _ in streams]

@@ -147,12 +147,14 @@ class Quotation:
 
     @cached_property
     def is_about_added(self) -> bool:
-        """Whether it has the added term, the amount asked for, and half of what the question keeps.
+        """Whether it has the added term, the amount asked for, and most of what the question keeps.
 
-        Also True if it says that the rule does not apply to the term; False if no term is added.
+        Of a row, whose columns name the rest, half is enough. Also True if it says that the rule does not
+        apply to the term; False if no term is added.
         """
         before, held = self.question.kept, held_stems(self._said) | self.held.headings
-        keeps = self.is_named_row or 2 * self.held.known(before, held) >= len(before)
+        known = 2 * self.held.known(before, held)
+        keeps = self.is_named_row or known > len(before) or (self._is_row and known == len(before))
         return self.excludes_added or (self.question.adds and self.has_added and self.has_amount and keeps)
 
     @cached_property

@@ -228,6 +228,13 @@ class AddedTermTests(QuotingCase):
         answer = self.answer("what about seagoing staff?", asked, sources=[rule], fit=6.0)
         self.assertFalse(answer.startswith(UNSURE), answer)
 
+    def test_a_rule_about_the_term_and_half_of_the_question_is_only_possible(self):
+        leave = source(1, "leave.md", "Crews have 29 days of leave.", heading="Annual leave", score=0.9)
+        prompt = Prompt(
+            "and for crews?", [EarlierMessage("user", "How long is maternity leave?")], [leave], 0.3, fit=8.0
+        )
+        self.assertEqual(quote(prompt).grade, Grade.LIKELY)
+
     def test_a_word_beside_a_repeated_one_replaces_the_earlier_word(self):
         for question, earlier, kept in (
             ("and paternity leave?", "How long is maternity leave?", "How long is leave?"),

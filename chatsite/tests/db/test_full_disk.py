@@ -131,7 +131,7 @@ def taken_within(call, seconds):
 def test_answers_running_on_a_full_disk_are_completed_when_there_is_space(fault_site, small_disk):
     caller, tokens = fault_site.caller(), [new_token() for _ in range(6)]
     before = fault_site.lines("Traceback")
-    connections = [caller.accepted(question_for(token, 250, 20)) for token in tokens]  # 5 s
+    connections = [caller.accepted(question_for(token, 500, 20)) for token in tokens]  # 10 s
     time.sleep(0.5)
     small_disk.fill()
     time.sleep(1.5 * LEASE)
@@ -139,7 +139,7 @@ def test_answers_running_on_a_full_disk_are_completed_when_there_is_space(fault_
     for token, (connection, response) in zip(tokens, connections, strict=True):
         text = "".join(json.loads(line).get("delta", {}).get("content") or "" for line in response)
         connection.close()
-        assert text == answer_to(question_for(token, 250))
+        assert text == answer_to(question_for(token, 500))
     assert_stored_once(fault_site, tokens)
     assert fault_site.lines("Traceback") == before
     assert 0 < fault_site.lines("No space left") <= 2 * LINES

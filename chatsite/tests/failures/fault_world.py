@@ -68,14 +68,14 @@ def by_stream(session, mark):
         return None
     lines = [json.loads(line) for line in data.splitlines()]
     text = "".join(line.get("delta", {}).get("content") or "" for line in lines)
-    told = Outcome(
+    outcome = Outcome(
         f"{response.headers}{data.decode()}",
         text=text,
         error=lines[-1].get("error", ""),
         status=response.status,
     )
-    told.run, told.request = response.headers["Chat-Run"], response.headers["X-Request-ID"]
-    return told
+    outcome.run, outcome.request = response.headers["Chat-Run"], response.headers["X-Request-ID"]
+    return outcome
 
 
 def by_whole(session, mark):
@@ -85,31 +85,31 @@ def by_whole(session, mark):
         return None
     value = answer.json()
     text = value["message"]["content"] if answer.status == 200 else None
-    told = Outcome(
+    outcome = Outcome(
         f"{answer.headers}{answer.text}", value, text, error=value.get("error", ""), status=answer.status
     )
-    told.run, told.request = answer.headers["Chat-Run"], answer.headers["X-Request-ID"]
-    told.retry_after = answer.headers["Retry-After"]
-    return told
+    outcome.run, outcome.request = answer.headers["Chat-Run"], answer.headers["X-Request-ID"]
+    outcome.retry_after = answer.headers["Retry-After"]
+    return outcome
 
 
 def by_socket(session, mark):
     conversation = session.post_json("/chat-history", {}).json()["id"]
-    told = Outcome()
+    outcome = Outcome()
     with session.websocket(f"/ws/c/{conversation}/") as websocket:
         websocket.send(json.dumps({"type": "ask", "text": question(mark), "key": uuid4().hex}))
-        while not told.state:
+        while not outcome.state:
             frame = websocket.recv(timeout=HANG_SECONDS)
-            told.reply += frame
+            outcome.reply += frame
             message = json.loads(frame)
             if message.get("type") == "refused":
                 assert message["code"] == "busy", frame
                 return None
-            told.run = message.get("run", told.run)
+            outcome.run = message.get("run", outcome.run)
             for part in message.get("messages", []):
                 if part["type"] == "done":
-                    told.state, told.error = part["state"], part["note"]
-    return told
+                    outcome.state, outcome.error = part["state"], part["note"]
+    return outcome
 
 
 def until_accepted(ask):
@@ -117,8 +117,8 @@ def until_accepted(ask):
     deadline = time.monotonic() + HANG_SECONDS
     while time.monotonic() < deadline:
         began = time.monotonic()
-        if told := ask():
-            return told, time.monotonic() - began
+        if outcome := ask():
+            return outcome, time.monotonic() - began
         time.sleep(1)
     raise AssertionError("The site is overloaded")
 
@@ -136,13 +136,13 @@ class Asker:
 
     def ask(self, mark, door="stream"):
         """Ask a question; return the reply, and everything that the rest of the site has about it."""
-        told, seconds = until_accepted(partial(DOORS[door], self.session, mark))
-        told.seconds = seconds
-        told.row = self.row(told.run)
-        conversation = told.row["conversation"]
-        told.history = self.session.get(f"/chat-history/{conversation}/messages").json()
-        told.page = self.session.get(f"/c/{conversation}/").text
-        return told
+        outcome, seconds = until_accepted(partial(DOORS[door], self.session, mark))
+        outcome.seconds = seconds
+        outcome.row = self.row(outcome.run)
+        conversation = outcome.row["conversation"]
+        outcome.history = self.session.get(f"/chat-history/{conversation}/messages").json()
+        outcome.page = self.session.get(f"/c/{conversation}/").text
+        return outcome
 
     def row(self, run):
         parameters = reading_parameters(self.site.folder)

@@ -178,10 +178,10 @@ class Errors(TestCase):
                 with self.assertLogs("django"):
                     answer = method("/", headers={"Accept": "application/json"}, PATH_INFO=address)
                 self.assertEqual(answer.status_code, 404)
-                told = answer.json()["error"]
+                error = answer.json()["error"]
                 words = f"There is nothing at {address}. The base URL of this site’s API is {right}"
-                self.assertEqual((told["message"], told["code"]), (words, "wrong_base_url"))
-                self.assertEqual((told["type"], told["param"]), ("not_found_error", None))
+                self.assertEqual((error["message"], error["code"]), (words, "wrong_base_url"))
+                self.assertEqual((error["type"], error["param"]), ("not_found_error", None))
         self.assertIn(right, self.get("/models", "*/*").text)
         self.assertIn("<h1>", self.get("/models", BROWSER).text)
         for address in ("/v1/responses/1", "/v1/chat/completions/1", "/v1/nothing", "/modelsof"):

@@ -39,9 +39,10 @@ ERRORS: dict[str, ErrorText] = {
 
 
 DATABASE_SECONDS = 2  # Retry-After while the database is unavailable
-DISK_FULL = (
+DISK_FULL = ErrorText(
+    507,
     "The server's disk is full, so the question was not saved. "
-    "Tell the operator of the site, and ask again later."
+    "Tell the operator of the site, and ask again later.",
 )
 DISK_FULL_SECONDS = 10  # Retry-After while the disk is full
 
@@ -75,7 +76,7 @@ class Refused(Exception):
 
 def storage_full() -> Refused:
     """The refusal if PostgreSQL's disk is full."""
-    return Refused("storage_full", DISK_FULL_SECONDS, DISK_FULL)
+    return Refused("storage_full", DISK_FULL_SECONDS, DISK_FULL.words)
 
 
 def database_away() -> Refused:

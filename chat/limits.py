@@ -102,7 +102,6 @@ def _allowance(limit: int, used: int) -> Allowance:
 
 RETRIES = 10
 FULL_SECONDS = 30  # Retry-After if all slots are taken
-FULL = "{most} pages and streams of this site are open in your name. Close some, and try again."
 
 
 class ConnectionSlot:
@@ -149,7 +148,12 @@ class ConnectionLimiter:
         limit = settings.USER_CONNECTIONS * (RETRIES if again else 1)
         with self._lock:
             if self._open[user_id, again] >= limit:
-                raise Refused("rate_limited", FULL_SECONDS, FULL.format(most=limit))
+                words = ngettext(
+                    "%(count)s page or stream is open in your name. Close it, and try again.",
+                    "%(count)s pages and streams are open in your name. Close some, and try again.",
+                    limit,
+                )
+                raise Refused("rate_limited", FULL_SECONDS, words % {"count": limit})
             return self.slot(user_id, on_shutdown, again=again)
 
     def slot(

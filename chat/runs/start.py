@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 
 from chat import limits, site_texts
 from chat.engine import AcceptedRun, Speaker
@@ -117,26 +118,37 @@ def admit(principal: Principal, counts: Counts) -> Allowance | None:
 
     Raises Refused with Retry-After.
     """
-    if pause := site_texts.maintenance_for(principal.user_id):
-        words, seconds = pause
+    if maintenance := site_texts.maintenance_for(principal.user_id):
+        words, seconds = maintenance
         raise Refused("maintenance", seconds, words)
     if run_slots.at_capacity:
         raise Refused("busy", BUSY_SECONDS)
     if breaker.is_full:  # the question might still be stored, but its answer could not
         raise storage_full()
     if counts.running >= settings.USER_CONCURRENT_ANSWERS:
-        words = f"{counts.running} of your questions are being answered. Wait for an answer, or stop one."
-        raise Refused("rate_limited", RUNNING_SECONDS, words)
+        words = ngettext(
+            "%(count)s of your questions is being answered. Wait for the answer, or stop it.",
+            "%(count)s of your questions are being answered. Wait for an answer, or stop one.",
+            counts.running,
+        )
+        raise Refused("rate_limited", RUNNING_SECONDS, words % {"count": counts.running})
     most = settings.USER_QUESTIONS_PER_MINUTE
     if len(counts.waits) >= most:
-        words = f"You have asked {len(counts.waits)} questions within a minute. Wait a moment, and ask again."
-        raise Refused("rate_limited", int(counts.waits[len(counts.waits) - most]) + 1, words)
+        words = ngettext(
+            "You have asked %(count)s question within a minute. Wait a moment, and ask again.",
+            "You have asked %(count)s questions within a minute. Wait a moment, and ask again.",
+            len(counts.waits),
+        )
+        wait = int(counts.waits[len(counts.waits) - most]) + 1
+        raise Refused("rate_limited", wait, words % {"count": len(counts.waits)})
     allowance = with_one_more(counts.message_limit, counts.messages)
     # Check this last, because it locks the rows of the address and of all guests until the question is
     # stored.
-    if principal.method == "guest" and (wait := count_question(principal.user_id)):
-        words = "Many questions were asked without an account within a minute. Wait a moment, or sign in."
-        raise Refused("rate_limited", math.ceil(wait), words)
+    if principal.method == "guest" and (pause := count_question(principal.user_id)):
+        words = gettext(
+            "Many questions were asked without an account within a minute. Wait a moment, or sign in."
+        )
+        raise Refused("rate_limited", math.ceil(pause), words)
     return allowance
 
 

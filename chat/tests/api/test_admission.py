@@ -2,26 +2,30 @@
 
 import asyncio
 from datetime import date, datetime, timedelta
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.auth.models import Group
-from django.test import AsyncClient, Client, TransactionTestCase, override_settings
-from django.utils import timezone
+from django.test import AsyncClient, Client, SimpleTestCase, TransactionTestCase, override_settings
+from django.utils import timezone, translation
+from django.utils.translation import gettext
 
 from chat import runs
 from chat.errors import Refused
 from chat.limits import (
     Allowance,
+    ConnectionLimiter,
     allowance_of,
 )
 from chat.models import Lease, MessageAllowance, Run, Usage
 from chat.requests import RunRequest
 from chat.runs.active import run_slots
+from chat.runs.start import Counts, admit
 from chat.tests.portal.test_consumers import APPLICATION
 from chat.tests.sockets import Socket
 from chatsite.accounts.models import ApiKey
+from chatsite.accounts.principal import Principal
 from chatsite.db import threads as database
 from chatsite.db.threads import in_database
 from history import recording
@@ -127,6 +131,36 @@ class CapTests(AdmissionCase):
         await asyncio.gather(*map(asyncio.wrap_future, held))
         self.assertEqual((answer.status_code, answer.headers["Retry-After"]), (503, "2"))
         self.assertEqual(await in_database(self.questions), 0)
+
+
+class RefusalTextTests(SimpleTestCase):
+    """Refusals that people see in the portal are in their language."""
+
+    def german(self, method="session", **counts):
+        counts = {"messages": 0, "message_limit": None, "running": 0, "waits": [], "failed": None} | counts
+        with (
+            translation.override("de"),
+            patch("chat.runs.start.site_texts.maintenance_for", return_value=None),
+            patch("chat.runs.start.count_question", return_value=3.0),
+            self.assertRaises(Refused) as refused,
+        ):
+            admit(Principal(1, method), Counts(**counts))
+        with translation.override("de"):
+            return gettext(refused.exception.message)
+
+    @override_settings(USER_CONCURRENT_ANSWERS=4, USER_QUESTIONS_PER_MINUTE=60)
+    def test_limits_are_explained_in_the_language_of_the_page(self):
+        self.assertIn("4 Ihrer Fragen", self.german(running=4))
+        self.assertIn("60 Fragen", self.german(waits=[1.0] * 60))
+        self.assertIn("ohne Konto", self.german(method="guest"))
+        with patch("chat.runs.start.breaker", Mock(is_full=True)):
+            self.assertIn("die Frage wurde nicht gespeichert", self.german())
+
+    @override_settings(USER_CONNECTIONS=0)
+    def test_the_limit_of_connections_is_explained_in_the_callers_language(self):
+        with translation.override("de"), self.assertRaises(Refused) as refused:
+            ConnectionLimiter().reserve(1)
+        self.assertIn("geöffnet", refused.exception.message)
 
 
 class AllowanceTests(AdmissionCase):

@@ -26,7 +26,7 @@ from history import recording
 from history.models import Message
 from ingestion.tests.factories import command_principal, make_user
 
-FULL = "1 pages and streams of this site are open in your name. Close some, and try again."
+FULL = "1 page or stream is open in your name. Close it, and try again."
 
 
 class ConnectionLimiterTests(SimpleTestCase):

@@ -108,7 +108,7 @@ def read(context: JobContext, document_id: int, replacement: dict[str, str | int
         documents.read_document(document_id, replacement, active.interruption)
     except documents.Yielded:
         metrics.DOCUMENTS_READ.add("yielded")
-        logger.info(
+        logger.debug(
             "A document yields to another person's document, or was deleted.", extra={"document": document_id}
         )
         # If the database is unavailable, this uses up one attempt, but the job is retried.

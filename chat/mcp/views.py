@@ -13,7 +13,7 @@ from typing import cast
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from rest_framework.exceptions import ParseError, PermissionDenied
+from rest_framework.exceptions import APIException, ParseError, PermissionDenied
 from rest_framework.request import Request
 
 from chat import errors, runs
@@ -114,6 +114,13 @@ class McpView(ProtocolView):
         if not isinstance(started, HttpResponseBase):
             runs.start(started[1])
         return started
+
+    def refusal_protocol(self, request: Request) -> ErrorFormat:
+        """Refusals with the id of the message, because some clients ignore refusals without it."""
+        try:
+            return mcp.Refusals(mcp.id_of(request.data))
+        except APIException:
+            return self.protocol
 
     def _answer(self, request: Request) -> tuple[Call, AcceptedRun] | HttpResponseBase:
         """The response to a message, or the run that will provide it."""

@@ -118,11 +118,14 @@ class Site:
 
 
 class Refusals:
-    """Encodes refusals of requests whose message was not parsed; such refusals have no id."""
+    """Encodes refusals of requests; those of requests whose message was not parsed have no id."""
+
+    def __init__(self, call_id: str | int | None = None) -> None:
+        self.call_id = call_id
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
         number = INTERNAL_ERROR if status >= 500 else INVALID_REQUEST
-        return error(None, McpError(number, message, {"code": code} if code else None))
+        return error(self.call_id, McpError(number, message, {"code": code} if code else None))
 
 
 def read(headers: Mapping[str, str], body: Any) -> Call | None:

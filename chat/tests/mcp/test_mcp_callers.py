@@ -23,6 +23,17 @@ class Callers(McpTestCase):
         self.assertTrue(answer.headers["WWW-Authenticate"].startswith("Bearer"))
         self.assertIn("message", answer.json()["error"])
 
+    def test_a_refusal_of_a_key_has_the_id_of_the_message(self):
+        body, headers = new_message("tools/list")
+        for call_id in (body["id"], "first"):
+            refused = self.post(body | {"id": call_id}, headers, secret="chs_wrong")
+            self.assertEqual(refused.status_code, 401)
+            self.assertEqual(refused.json()["id"], call_id)
+            self.assertIn("not valid", refused.json()["error"]["message"])
+        for unreadable in (b"{", b"[]", body | {"id": None}, body | {"id": [1]}, body | {"id": True}):
+            refused = self.post(unreadable, headers, secret="chs_wrong")
+            self.assertEqual((refused.status_code, "id" in refused.json()), (401, False), unreadable)
+
     def test_a_page_of_another_origin_is_refused_with_any_credentials(self):
         body, headers = new_message("tools/list")
         for origin in ("http://evil.example", "null", "https://testserver.evil.example"):

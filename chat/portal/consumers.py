@@ -33,6 +33,7 @@ from chat.errors import (
 )
 from chat.limits import connection_limiter, message_pace, message_turns
 from chat.requests import Options, RunRequest, is_scope
+from chatsite.accounts.api.authentication import note_session
 from chatsite.accounts.principal import (
     Principal,
     principal_of,
@@ -99,6 +100,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if user is None or not user.is_authenticated or session is None:
             await self.close(CLOSED_UNKNOWN)
             return
+        note_session(session.session_key, user.pk)
         self.principal = principal_of(user, session.session_key)
         if not await self._reserve_slot():
             return

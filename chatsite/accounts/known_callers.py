@@ -8,7 +8,14 @@ from django.contrib.sessions.backends.db import SessionStore
 
 from chatsite.http.body_limits import header, session_key
 
-from .api.authentication import KEY_HEADERS, caller_id, holder_of, presented_secret
+from .api.authentication import (
+    KEY_HEADERS,
+    caller_id,
+    holder_of,
+    holder_of_session,
+    note_session,
+    presented_secret,
+)
 from .guests import BACKEND as GUEST_BACKEND
 
 
@@ -22,6 +29,7 @@ def known_caller(scope: Mapping[str, Any], guests: bool) -> str:
         return caller_id(secret, address or "")
     key = session_key(scope)
     session = SessionStore(key) if key else {}
+    note_session(key, int(session[SESSION_KEY]) if SESSION_KEY in session else None)
     if SESSION_KEY not in session or (not guests and session[BACKEND_SESSION_KEY] == GUEST_BACKEND):
         return ""
     return str(session[SESSION_KEY])
@@ -30,13 +38,13 @@ def known_caller(scope: Mapping[str, Any], guests: bool) -> str:
 def credential(scope: Mapping[str, Any]) -> str:
     """What identifies the sender of an ASGI scope before the database is asked; empty if there is nothing.
 
-    This is the same for all keys and tokens of a person that this process has verified before. Otherwise it
-    is the key, token or session itself, valid or not.
+    This is the same for all keys, tokens and sessions of a person that this process has verified before.
+    Otherwise it is the key, token or session itself, valid or not.
     """
     secret = _presented_secret(scope)
-    if secret and (holder := holder_of(secret)) is not None:
-        return f"\n{holder}"  # no header contains a line break
-    return secret or session_key(scope)
+    session = "" if secret else session_key(scope)
+    holder = holder_of(secret) if secret else holder_of_session(session)
+    return secret or session if holder is None else f"\n{holder}"  # no header contains a line break
 
 
 def _presented_secret(scope: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.functional import SimpleLazyObject
 from django.utils.http import http_date
 
-from chatsite.accounts.api.authentication import KEY_HEADERS, presents_key
+from chatsite.accounts.api.authentication import KEY_HEADERS, note_session, presents_key
 from chatsite.db.threads import (
     NOBODY,
     request_is_for,
@@ -62,6 +62,7 @@ class ReaderMiddleware(AsyncMiddleware):
 
 def _reader(request: HttpRequest, user: UserT) -> UserT:
     """Makes the session's user the request's reader, activates their language, and returns the user."""
+    note_session(request.COOKIES.get(settings.SESSION_COOKIE_NAME), user.pk)
     if user.is_authenticated:
         request.session_in_use = True  # type: ignore[attr-defined]  # SessionMiddleware then postpones its end
         activate_persons(user)

@@ -173,12 +173,12 @@ class AddressLimit:
     for SLOT_SECONDS, so open streams, long answers and accepted sockets do not count. A request that only
     waits can release its slots earlier (`release_slot`). The wait for slots counts as a wait for the database
     (`WAITED_KEY`), so that while PostgreSQL hangs, a queued request is refused no later than one that got its
-    slots at once. A caller is a session or a key: `credential(scope)` returns what the request presents,
-    valid or not. Requests without a credential only use the slots of their address. Requests queue for their
-    caller's slots first, so that waiting requests take no slot from other callers at the same address. While
-    other callers are active, a caller has only half of its slots. Behind a trusted proxy, the address is that
-    of the caller. Health checks have slots of their own, because a load balancer may share its address with
-    busy clients.
+    slots at once. A caller is a person with all their keys and sessions: `credential(scope)` returns the
+    person, or what the request presents if that has not been verified yet. Requests without a credential only
+    use the slots of their address. Requests queue for their caller's slots first, so that waiting requests
+    take no slot from other callers at the same address. While other callers are active, a caller has only
+    half of its slots. Behind a trusted proxy, the address is that of the caller. Health checks have slots of
+    their own, because a load balancer may share its address with busy clients.
     """
 
     def __init__(

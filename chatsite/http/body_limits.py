@@ -46,7 +46,7 @@ IDLE_SECONDS = 30.0  # longest pause between two parts of a body
 # How many large bodies one account may send to each process at the same time; further ones queue.
 LARGE_BODIES = 4
 WAIT_SECONDS = 0.8  # short, so that a refusal comes within a second
-# How many uploads one session or key may send to each process at the same time. More would only wait for each
+# How many uploads one person may send to each process at the same time. More would only wait for each
 # other, because they share a quota.
 UPLOADS = 6
 UPLOAD_PATHS = [re.compile(pattern) for pattern in settings.UPLOAD_PATHS]
@@ -69,11 +69,11 @@ class BodyTooSlow(Exception):
 
 
 class UploadLimit:
-    """Middleware: 429 for an upload if its session or key has too many running uploads.
+    """Middleware: 429 for an upload if its sender has too many running uploads.
 
     It reads only heads, and is placed before all middleware that waits or queries the database, so that
-    excess uploads are refused at once. `credential(scope)` returns what the sender presents, valid or not;
-    senders without session and key are counted by address.
+    excess uploads are refused at once. `credential(scope)` returns the person who sends, or what the sender
+    presents if that has not been verified yet; senders without session and key are counted by address.
     """
 
     def __init__(

@@ -50,7 +50,7 @@ HOLDER_OF_KEY = """
 """
 
 MAX_HOLDERS = 10_000
-_holders: dict[str, int] = {}  # of verified keys and tokens, by their hashes
+_holders: dict[str, int] = {}  # of verified keys and tokens, by their hashes; of sessions, by their own keys
 
 
 class ProviderAway(exceptions.APIException):
@@ -115,19 +115,33 @@ def caller(secret: str, resource: str = "", address: str = "") -> tuple[User, Pr
     Raises ProviderAway.
     """
     found = _verified(secret, resource, address)
-    digest = hash_key(secret)
-    if found is None:
-        _holders.pop(digest, None)
-        return None
-    if len(_holders) >= MAX_HOLDERS:
-        _holders.clear()
-    _holders[digest] = found[0].pk
+    _note_holder(hash_key(secret), found[0].pk if found else None)
     return found
 
 
 def holder_of(secret: str) -> int | None:
     """The holder of a key or token, if this process has verified it before."""
     return _holders.get(hash_key(secret))
+
+
+def holder_of_session(key: str) -> int | None:
+    """The person whose session this is, if this process has looked it up before."""
+    return _holders.get(f"session {key}")
+
+
+def note_session(key: str | None, user_id: int | None) -> None:
+    """Remember whose session this is; None: nobody's, because it has ended."""
+    if key:
+        _note_holder(f"session {key}", user_id)
+
+
+def _note_holder(presented: str, user_id: int | None) -> None:
+    if user_id is None:
+        _holders.pop(presented, None)
+        return
+    if len(_holders) >= MAX_HOLDERS:
+        _holders.clear()
+    _holders[presented] = user_id
 
 
 def _verified(secret: str, resource: str, address: str) -> tuple[User, Principal] | None:

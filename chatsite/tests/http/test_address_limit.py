@@ -7,7 +7,9 @@ import time
 from contextlib import ExitStack
 
 import pytest
-from django.test import override_settings
+from django.conf import settings
+from django.contrib.sessions.backends.db import SessionStore
+from django.test import Client, override_settings
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from chatsite.accounts.api.authentication import caller
@@ -60,6 +62,11 @@ def request(application, client="192.0.2.1", path="/", forwarded="", kind="http"
         return statuses[-1]
 
     return asyncio.create_task(ask())
+
+
+def with_session(key):
+    """The scope of a request with the cookie of a session."""
+    return {"headers": [(b"cookie", f"{settings.SESSION_COOKIE_NAME}={key}".encode())]}
 
 
 async def settle():
@@ -292,6 +299,27 @@ class TestCallers:
         assert caller(keys[0]) is None
         scope = {"headers": [(b"x-api-key", keys[0].encode())]}
         assert credential(scope) == keys[0], "a former key no longer takes slots of its holder"
+
+    @pytest.mark.django_db
+    def test_all_sessions_and_keys_of_a_person_share_the_slots_of_one_caller(self):
+        person = make_user("asker")
+        secret = ApiKey.objects.issue(person, "a key")[1]
+        assert caller(secret)
+        browsers = [Client() for _ in range(6)]
+        for browser in browsers:
+            browser.force_login(person)
+            assert browser.get("/settings/").status_code == 200
+        keys = [browser.cookies[settings.SESSION_COOKIE_NAME].value for browser in browsers]
+        scopes = [with_session(key) for key in keys]
+        presented = {credential(scope) for scope in scopes}
+        assert presented == {credential({"headers": [(b"x-api-key", secret.encode())]})}
+
+        # A session key that is sent as an API key does not separate the session from its person.
+        assert caller(keys[0]) is None
+        assert {credential(scopes[0])} == presented
+        SessionStore(keys[0]).delete()
+        assert browsers[0].get("/settings/").status_code == 302
+        assert credential(scopes[0]) == keys[0], "a former session no longer takes slots of its person"
 
     def test_a_caller_regains_all_slots_when_others_are_gone(self, monkeypatch):
         monkeypatch.setattr(address_limit, "RECENT_SECONDS", 0.05)

@@ -16,7 +16,7 @@ from django.http.multipartparser import MultiPartParserError
 
 from chatsite.db.availability import (
     sqlstate,
-    why_absent,
+    unavailability,
 )
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
@@ -88,7 +88,7 @@ class OutageFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
-        if error is not None and (reason := why_absent(error)):
+        if error is not None and (reason := unavailability(error)):
             key = sqlstate(error)
             record.msg, record.args = "%s: %s", (record.getMessage(), reason)
             record.exc_info = record.exc_text = None

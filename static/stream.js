@@ -181,7 +181,7 @@ export function begin(tools) {
     if (document.hidden) return;
     socket.connect();
     view.drawFrames();
-    if (title.see()) showSeen();
+    if (title.clearReadyMark()) showSeen();
   });
   if (now.run) {
     view.follow($$('.answer[aria-busy]').at(-1));

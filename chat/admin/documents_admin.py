@@ -95,7 +95,7 @@ class UsedDocumentAdmin(DocumentAdmin):
         super().save_model(request, obj, form, change)
         if change and obj.access_list_id != former and request.user.has_perm("chat.view_verifiedanswer"):
             managed.update(mine.values_list("pk", flat=True))
-            reach = reach_of(answers)  # leave out answers that everyone who signs in gets
+            reach = reach_of(answers)  # without answers that everyone who signs in gets
             if closed := len(reach.keys() - managed):
                 text = gettext("Verified answers that you cannot open cite this document: %(count)s.")
                 messages.warning(request, text % {"count": closed})

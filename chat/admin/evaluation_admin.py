@@ -113,10 +113,10 @@ class ProofQuestionAdmin(
     search_fields = ["text"]
     autocomplete_fields = ["document"]
     csv_name = "questions.csv"
-    csv_title = gettext_lazy("Questions of a CSV file")
+    csv_title = gettext_lazy("Import questions from a CSV file")
     csv_columns = gettext_lazy(
-        "Columns: question, document, place. A document is named as in citations. “nothing”"
-        " means that none should be found. The place is optional. If one line is wrong, nothing is"
+        "The columns are “question”, “document” and, optionally, “place”. Name a document as in"
+        " citations, or write “nothing” if none should be found. If one line is wrong, nothing is"
         " imported."
     )
 

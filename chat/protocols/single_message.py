@@ -11,8 +11,8 @@ from chat.statements import Statement
 class SingleMessageEncoder:
     """Joins the messages of several agents into one text.
 
-    Other events are passed on to the protocol's encoder, but only the first context. An encoder that needs
-    the contexts of later agents must read the events before they are passed to this class.
+    Other events are passed on to the protocol's encoder, except the contexts of later agents. An encoder
+    that needs these must read the events before they are passed to this class.
     """
 
     def __init__(self, encode: Callable[[Event], list[Any]]) -> None:

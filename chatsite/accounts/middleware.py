@@ -24,7 +24,7 @@ from chatsite.db.threads import (
     request_reads_as,
 )
 from chatsite.http.error_pages import is_for_programs
-from chatsite.http.languages import activate_persons
+from chatsite.http.languages import activate_person_settings
 from chatsite.http.middleware import AsyncMiddleware, EventLoopMiddleware
 
 from .sessions import STARTED, keep_alive, seconds_left
@@ -65,7 +65,7 @@ def _reader(request: HttpRequest, user: UserT) -> UserT:
     note_session(request.COOKIES.get(settings.SESSION_COOKIE_NAME), user.pk)
     if user.is_authenticated:
         request.session_in_use = True  # type: ignore[attr-defined]  # SessionMiddleware then postpones its end
-        activate_persons(user)
+        activate_person_settings(user)
     if user.is_authenticated and request_reader() == NOBODY:
         request_reads_as(user.pk)
     return user
@@ -74,7 +74,7 @@ def _reader(request: HttpRequest, user: UserT) -> UserT:
 class SessionMiddleware(EventLoopMiddleware, middleware.SessionMiddleware):
     """Django's session middleware on the event loop, which also keeps track of idle sessions."""
 
-    def asks_database(self, request: HttpRequest) -> bool:
+    def may_query_database(self, request: HttpRequest) -> bool:
         if getattr(request, "session_in_use", False):  # the session is loaded
             keep_alive(request.session)
         return request.session.modified or settings.SESSION_SAVE_EVERY_REQUEST

@@ -55,7 +55,7 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0].strip()
 
 
-def why_absent(error: BaseException) -> str:
+def unavailability(error: BaseException) -> str:
     """Why the database was unavailable or full, in one line; empty for any other error.
 
     Other errors are caused by a statement, so they are logged with a traceback.

@@ -44,7 +44,7 @@ class Record:
         self.request_id = ""
         self.head = 0.0  # when the response started
 
-    def learn(self, request: HttpRequest) -> None:
+    def read_request(self, request: HttpRequest) -> None:
         """Read route and user from Django's request, without a query."""
         self.request_id = logs.request_id.get()
         if request.resolver_match:
@@ -57,7 +57,7 @@ class Record:
         elif is_evaluated(user := getattr(request, "user", None)):
             self.user = getattr(user, "pk", None)  # also for the admin, where no reader is set
 
-    def see(self, message: Message) -> None:
+    def read_message(self, message: Message) -> None:
         """Read the status and the request id from a message to the caller."""
         kind = message["type"]
         if kind in {"http.response.start", "websocket.http.response.start"}:
@@ -100,7 +100,7 @@ class AccessLog:
 
         def seen(message: Message) -> Awaitable[None]:
             if message["type"] != "http.response.body":
-                record.see(message)
+                record.read_message(message)
                 record.head = time.perf_counter()
             return send(message)
 

@@ -1,4 +1,4 @@
-"""Responses that take long: the right to them is checked again, because it may be withdrawn meanwhile."""
+"""Checks rights again while a long response is sent, because they may be withdrawn meanwhile."""
 
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable
@@ -8,24 +8,24 @@ from django.db import DatabaseError, InterfaceError
 
 from chatsite.db.retry import retry_until_available
 
-CHECK_SECONDS = 1.0  # age of a check of rights after which nothing more is sent without another
+CHECK_SECONDS = 1.0  # a check that is older than this is repeated before more is sent
 
 
 async def while_allowed(
-    pieces: AsyncIterable[bytes], may_send: Callable[[], bool], checked: float = float("-inf")
+    pieces: AsyncIterable[bytes], may_send: Callable[[], bool], checked_at: float = float("-inf")
 ) -> AsyncIterator[bytes]:
     """Pass on these pieces while `may_send`, which uses the database, is true.
 
-    The right was `checked` at this time of the monotonic clock. A slow client takes minutes. Raises
+    `checked_at` is the time of the last check, by the monotonic clock. A slow client takes minutes. Raises
     RequestAborted, which cuts the connection, if the right ends meanwhile or cannot be checked.
     """
     async for piece in pieces:
-        if time.monotonic() - checked > CHECK_SECONDS:
+        if time.monotonic() - checked_at > CHECK_SECONDS:
             try:
                 is_allowed = await retry_until_available(may_send)
             except (DatabaseError, InterfaceError):
                 raise RequestAborted from None
             if not is_allowed:
                 raise RequestAborted
-            checked = time.monotonic()
+            checked_at = time.monotonic()
         yield piece

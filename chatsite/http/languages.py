@@ -23,7 +23,7 @@ def _zone(name: str) -> ZoneInfo | None:
         return None
 
 
-def activate_browsers(request: HttpRequest) -> None:
+def activate_browser_settings(request: HttpRequest) -> None:
     """Use the language of `Accept-Language` and the time zone of the cookie until the person is known."""
     translation.activate(translation.get_language_from_request(request))
     name = request.COOKIES.get(ZONE_COOKIE, "")
@@ -34,7 +34,7 @@ def activate_browsers(request: HttpRequest) -> None:
         timezone.activate(zone)
 
 
-def activate_persons(user: Any) -> None:
+def activate_person_settings(user: Any) -> None:
     """Use the language that this person has chosen, if any."""
     language = getattr(user, "language", "")
     if language in dict(settings.LANGUAGES):

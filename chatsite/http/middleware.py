@@ -68,7 +68,7 @@ class RequestIdMiddleware(AsyncMiddleware):
         with reading_for_request(scope.get(WAITED_KEY, 0.0)):
             response = await self.get_response(request)
             if record := scope.get(RECORD):
-                record.learn(request)
+                record.read_request(request)
         response.headers["X-Request-ID"] = identifier
         return response
 
@@ -94,18 +94,18 @@ class EventLoopMiddleware(MiddlewareMixin):
     sync_capable = False
 
     async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
-        look, finish = (getattr(self, name, None) for name in ("process_request", "process_response"))
-        response: HttpResponseBase | None = look(request) if look else None
+        before, after = (getattr(self, name, None) for name in ("process_request", "process_response"))
+        response: HttpResponseBase | None = before(request) if before else None
         if response is None:
             passed = self.get_response(request)
             response = passed if isinstance(passed, HttpResponseBase) else await passed
-        if finish and self.asks_database(request):
-            response = await sync_to_async(finish)(request, response)
-        elif finish:
-            response = finish(request, response)
+        if after and self.may_query_database(request):
+            response = await sync_to_async(after)(request, response)
+        elif after:
+            response = after(request, response)
         return response
 
-    def asks_database(self, request: HttpRequest) -> bool:
+    def may_query_database(self, request: HttpRequest) -> bool:
         """Whether finishing the response may query the database, so that it must run in a thread."""
         return False
 
@@ -118,7 +118,7 @@ class LocaleMiddleware(EventLoopMiddleware, locale.LocaleMiddleware):
     """Activates the browser's language and time zone; authentication activates the person's own."""
 
     def process_request(self, request: HttpRequest) -> None:
-        languages.activate_browsers(request)
+        languages.activate_browser_settings(request)
         request.LANGUAGE_CODE = translation.get_language() or settings.LANGUAGE_CODE
 
 
@@ -131,10 +131,10 @@ class CsrfViewMiddleware(EventLoopMiddleware, csrf.CsrfViewMiddleware):
         self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
     ) -> HttpResponseBase | None:
         """Check the CSRF token in a thread, because the form that contains it may be long."""
-        look = super().process_view
+        check = super().process_view
         if request.method in SAFE_METHODS or getattr(view, "csrf_exempt", False):
-            return look(request, view, args, kwargs)
-        return await sync_to_async(look)(request, view, args, kwargs)
+            return check(request, view, args, kwargs)
+        return await sync_to_async(check)(request, view, args, kwargs)
 
 
 class AuthenticationMiddleware(EventLoopMiddleware, auth.AuthenticationMiddleware):
@@ -148,15 +148,15 @@ class MessageMiddleware(EventLoopMiddleware, messages.MessageMiddleware):
         set_messages(request, SimpleLazyObject(partial(default_storage, request)))
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        return super().process_response(request, response) if _was_asked_for(request) else response
+        return super().process_response(request, response) if _has_message_storage(request) else response
 
-    def asks_database(self, request: HttpRequest) -> bool:
+    def may_query_database(self, request: HttpRequest) -> bool:
         """True if there are messages: if they do not fit into the cookie, they are stored in the session."""
         storage = messages_of(request)
-        return _was_asked_for(request) and (storage.used or storage.added_new)
+        return _has_message_storage(request) and (storage.used or storage.added_new)
 
 
-def _was_asked_for(request: HttpRequest) -> bool:
+def _has_message_storage(request: HttpRequest) -> bool:
     return is_evaluated(messages_of(request))
 
 

@@ -15,7 +15,7 @@ class StrictSerializer(serializers.Serializer[Any]):
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping) and (unknown := sorted(data.keys() - self.fields.keys())):
-            raise serializers.ValidationError({unknown[0]: [gettext("There is no member of this name.")]})
+            raise serializers.ValidationError({unknown[0]: [gettext("There is no member with this name.")]})
         return super().to_internal_value(data)
 
 

@@ -20,7 +20,7 @@ from chatsite.db.threads import (
 from .access_log import RECORD
 from .address_limit import WAITED_KEY
 from .body_limits import header, session_key
-from .languages import activate_browsers, activate_persons
+from .languages import activate_browser_settings, activate_person_settings
 from .middleware import identifier_from
 from .outgoing.retry_after import SECONDS
 
@@ -57,8 +57,8 @@ class OwnSession:
             language = header(scope, b"accept-language") or b""
             handshake.META["HTTP_ACCEPT_LANGUAGE"] = language.decode("latin-1")
             handshake.COOKIES = parse_cookie((header(scope, b"cookie") or b"").decode("latin-1"))
-            activate_browsers(handshake)
-            activate_persons(known["user"])
+            activate_browser_settings(handshake)
+            activate_person_settings(known["user"])
             if record := scope.get(RECORD):
                 record.user = known["user"].pk
             await self.application({**scope, **known, "budget": budget}, receive, noted)

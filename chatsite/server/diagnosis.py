@@ -176,8 +176,7 @@ def _of_model() -> Iterator[Finding]:
         )
     elif answer.status_code >= 500:
         yield wrong(
-            gettext("The model's server responds with %(status)s: it does not work.")
-            % {"status": answer.status_code}
+            gettext("The model's server responds with the error %(status)s.") % {"status": answer.status_code}
         )
     elif answer.status_code == 200 and known and settings.CHAT_MODEL not in known:
         yield wrong(
@@ -185,7 +184,9 @@ def _of_model() -> Iterator[Finding]:
             % {"model": settings.CHAT_MODEL, "others": ", ".join(known[:5])}
         )
     else:
-        yield ok(gettext("The model's server answers, for %(model)s.") % {"model": settings.CHAT_MODEL})
+        yield ok(
+            gettext("The model's server responds; the model is %(model)s.") % {"model": settings.CHAT_MODEL}
+        )
 
 
 def note_backup(made: datetime, place: object) -> None:
@@ -226,7 +227,7 @@ def _of_database() -> Iterator[Finding]:
     apart = abs(float(_asked(CLOCK)) - timezone.now().timestamp())
     if apart > MAX_CLOCK_SECONDS:
         yield wrong(
-            gettext("The database's clock and this machine's are %(seconds)s s apart: set them right.")
+            gettext("The database's clock and this machine's are %(seconds)s s apart: correct them.")
             % {"seconds": f"{apart:.0f}"}
         )
     if missing := unapplied_migrations():
@@ -285,7 +286,7 @@ def _of_documents() -> Iterator[Finding]:
             % {"lost": len(lost), "count": len(newest), "name": lost[0]}
         )
     else:
-        yield ok(gettext("The files of the newest documents are there."))
+        yield ok(gettext("The files of the newest documents exist."))
 
 
 def _asked(query: str) -> Any:

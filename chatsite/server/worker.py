@@ -32,7 +32,7 @@ from procrastinate.exceptions import ConnectorException  # noqa: E402
 from chatsite import traces  # noqa: E402
 from chatsite.accounts.webhooks.dispatching import send_while_running  # noqa: E402
 from chatsite.db import side_jobs  # noqa: E402
-from chatsite.db.availability import why_absent  # noqa: E402
+from chatsite.db.availability import unavailability  # noqa: E402
 from ingestion.queue import fair_queue  # noqa: E402
 from ingestion.tasks import recover_stalled_jobs, requeue_active_jobs, yield_to_others  # noqa: E402
 
@@ -62,7 +62,7 @@ def main() -> None:
             recorder.stop()
         traces.stop()
     except (ConnectorException, DatabaseError) as error:
-        if reason := why_absent(error):
+        if reason := unavailability(error):
             sys.exit(f"The ingestion worker cannot reach its database: {reason}")
         raise
 

@@ -1,6 +1,6 @@
 """Serializers of requests to /chat-history.
 
-Its member names are only here and in response_serializers.
+Names of its members occur only here and in response_serializers.
 """
 
 from collections.abc import Mapping

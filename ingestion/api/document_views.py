@@ -403,6 +403,6 @@ def validated(serializer_class: type[serializers.Serializer[Any]], values: Mappi
     requested = serializer_class(data=values)
     unknown = sorted(values.keys() - requested.fields.keys() - {"file"})
     if unknown:
-        raise exceptions.ValidationError({unknown[0]: [gettext("There is no parameter of this name.")]})
+        raise exceptions.ValidationError({unknown[0]: [gettext("There is no parameter with this name.")]})
     requested.is_valid(raise_exception=True)
     return requested.validated_data

@@ -65,8 +65,8 @@ def _counted(numbers: list[int]) -> tuple[NDArray[np.int64], Vectors]:
 class StaticEmbedder(TokenTable):
     """A model of model2vec from a folder.
 
-    It has an array `embeddings`, and, if its vocabulary was quantised, a `mapping` from tokens to rows and
-    `weights` of tokens. Unknown tokens are ignored.
+    The folder has an array `embeddings`, and, if the vocabulary was quantised, a `mapping` from tokens to
+    rows and `weights` of tokens. Unknown tokens are ignored.
     """
 
     def __init__(self, folder: str) -> None:
@@ -74,7 +74,7 @@ class StaticEmbedder(TokenTable):
         tokenizer = tokenizer_of(path)
         found = arrays(path / "model.safetensors")
         if VECTORS not in found:
-            raise FolderError(f"“{VECTORS}” in model.safetensors is of a type that is not known.")
+            raise FolderError(f"“{VECTORS}” in model.safetensors has an unknown type.")
         dimensions(folder)  # checks its shape
         super().__init__(model_name(folder), tokenizer, found[VECTORS])
         size = tokenizer.get_vocab_size()

@@ -36,8 +36,8 @@ LANGUAGES = ("simple", "english", "german")
 MAX_COUNTED = 1_000  # passages are counted up to this number; a word in more of them is common
 MAX_ASKED = 300  # characters of a question shown beside the field
 ASKED = gettext_lazy(
-    "People asked “{}”. Enter the words that documents do not use, separated by "
-    "commas: a question with one of them is also searched for the other words."
+    "People asked “{}”. Enter the words of the question that documents do not use, separated by commas, "
+    "and below the words that documents use instead. Questions with the former also search for the latter."
 )
 
 
@@ -81,10 +81,10 @@ class GlossaryAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, C
     list_per_page = 50
     search_fields = ["term", "synonyms", "meaning"]
     csv_name = "words.csv"
-    csv_title = gettext_lazy("Words of a CSV file")
+    csv_title = gettext_lazy("Import words from a CSV file")
     csv_columns = gettext_lazy(
-        "The first line names the columns: word, and any of other words, meaning, groups (with"
-        " | between them), kind (term or everyday). Existing words are changed. If one line is"
+        "The first line names the columns: “word”, and optionally “other words”, “meaning”, “groups”"
+        " (separated by |) and “kind” (term or everyday). Existing words are updated. If one line is"
         " wrong, nothing is imported."
     )
 
@@ -182,9 +182,9 @@ class GlossaryAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, C
 
 
 def rarest(reader: int, words: Sequence[str]) -> str:
-    """The word that occurs in the fewest passages that the reader may read.
+    """The word that the fewest passages contain, of those that the reader may read.
 
-    Of several, the longest.
+    If there are several such words, the longest of them.
     """
     readable = Document.objects.visible_to(Principal(reader, "session")).searchable()
     passages = PassageWords.objects.filter(document__in=readable).order_by()

@@ -6,8 +6,8 @@ forms, separated by “ | ”, and a form has one or more phrases of the same me
 
     Fundsache {f}; Fundgegenstand {m} | Fundsachen {pl} :: lost property | lost properties
 
-No process keeps these 25 MB in memory. :func:`compile_dictionary` writes them once to an SQLite file in the
-data directory, where a word is found in some 10 µs.
+Such a file has some 25 MB, which no process keeps in memory. :func:`compile_dictionary` writes it once to an
+SQLite file in the data directory, where a word is found in some 10 µs.
 """
 
 import fcntl
@@ -34,10 +34,10 @@ logger = logging.getLogger(__name__)
 FORMAT = 1  # version of the compiled format; a file with another version is compiled again
 NAME = "dictionary.sqlite"
 MAX_PHRASE = 3  # words in a translation
-MAX_KEPT = 6  # translations of a word
+MAX_TRANSLATIONS = 6  # translations of a word
 MAX_LINE = 20_000  # characters
-SUBJECT_WORTH = 0.5  # weight of a meaning that belongs to a subject, such as [mus.]
-FORM_WORTH = 0.5  # weight of further forms in an entry: plurals, participles and examples
+SUBJECT_WEIGHT = 0.5  # weight of a meaning that belongs to a subject, such as [mus.]
+FORM_WEIGHT = 0.5  # weight of further forms in an entry: plurals, participles and examples
 
 # Remarks: gender, subject, region, explanation, abbreviation.
 _REMARK = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|\([^()]*\)|/[^/]*/|<[^<>]*>")
@@ -53,7 +53,7 @@ class Dictionary:
         self._database = sqlite3.connect(
             f"file:{path}?mode=ro&immutable=1", uri=True, check_same_thread=False
         )
-        self._one_at_a_time = threading.Lock()
+        self._lock = threading.Lock()
         self._find("")
 
     def english_of(self, word: str) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ class Dictionary:
         return self._find(f"en {word}") or self._find(f"en~ {english_stem(word)}")
 
     def _find(self, form: str) -> tuple[str, ...]:
-        with self._one_at_a_time:
+        with self._lock:
             row = self._database.execute("SELECT phrases FROM translation WHERE form = ?", (form,)).fetchone()
         return tuple(row[0].split("\n")) if row else ()
 
@@ -81,7 +81,7 @@ def dictionary() -> Dictionary | None:
 @functools.lru_cache(maxsize=4)
 def _opened(source: str, compiled: str) -> Dictionary | None:
     try:
-        if _mark_of(Path(compiled)) == _mark(Path(source)):
+        if _stored_fingerprint(Path(compiled)) == _fingerprint(Path(source)):
             return Dictionary(Path(compiled))
     except (OSError, sqlite3.Error) as error:
         logger.warning("The dictionary %s cannot be used: %s", source, error)
@@ -101,7 +101,7 @@ def prepare_dictionary() -> bool:
         with target.with_suffix(".lock").open("a") as lock:
             os.fchmod(lock.fileno(), 0o600)
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if _mark_of(target) == _mark(source):
+            if _stored_fingerprint(target) == _fingerprint(source):
                 return False
             words = compile_dictionary(source, target)
     except (OSError, ValueError, sqlite3.Error) as error:
@@ -117,7 +117,7 @@ def compile_dictionary(source: Path, target: Path) -> int:
 
     Raises OSError, sqlite3.Error, or ValueError if no line is an entry or the text is not UTF-8.
     """
-    mark = _mark(source)
+    fingerprint = _fingerprint(source)
     unfinished = target.with_suffix(".new")
     unfinished.unlink(missing_ok=True)
     used: Counter[str] = Counter()
@@ -126,9 +126,9 @@ def compile_dictionary(source: Path, target: Path) -> int:
             """
             PRAGMA journal_mode = OFF;
             PRAGMA synchronous = OFF;
-            CREATE TABLE pair (form TEXT, phrase TEXT, worth REAL);
+            CREATE TABLE pair (form TEXT, phrase TEXT, weight REAL);
             CREATE TABLE translation (form TEXT PRIMARY KEY, phrases TEXT NOT NULL) WITHOUT ROWID;
-            CREATE TABLE mark (text TEXT NOT NULL);
+            CREATE TABLE fingerprint (text TEXT NOT NULL);
             """
         )
         with source.open(encoding="utf-8") as lines:
@@ -136,20 +136,20 @@ def compile_dictionary(source: Path, target: Path) -> int:
         if not used:
             raise ValueError("no line has the format of Ding: German :: English")
 
-        def worth(pair: tuple[str, float]) -> float:
+        def weight(pair: tuple[str, float]) -> float:
             """The weight of a translation, which grows with the frequency of its rarest word."""
             return pair[1] * math.log1p(min(used[word] for word in pair[0].split()))
 
-        found = database.execute("SELECT form, phrase, sum(worth) FROM pair GROUP BY form, phrase")
+        found = database.execute("SELECT form, phrase, sum(weight) FROM pair GROUP BY form, phrase")
         words = 0
         for form, pairs in itertools.groupby(found, key=lambda row: row[0]):
-            best = sorted((row[1:] for row in pairs), key=worth, reverse=True)[:MAX_KEPT]
+            best = sorted((row[1:] for row in pairs), key=weight, reverse=True)[:MAX_TRANSLATIONS]
             database.execute(
                 "INSERT INTO translation VALUES (?, ?)", (form, "\n".join(phrase for phrase, _ in best))
             )
             words += "~" not in form
         database.execute("DROP TABLE pair")
-        database.execute("INSERT INTO mark VALUES (?)", (mark,))
+        database.execute("INSERT INTO fingerprint VALUES (?)", (fingerprint,))
         database.commit()
         database.execute("VACUUM")
     unfinished.replace(target)
@@ -167,20 +167,20 @@ def _pairs(lines: Iterable[str], used: Counter[str]) -> Iterator[tuple[str, str,
         german, separator, english = line[:MAX_LINE].partition(" :: ")
         if not separator or line.startswith("#"):
             continue
-        worth = SUBJECT_WORTH if _SUBJECT.search(german) else 1.0
+        weight = SUBJECT_WEIGHT if _SUBJECT.search(german) else 1.0
         columns = zip(german.split(" | "), english.split(" | "), strict=False)
         for place, forms in enumerate(columns):
-            germans, englishes = map(_phrases, forms)
-            counted = worth * FORM_WORTH if place else worth
-            for phrase in (*germans, *englishes):
+            german_phrases, english_phrases = map(_phrases, forms)
+            form_weight = weight * FORM_WEIGHT if place else weight
+            for phrase in (*german_phrases, *english_phrases):
                 used.update(phrase.split())
-            for of_german, of_english in itertools.product(germans, englishes):
-                if " " not in of_german:
-                    yield f"de {of_german}", of_english, counted
-                    yield f"de~ {stem_of_german(of_german)}", of_english, counted
-                if " " not in of_english:
-                    yield f"en {of_english}", of_german, counted
-                    yield f"en~ {stem_of_english(of_english)}", of_german, counted
+            for german_phrase, english_phrase in itertools.product(german_phrases, english_phrases):
+                if " " not in german_phrase:
+                    yield f"de {german_phrase}", english_phrase, form_weight
+                    yield f"de~ {stem_of_german(german_phrase)}", english_phrase, form_weight
+                if " " not in english_phrase:
+                    yield f"en {english_phrase}", german_phrase, form_weight
+                    yield f"en~ {stem_of_english(english_phrase)}", german_phrase, form_weight
 
 
 def _phrases(form: str) -> list[str]:
@@ -193,16 +193,16 @@ def _phrases(form: str) -> list[str]:
     return [phrase for phrase in phrases if phrase and phrase.count(" ") < MAX_PHRASE]
 
 
-def _mark(source: Path) -> str:
-    """A mark that shows whether a compiled file is up to date. Raises OSError."""
+def _fingerprint(source: Path) -> str:
+    """A text that changes with the dictionary's file and the compiled format. Raises OSError."""
     status = source.stat()
     return f"{FORMAT} {source} {status.st_size} {status.st_mtime_ns}"
 
 
-def _mark_of(compiled: Path) -> str:
-    """The mark of a compiled file; empty if there is no readable one."""
+def _stored_fingerprint(compiled: Path) -> str:
+    """The fingerprint in a compiled file; empty if there is no readable one."""
     try:
         with closing(sqlite3.connect(f"file:{compiled}?mode=ro", uri=True)) as database:
-            return str(database.execute("SELECT text FROM mark").fetchone()[0])
+            return str(database.execute("SELECT text FROM fingerprint").fetchone()[0])
     except sqlite3.Error:
         return ""

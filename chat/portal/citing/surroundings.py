@@ -17,7 +17,7 @@ MAX_ADJACENT = 400  # characters of each adjacent passage
 
 @dataclass
 class Surroundings:
-    """The text around a cited passage; nothing if the document was replaced, which changes its passages."""
+    """The text around a cited passage; empty if the document, and so its passages, were replaced."""
 
     source: Source
     is_replaced: bool
@@ -51,11 +51,13 @@ class Surroundings:
 
     @cached_property
     def _table(self) -> tuple[list[str], list[str]]:
-        """The passages before and after with the rest of the passage's table, if the table is short."""
+        """The passages before and after that contain the rest of the table; empty if the table is long."""
         found: list[list[str]] = []
         for direction in (-1, 1):
             edge, contents = self.source.content, []
-            for _, content in sorted((abs(far), each) for far, each in self._near if far * direction > 0):
+            for _, content in sorted(
+                (abs(distance), each) for distance, each in self._near if distance * direction > 0
+            ):
                 first, second = (edge, content) if direction > 0 else (content, edge)
                 if not is_table_continued(first, second) or not is_table(content):
                     break
@@ -70,14 +72,14 @@ class Surroundings:
     def _adjacent(self) -> Mapping[int, str]:
         """The contents of the passages before (-1) and after (1) `whole`; empty if there is none."""
         before, after = self._table
-        left = [content for far, content in self._near if far < 0]
-        right = [content for far, content in self._near if far > 0]
+        left = [content for distance, content in self._near if distance < 0]
+        right = [content for distance, content in self._near if distance > 0]
         left, right = left[: len(left) - len(before)][-1:], right[len(after) :][:1]
         return {-1: left[0] if left else "", 1: right[0] if right else ""}
 
     @cached_property
     def _near(self) -> Sequence[tuple[int, str]]:
-        """Distance and content of nearby passages that are not part of this one."""
+        """Distance (negative before it) and content of nearby passages that are not part of this one."""
         if self.is_replaced:
             return ()
         here = Passage.objects.filter(pk=self.source.passage_id, document=self.source.document_id)

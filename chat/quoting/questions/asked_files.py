@@ -1,4 +1,4 @@
-"""Finds files that an answer should all quote: files that a question names, or editions."""
+"""Finds files that an answer should quote together: those that the question names, or editions of one."""
 
 import re
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _DIGITS = re.compile(r"\d+")
 
 @dataclass(frozen=True, slots=True)
 class AskedFiles:
-    """The files that the answer should all quote: none, or at least two.
+    """The files that the answer should quote together: none, or at least two.
 
     If `are_named` is true, the question names these files; `question` is then the rest of the question.
     """

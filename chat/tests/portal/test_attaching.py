@@ -410,7 +410,7 @@ class ApartTests(TransactionTestCase):
         page = self.client.get(f"/documents/{self.document.public_id}/")
         self.assertContains(page, "Attached to a question: other conversations search it only")
         self.assertContains(page, 'value="place">Move to another folder</button>')
-        self.assertContains(self.client.get("/search-in"), "without 1 file that you attached to a question")
+        self.assertContains(self.client.get("/search-in"), "except 1 file attached to a question")
         Document.objects.filter(pk=self.document.pk).update(folder="Bicycles")
         page = self.client.get(f"/documents/{self.document.public_id}/")
         self.assertNotContains(page, "Attached to a question")

@@ -92,7 +92,7 @@ class Palette(TestCase):
         self.assertIn('href="/projects/new"', self.found("new project"))
         self.assertIn('href="/search/?show=archived"', self.found("archived"))
         nothing = self.found("xylophone")
-        self.assertIn("Nothing has these words.", nothing)
+        self.assertIn("Nothing contains these words.", nothing)
         self.assertInHTML(
             '<div id="palette-list" role="listbox" aria-label="Places to go to" hidden></div>', nothing
         )

@@ -98,7 +98,7 @@ class SearchIn(TestCase):
         self.client.force_login(make_user("newcomer"))
         Document.objects.update(owner=None, access_list=self.closed.access_list)
         page = self.client.get("/search-in")
-        self.assertContains(page, "There is no document yet that you can read.")
+        self.assertContains(page, "You cannot read any document yet.")
         self.assertNotContains(page, 'name="q" type="search" value=""', html=False)
         self.assertNotContains(page, 'placeholder="Folder, category or document"')
 

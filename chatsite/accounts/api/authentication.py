@@ -25,7 +25,7 @@ from chatsite.accounts.principal import Principal, principal_of
 from chatsite.db.sql_files import instances, rows_of_each
 from chatsite.db.threads import request_reads_as
 from chatsite.dependency_internals import django_request
-from chatsite.http.languages import activate_persons
+from chatsite.http.languages import activate_person_settings
 from chatsite.http.origins import proves_same_origin
 
 logger = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ class BearerAuthentication(authentication.BaseAuthentication):
         if ON_BEHALF_OF in request.headers:
             known = _on_behalf(known, request.headers[ON_BEHALF_OF].strip(), request)
         request_reads_as(known[1].user_id)
-        activate_persons(known[0])
+        activate_person_settings(known[0])
         return known
 
     def authenticate_header(self, request: Request) -> str:

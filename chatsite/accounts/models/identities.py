@@ -1,4 +1,4 @@
-"""Identities at the sign-in provider, and the groups that its tokens give."""
+"""Identities at the sign-in provider, and the groups that its tokens assign."""
 
 from django.contrib.auth.models import Group
 from django.db import models
@@ -12,7 +12,9 @@ class ExternalIdentity(models.Model):
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="identities")
     issuer = models.CharField(max_length=500)
-    subject = models.CharField(max_length=255, help_text=gettext_lazy("The value of that claim."))
+    subject = models.CharField(
+        max_length=255, help_text=gettext_lazy("The value of the claim that identifies the person.")
+    )
     claim = models.CharField(
         max_length=3,
         blank=True,

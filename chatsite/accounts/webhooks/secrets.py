@@ -1,4 +1,4 @@
-"""Signing secrets of webhooks, stored encrypted, because signatures need the plain text."""
+"""Signing secrets of webhooks, stored encrypted instead of hashed: signatures need the plain text."""
 
 import base64
 import hashlib
@@ -22,13 +22,13 @@ def new_secret() -> str:
 
 
 def encrypt(secret: str) -> str:
-    return _box().encrypt(secret.encode()).decode()
+    return _cipher().encrypt(secret.encode()).decode()
 
 
 def decrypt(stored: str) -> str:
     """The plain text of a stored secret. Raises Unreadable."""
     try:
-        return _box().decrypt(stored.encode()).decode()
+        return _cipher().decrypt(stored.encode()).decode()
     except InvalidToken as error:
         raise Unreadable from error
 
@@ -40,7 +40,7 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     return "v1," + base64.b64encode(hmac.digest(key, signed, "sha256")).decode()
 
 
-def _box() -> MultiFernet:
+def _cipher() -> MultiFernet:
     """A cipher for webhook secrets, derived from the site's secret key. Former keys can still decrypt."""
     keys = [str(key) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
     return MultiFernet(

@@ -17,7 +17,7 @@ from chatsite.db import (
 from chatsite.db.availability import (
     DatabaseBreaker,
     is_disk_full,
-    why_absent,
+    unavailability,
 )
 from chatsite.db.backend import database_sessions
 from chatsite.db.threads import (
@@ -40,16 +40,16 @@ def failed(message, state=None, kind=OperationalError):
 class Errors(SimpleTestCase):
     def test_errors_that_no_statement_caused_count_as_unavailable(self):
         for state in (None, "08006", "57P01", "57P03", "53300", "53100", "55P03"):
-            self.assertEqual(why_absent(failed("away\nHINT: none", state)), "away", state)
+            self.assertEqual(unavailability(failed("away\nHINT: none", state)), "away", state)
         for state in ("40001", "57014"):
-            self.assertEqual(why_absent(failed("slow", state)), "", state)
-        self.assertEqual(why_absent(failed("wrong", "42P01", ProgrammingError)), "")
+            self.assertEqual(unavailability(failed("slow", state)), "", state)
+        self.assertEqual(unavailability(failed("wrong", "42P01", ProgrammingError)), "")
 
     def test_a_library_may_have_wrapped_it(self):
         error = ValueError("a library's")
         error.__cause__ = failed("away", "57P01")
-        self.assertEqual(why_absent(error), "away")
-        self.assertEqual(why_absent(ValueError("a fault")), "")
+        self.assertEqual(unavailability(error), "away")
+        self.assertEqual(unavailability(ValueError("a fault")), "")
 
     def test_a_full_disk_is_distinguished(self):
         self.assertTrue(is_disk_full(failed("full", "53100")))

@@ -73,7 +73,7 @@ class Doctor(MediaMixin, TestCase):
         status, said = self.diagnosed()
         self.assertEqual(status, 0, said)
         self.assertIn("Nothing is wrong.", said)
-        self.assertIn("The files of the newest documents are there.", said)
+        self.assertIn("The files of the newest documents exist.", said)
 
     def test_contradictory_settings_are_reported(self):
         with override_settings(OPENAI_API_KEY="sk-secret"):
@@ -131,7 +131,7 @@ class Doctor(MediaMixin, TestCase):
         self.assert_wrong("cannot be reached")
         for status, body, words in (
             (401, {"error": "sk-secret is wrong"}, "refuses the key (401)"),
-            (503, None, "responds with 503"),
+            (503, None, "responds with the error 503"),
             (200, {"data": [{"id": "other"}]}, "has no model small, only other"),
         ):
             answer = httpx2.Response(status, json=body)
@@ -141,7 +141,7 @@ class Doctor(MediaMixin, TestCase):
         for status, body in ((200, {"data": [{"id": "small"}]}), (404, None), (200, [])):
             answer = httpx2.Response(status, json=body)
             with self.subTest(status), mock.patch.object(diagnosis, "bounded_request", return_value=answer):
-                self.assertIn("The model's server answers", self.diagnosed()[1])
+                self.assertIn("The model's server responds", self.diagnosed()[1])
 
     @override_settings(CHAT_MODEL="small", OPENAI_API_KEY="sk-secret")
     def test_a_model_server_that_never_stops_answering_is_given_up(self):

@@ -40,8 +40,8 @@ function copyAnswer(answer, url) {
     }),
   ]);
 }
-// Where a spreadsheet could see a formula, as on the server (csv_cells.py): an apostrophe keeps it from running the
-// text. Plain numbers stay numbers.
+// Matches where a spreadsheet could see a formula, as on the server (csv_cells.py). An apostrophe there keeps it from
+// executing the text. Plain numbers stay numbers.
 const FORMULA =
   /^(?=['"]*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])|(?<=[;\t\r\n])(?=['"]*[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 const NUMBER = /^[+-][\d.,\u00a0 ]*%?$/;
@@ -49,7 +49,7 @@ function cell(content) {
   const text = NUMBER.test(content) ? content : content.replace(FORMULA, "'");
   return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
 }
-// Remove the numbers of citations. Keep the sentence below a table that omits rows of its source.
+// Remove the numbers of citations. Keep the sentence below a table that mentions omitted rows of its source.
 function csv(table) {
   const plain = table.cloneNode(true);
   for (const chip of $$('.cite', plain)) chip.remove();

@@ -75,7 +75,7 @@ document.addEventListener('click', event => {
   const button = event.target.closest('[data-aloud]');
   if (button) readAloud(button);
 });
-// Browsers load their voices late.
+// Browsers load their voices after the page.
 export function whenVoicesChange(act) {
   speech?.addEventListener?.('voiceschanged', () => {
     findVoices();

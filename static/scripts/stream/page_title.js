@@ -21,7 +21,7 @@ export function pageTitle({ $, t, conversation }) {
       document.title = (document.hidden ? '● ' : '') + name;
     },
     // Remove the ●; returns whether there was one.
-    see() {
+    clearReadyMark() {
       const isNew = document.title.startsWith('● ');
       if (isNew) document.title = document.title.slice(2);
       return isNew;

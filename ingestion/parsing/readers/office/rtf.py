@@ -83,7 +83,7 @@ class _Reader:
         self._skip = 0
         self._star = False
         self._fonts_at = self._title_at = 0
-        self._go_through(data)
+        self._parse(data)
         if self._row:  # the file ends inside a table
             self._property(b"cell", None)
             self._property(b"row", None)
@@ -91,7 +91,7 @@ class _Reader:
         self._paragraph()
         self._end_table()
 
-    def _go_through(self, data: bytes) -> None:
+    def _parse(self, data: bytes) -> None:
         place = 0
         begins = False  # whether a group has just begun
         while place < len(data):
@@ -109,9 +109,8 @@ class _Reader:
             elif code:
                 self._add(bytes([int(code, 16)]))
             elif symbol:
-                if (
-                    symbol != b"*" or begins
-                ):  # StarOffice writes it before properties, where it has no meaning
+                # StarOffice also writes \* before properties, where it has no meaning.
+                if symbol != b"*" or begins:
                     self._symbol(symbol)
             elif text:
                 self._add(text)

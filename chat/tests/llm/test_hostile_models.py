@@ -72,6 +72,7 @@ class HostileModelTests(FakeServerTestCase):
             self.assertEqual(self.ask(flood(200, comments)), ("", "upstream_timeout"))
             self.assertEqual(self.ask(flood(200, comments, chunk("Begun "))), ("Begun ", "upstream_timeout"))
 
+    @override_settings(ANSWER_FIRST_TOKEN_SECONDS=HANG_SECONDS, ANSWER_TOTAL_SECONDS=HANG_SECONDS)
     def test_unrequested_compression_is_not_decompressed(self):
         data, header = packed(GOOD)
         self.assertEqual(self.ask(raw_with(header, data)), ("", "upstream_protocol"))

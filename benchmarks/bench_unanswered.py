@@ -52,7 +52,7 @@ judge_new(everything=True)
 every = UnansweredQuestion.objects.select_related("message")
 print("listed:" + json.dumps({each.message.content: each.reasons for each in every}))
 """
-TOLD = "told"  # as in chat.unanswered.question_judging, which needs the settings
+SITUATION = "told"  # as in chat.unanswered.question_judging, which needs the settings
 # The members of the file, and `said` (the answer) and `reasons` (why the question is listed).
 Question = dict[str, Any]
 
@@ -128,7 +128,7 @@ def table(questions: Iterable[Question]) -> Iterator[str]:
     yield f"| first part: recall | {share(rightly, len(vain))} |"
     yield f"| recall | {share(sum(bool(each['reasons']) for each in vain), len(vain))} |"
     yield f"| precision | {share(sum(not each['answered'] for each in listed), len(listed))} |"
-    for reason in sorted({reason for each in listed for reason in each["reasons"]} - {TOLD}):
+    for reason in sorted({reason for each in listed for reason in each["reasons"]} - {SITUATION}):
         for_it = [each for each in listed if reason in each["reasons"]]
         rightly = sum(not each["answered"] for each in for_it)
         yield f"| precision of “{reason}” | {share(rightly, len(for_it))} |"
@@ -141,7 +141,7 @@ def table(questions: Iterable[Question]) -> Iterator[str]:
 
 def may_be_answered(question: Question) -> bool:
     """Whether the question, as a group by itself, is in the second part of the list."""
-    return TOLD in question["reasons"] and "bad" not in question["reasons"]
+    return SITUATION in question["reasons"] and "bad" not in question["reasons"]
 
 
 def failures(questions: Iterable[Question]) -> Iterator[str]:

@@ -18,7 +18,7 @@ _BEGINNINGS |= {b"GIF87a": "image/gif", b"GIF89a": "image/gif"}
 
 
 def attach(body: dict[str, Any], files: dict[str, bytes], *, readable: bool) -> None:
-    """Insert each file into the message's `files` to which its name `messages[i].files[j]` refers.
+    """Append each file to `files` of the message that the file's name, `messages[i].files[j]`, refers to.
 
     `readable` says whether the model reads images. Raises InvalidRequest.
     """

@@ -27,9 +27,9 @@ SQL = Path(__file__).parent / "sql"
 REMIND = timedelta(days=14)  # default time of the reminder before the last day
 MAX_TEXTS = 5_000  # newest distinct questions that are compared, which takes a quarter of a millisecond each
 RECORDED_FOR = timedelta(days=30)
-NEAR = 0.5  # questions with at least this cosine may ask the same
+MIN_COSINE = 0.5  # questions with at least this cosine may ask the same
 # Share of the shorter question's words that must be common; used if the embedding model is on a server.
-NEAR_SHARE = 0.5
+MIN_SHARED = 0.5
 MAX_NEAR = 8  # number of wordings that are offered
 MAX_COMPARED = 30  # nearest wordings that are compared exactly
 MAX_CONVERSATIONS = 500  # number of conversations with a wording that are considered
@@ -51,7 +51,7 @@ def digest_of(passage: Passage) -> str:
     return hashlib.md5(passage.content.encode(), usedforsecurity=False).hexdigest()
 
 
-def reasons_for_silence(answer: VerifiedAnswer, today: date) -> Iterator[str]:
+def reasons_withheld(answer: VerifiedAnswer, today: date) -> Iterator[str]:
     """Why nobody gets the answer, regardless of individual rights."""
     if not answer.active:
         yield gettext("it is a draft")
@@ -119,10 +119,10 @@ def answer_to(wordings: Sequence[str], answers: Iterable[VerifiedAnswer]) -> Ver
 def recorded_matches(patterns: list[str]) -> dict[str, Any]:
     """How many recorded questions, by how many people, would have got the answer.
 
-    The result also has words that several people used. A pattern that matches too few people counts as
-    unmatched: otherwise adding a pattern would reveal whether it was asked. Guests and programs do not count
-    as people, because one person can be several of them. `since` is the time of the oldest tested question if
-    not all were tested.
+    The result also has the wordings that at least MIN_PEOPLE people used. A pattern that matches too few
+    people counts as unmatched: otherwise adding a pattern would reveal whether it was asked. Guests and
+    programs do not count as people, because one person can be several of them. `since` is the time of the
+    oldest tested question if not all were tested.
     """
     queries = [beginnings(pattern) for pattern in patterns]
     wanted = {
@@ -202,10 +202,10 @@ def _nearest(patterns: list[str], texts: list[str]) -> list[int]:
     if runs_here():
         model = embedder()
         nearness = (model.embed(texts) @ model.embed(patterns).T).max(axis=1).tolist()
-        least = NEAR
+        least = MIN_COSINE
     else:  # do not wait for an embedding model on a server
         nearness = [max(_shared(text, pattern) for pattern in patterns) for text in texts]
-        least = NEAR_SHARE
+        least = MIN_SHARED
     near = [number for number, value in enumerate(nearness) if value >= least]
     return sorted(near, key=lambda number: -nearness[number])[:MAX_COMPARED]
 

@@ -34,8 +34,8 @@ class Usage:
     max_documents: int
     unread: int = 0  # documents that could not be read and were never searchable
 
-    # Unread files count too: they are stored for another attempt, and there could be any number of broken
-    # files.
+    # Unread files count, too: they are stored for another attempt, and otherwise there would be no limit for
+    # broken files.
 
     @property
     def limited(self) -> bool:
@@ -102,7 +102,8 @@ def lock(user: User) -> None:
 def claim(user: User, size: int, *, documents: int = 1, instead_of: int | None = None) -> None:
     """Reserve `size` more bytes.
 
-    They are for new documents, or for a file that replaces one of `instead_of` bytes. Raises UploadRefused.
+    The bytes are those of new documents, or of a file that replaces one of `instead_of` bytes. Raises
+    UploadRefused.
     Other claims of this user wait until the caller's transaction, which stores the file, has ended; the limit
     therefore holds for any number of concurrent uploads.
     """

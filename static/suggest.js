@@ -3,7 +3,7 @@
 // selected suggestion. A field with [data-one] contains one name. Without this module, people type names in full.
 
 const PAUSE = 150; // ms after the last key press before the search
-const LEAST = 2; // letters that a search needs
+const MIN_LETTERS = 2; // letters that a search needs
 
 let pressed = false; // whether a mouse button or a finger is pressed
 function notePress(event) {
@@ -87,7 +87,7 @@ function begin(field) {
     asked += 1;
     const number = asked;
     const { letters } = piece();
-    if (letters.length < LEAST || letters.endsWith(')')) {
+    if (letters.length < MIN_LETTERS || letters.endsWith(')')) {
       show([]);
       return;
     }

@@ -327,7 +327,7 @@ class ProofRunAdmin(OwnFilters, RowsOnly, AuditedChanges, admin.ModelAdmin):  # 
             rights=(self.rights(before), self.rights(after)),
             comparison=comparison,
             verdict=VERDICTS[comparison.verdict],
-            least=run_comparison.LEAST_CHANGED,
+            least=run_comparison.MIN_CHANGED,
             difference=_points(comparison.difference, comparison.low, comparison.high),
             support=_points(support.mean, support.low, support.high) if support else None,
             summaries=(

@@ -34,7 +34,7 @@ from chat.verified_answers import (
     near_wordings,
     passage_with,
     reach_of,
-    reasons_for_silence,
+    reasons_withheld,
     recorded_matches,
 )
 from chatsite.accounts.admin_base.pickers import AutocompleteAdmin
@@ -297,7 +297,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
     def state(self, answer: VerifiedAnswer) -> str:
         if answer._state.adding:
             return gettext("New: it goes live when you save it.")
-        reasons = list(reasons_for_silence(answer, timezone.localdate()))
+        reasons = list(reasons_withheld(answer, timezone.localdate()))
         if (reach := _reach(answer)) and not reach.others:
             reasons.append(gettext("nobody else may read its source"))
         if reasons:

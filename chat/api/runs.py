@@ -27,7 +27,7 @@ from .streaming_responses import (
 )
 
 FORMATS = {"json-lines": JSON_LINES, "sse": EVENT_STREAM}
-SENDABLE = (
+ACCEPTABLE = (
     "*/*",
     "application/*",
     "text/*",
@@ -57,7 +57,7 @@ class RunEventsView(ProtocolView):
         principal = cast(Principal, request.auth)
         name = request.GET.get("format")
         if name is None:
-            check_accepted(request, SENDABLE)
+            check_accepted(request, ACCEPTABLE)
             accepts_events = EVENT_STREAM in request.headers.get("Accept", "").lower()
             media_type = EVENT_STREAM if accepts_events else JSON_LINES
         elif name in FORMATS:

@@ -54,7 +54,7 @@ from .streaming_responses import (
 
 KEY_LENGTH = 200
 # Accepted in addition to the stream's own type, because streaming clients often ask for plain JSON.
-SENDABLE = ("*/*", "application/*", "text/*", "application/x-ndjson", "application/json")
+ACCEPTABLE = ("*/*", "application/*", "text/*", "application/x-ndjson", "application/json")
 StartedRun = tuple[bool, AcceptedRun]  # whether a stream is wanted
 
 
@@ -121,7 +121,7 @@ class RunView(ProtocolView):
 
     def _start_run(self, request: Request) -> StartedRun:
         self.protocol, streamed = self.choose(request)
-        check_accepted(request, (*SENDABLE, self.protocol.stream_type))
+        check_accepted(request, (*ACCEPTABLE, self.protocol.stream_type))
         return streamed, self._accept(request)
 
     def read(self, principal: Principal, body: Any) -> RunRequest:

@@ -46,7 +46,7 @@ from ingestion.suggested_questions import document_questions
 
 from . import searching
 from .run import AcceptedRun, Speaker
-from .searching import Search, as_source, keep_context, search
+from .searching import Search, as_source, search, store_context
 from .second_look import second_look
 from .small_talk import small_talk
 from .trial import answerable
@@ -201,7 +201,7 @@ def _verified_or_found(
     if verified := verified_answer(run):
         return verified, None
     if searching.is_simple(run):
-        return None, searching.search_and_keep(run, model, query)
+        return None, searching.search_and_store(run, model, query)
     return None, searching.candidates(run, query)
 
 
@@ -278,7 +278,7 @@ class _Answer:
         self, model: ChatModel, found: Search, message_id: UUID, *, searched: bool = True
     ) -> Search:
         """Write one message from the search results; returns the results that the caller may still read."""
-        keeping = keep_context(self.run, message_id, model, found, self.run.readable if searched else None)
+        keeping = store_context(self.run, message_id, model, found, self.run.readable if searched else None)
         found, context = await _before_a_stop(keeping)
         self.publish(context)
         self.prompt = replace(

@@ -75,7 +75,7 @@ class Search:
     fit: float = 1.0  # relevance of the best passage, as in a SearchResult
     synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)  # synonyms that were searched for
     verified: Verified | None = None  # for an answer that a person wrote: who verified it
-    kept: bool | None = None  # whether the sources were stored; None if that was not tried yet
+    is_stored: bool | None = None  # whether the sources were stored; None if not tried yet
     found_at: float = field(default_factory=time.monotonic, compare=False)
 
     @property
@@ -117,10 +117,10 @@ def is_simple(run: AcceptedRun) -> bool:
     return not (run.team or options.ranker or options.pages)
 
 
-def search_and_keep(run: AcceptedRun, model: ChatModel, asked: SearchQuery) -> Search:
+def search_and_store(run: AcceptedRun, model: ChatModel, asked: SearchQuery) -> Search:
     """A simple search, which stores the sources in the same database call.
 
-    Nothing is stored if one of the documents was deleted or withdrawn meanwhile; :func:`keep_context` then
+    Nothing is stored if one of the documents was deleted or withdrawn meanwhile; :func:`store_context` then
     tries again.
     """
     options, result = run.request.options, candidates(run, asked)
@@ -131,8 +131,8 @@ def search_and_keep(run: AcceptedRun, model: ChatModel, asked: SearchQuery) -> S
     try:
         _record(run.answer_id, found, steps.of_message(run, model, found.thoughts), run.readable)
     except (IntegrityError, ProgrammingError):
-        return replace(found, kept=False)
-    return replace(found, kept=True)
+        return replace(found, is_stored=False)
+    return replace(found, is_stored=True)
 
 
 def _search(
@@ -173,7 +173,7 @@ def _search(
 def candidates(run: AcceptedRun, query: SearchQuery) -> SearchResult:
     """The candidates of the search; more than requested if a ranker selects from them."""
     options = run.request.options
-    return found_for(
+    return search_for(
         run.principal,
         query,
         mode=steps.mode(options),
@@ -188,7 +188,7 @@ def candidates(run: AcceptedRun, query: SearchQuery) -> SearchResult:
     )
 
 
-def found_for(
+def search_for(
     principal: Principal, query: SearchQuery, *, attached: Sequence[str] = (), **options: Any
 ) -> SearchResult:
     """Search for a question.
@@ -201,12 +201,12 @@ def found_for(
     if options.get("scope", "") in ("", ALL) and (apart := kept_apart(principal, attached)):
         options["without"] = apart
 
-    found = _found_for(principal, query, **options)
-    passages = complete_passages(principal, _with_the_rest(principal, found.passages, options))
+    found = _search_parts(principal, query, **options)
+    passages = complete_passages(principal, _with_rest_of_scope(principal, found.passages, options))
     return replace(found, passages=without_repeated(passages))
 
 
-def _with_the_rest(
+def _with_rest_of_scope(
     principal: Principal, passages: tuple[FoundPassage, ...], options: Mapping[str, Any]
 ) -> tuple[FoundPassage, ...]:
     """The passages, followed by the remaining ones of a small selected scope.
@@ -231,12 +231,16 @@ def _with_the_rest(
     return (*passages, *(replace(each, score=0.0, found_by="scope") for each in rest))
 
 
-def _found_for(principal: Principal, query: SearchQuery, **options: Any) -> SearchResult:
+def _search_parts(principal: Principal, query: SearchQuery, **options: Any) -> SearchResult:
     top = options.get("top", Options().top)
 
     def searched(query: SearchQuery) -> SearchResult:
         found = retrieval.search(principal, query.text, context=query.context, **options)
-        return _with_added(query, found, searched(query.added), top) if query.added and top > 1 else found
+        return (
+            _with_added_passages(query, found, searched(query.added), top)
+            if query.added and top > 1
+            else found
+        )
 
     if not query.parts:
         return searched(query)
@@ -261,11 +265,13 @@ def _found_for(principal: Principal, query: SearchQuery, **options: Any) -> Sear
     )
 
 
-def _with_added(query: SearchQuery, found: SearchResult, of_added: SearchResult, top: int) -> SearchResult:
+def _with_added_passages(
+    query: SearchQuery, found: SearchResult, of_added: SearchResult, top: int
+) -> SearchResult:
     """The result with the best passages about the term that a follow-up question adds.
 
-    They also have words of the previous question, and replace the last passages. Without them, the words of
-    the previous question would decide, because they are more.
+    They also contain words of the previous question, and replace the last passages. Otherwise the previous
+    question, which usually has more words, would decide alone which passages are found.
     """
     known = {passage.passage_id for passage in found.passages}
     question = Question(of_added.query, query.text, query.text, found.synonyms)
@@ -280,7 +286,7 @@ def _with_added(query: SearchQuery, found: SearchResult, of_added: SearchResult,
     return replace(found, passages=(*found.passages[: top - len(more)], *more)) if found.passages else found
 
 
-async def keep_context(
+async def store_context(
     run: AcceptedRun, answer_id: UUID, model: ChatModel, found: Search, readable: int | None
 ) -> tuple[Search, ContextReady]:
     """Store and publish the sources and steps of a message before its text.
@@ -290,7 +296,7 @@ async def keep_context(
     # There is a prompt only after a search.
     is_prompted = found.verified is None and bool(found.thoughts)
     thoughts = steps.of_message(run, model, found.thoughts, is_prompted=is_prompted)
-    tries = () if found.kept else range(1 if found.kept is None else 2, TRIES + 1)
+    tries = () if found.is_stored else range(1 if found.is_stored is None else 2, TRIES + 1)
     for attempt in tries:
         try:
             if attempt > 1 or not found.is_fresh:

@@ -19,7 +19,7 @@ from chatsite.accounts.principal import Principal
 from ingestion.search import retrieval
 from ingestion.search.scopes import ALL
 
-from .searching import as_source, found_for
+from .searching import as_source, search_for
 from .writing import written
 
 # Limited, because outcomes also depend on the glossary and the vectors, which rarely change.
@@ -106,7 +106,7 @@ def answering_passages(
     question; with one, the search must be sure of its best passage. With `document_id`, the best passage must
     be from that document.
     """
-    found = found_for(principal, search_query(question, earlier), scope=scope)
+    found = search_for(principal, search_query(question, earlier), scope=scope)
     if not found.sure or not found.passages:
         return None
     if document_id and found.passages[0].document_id != document_id:

@@ -8,7 +8,7 @@ from uuid import uuid4
 from django.contrib.auth.models import Group
 from django.db import transaction
 
-from chat.engine.searching import as_source, found_for
+from chat.engine.searching import as_source, search_for
 from chat.engine.verified import cited_passages, matching, with_labels
 from chat.llm.chat_model import Prompt
 from chat.models import VerifiedAnswer
@@ -93,7 +93,7 @@ def reply_to(principal: Principal, question: str) -> Reply:
             text = with_labels(answer.text, [passage.label for passage in passages])
             return Reply(Outcome.VERIFIED, text, tuple(dict.fromkeys(passages)))
     query = search_query(question, [])
-    found = found_for(principal, query, top=FIRST)
+    found = search_for(principal, query, top=FIRST)
     sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
     cut = cut_tables(found.passages)
     prompt = Prompt(question, [], sources, 0.0, fit=found.fit, synonyms=found.synonyms, table_rows=cut)

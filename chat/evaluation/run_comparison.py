@@ -18,7 +18,7 @@ from ingestion.evaluation.ranking_metrics import Interval, intervals
 
 LEVEL = 0.05
 Z = 1.959963984540054  # quantile of the normal distribution, two-sided at LEVEL
-LEAST_CHANGED = 6  # with fewer changes in one direction, no difference is significant: 2 / 2 ** 6 < LEVEL
+MIN_CHANGED = 6  # with fewer changes in one direction, no difference is significant: 2 / 2 ** 6 < LEVEL
 STEPS = 60  # steps of bisection, enough for the precision of a float
 
 Verdict = Literal["better", "worse", "chance", "same"]

@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 PROBE_SECONDS = 2.0  # how long a question waits while another one probes the server
 PROBE_POLL_SECONDS = 0.05
-MAX_WAIT_SECONDS = 10.0  # longest Retry-After that is respected before the only repetition
+MAX_WAIT_SECONDS = 10.0  # a request with a longer Retry-After is not retried
 SIDE_SECONDS = 10.0  # time limit for titles, follow-ups and search queries
 SIDE_TOKENS = 200
 GRADE_TOKENS = 8  # tokens of the response for each passage or statement
@@ -66,8 +66,8 @@ class RemoteModel:
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
         """Stream an answer.
 
-        Before the first text, the request is repeated at most once, if the error suggests it. Optional
-        members that the server refuses are dropped one by one.
+        Before the first text, the request is retried at most once, if the error suggests it. Optional members
+        that the server refuses are dropped one by one.
         """
         clock = Clock(
             Deadlines(
@@ -76,7 +76,7 @@ class RemoteModel:
                 settings.ANSWER_TOTAL_SECONDS,
             )
         )
-        started = repeated = False
+        started = retried = False
         dropped: set[str] = set()  # members that the server has refused for this request only
         while True:
             try:
@@ -91,15 +91,15 @@ class RemoteModel:
                 if started or error.name in dropped | connection().refused:
                     raise
                 dropped.add(error.name)
-                logger.warning("The request to the model is repeated: %s", error.summary)
+                logger.warning("The request to the model is retried: %s", error.summary)
                 if error.name in OWN:
                     connection().refused.add(error.name)
             except ModelError as error:
-                if started or repeated:
+                if started or retried:
                     raise
-                prompt = await self._prepare_repetition(prompt, error)
-                repeated = True
-                logger.warning("The request to the model is repeated: %s", error.summary)
+                prompt = await self._prepare_retry(prompt, error)
+                retried = True
+                logger.warning("The request to the model is retried: %s", error.summary)
             clock.start_again()
 
     async def search_query(self, question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
@@ -179,14 +179,14 @@ class RemoteModel:
         try:
             with breaker.request(prompt.caller):
                 async with asyncio.timeout_at(clock.by):
-                    members = self._asked(prompt, dropped)
+                    members = self._request_members(prompt, dropped)
                     response = await connection().server.stream(COMPLETIONS, members)
         except CircuitOpen as error:
             raise ServerUnavailable(error.seconds) from None
         except TimeoutError:
             raise ModelError("upstream_timeout", detail="no response in time") from None
         except openai.APIError as error:
-            raise self._counted(breaker, translated(error), prompt.caller) from None
+            raise self._recorded(breaker, translated(error), prompt.caller) from None
         except (httpx2.InvalidURL, ValueError) as error:
             # The configured URL or key is unusable in a request.
             raise ModelError("upstream_misconfigured", detail=type(error).__name__) from None
@@ -199,7 +199,7 @@ class RemoteModel:
         finally:
             response.release()
 
-    def _asked(self, prompt: Prompt, dropped: Set[str]) -> dict[str, Any]:
+    def _request_members(self, prompt: Prompt, dropped: Set[str]) -> dict[str, Any]:
         wanted = prompt.generation
         members: dict[str, Any] = {
             "temperature": prompt.temperature,
@@ -226,17 +226,17 @@ class RemoteModel:
         return self._members(messages(prompt), **accepted)
 
     @staticmethod
-    def _counted(breaker: CircuitBreaker, error: ModelError, caller: str) -> ModelError:
+    def _recorded(breaker: CircuitBreaker, error: ModelError, caller: str) -> ModelError:
         if error.code == "upstream_unavailable":
             breaker.record_failure(error.retry_after, caller)
         elif error.code != "upstream_timeout":
             breaker.record_success()
         return error
 
-    async def _prepare_repetition(self, prompt: Prompt, error: ModelError) -> Prompt:
+    async def _prepare_retry(self, prompt: Prompt, error: ModelError) -> Prompt:
         """Wait, or shorten the request, as the error suggests.
 
-        Raises the error if a repetition is pointless.
+        Raises the error if a retry is pointless.
         """
         if error.code == "context_overflow" and (prompt.earlier or len(prompt.sources) > 1):
             kept = max(1, len(prompt.sources) // 2)

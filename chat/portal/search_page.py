@@ -69,7 +69,7 @@ def conversations(
             row,
             _cut(message_search.excerpt(row.title or gettext("New conversation"), query, whole=True)),
             _cut(hits[row.pk][0].excerpt) if row.pk in hits else None,
-            place_of(row.pk, hits[row.pk][0] if row.pk in hits else None, last.get(row.pk)),
+            url_of_match(row.pk, hits[row.pk][0] if row.pk in hits else None, last.get(row.pk)),
         )
         for row in rows
     ]
@@ -89,7 +89,7 @@ def _further_matches(
         below = following
 
 
-def place_of(conversation_id: UUID, hit: message_search.Hit | None, last: int | None = None) -> str:
+def url_of_match(conversation_id: UUID, hit: message_search.Hit | None, last: int | None = None) -> str:
     """The URL of a matching message, or of the conversation.
 
     `last` is the position of the last message, if known. The URL of an answer has a text fragment that

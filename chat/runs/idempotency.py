@@ -50,9 +50,7 @@ def run_of_key(principal: Principal, key: str | None) -> Run | None:
 
 
 def was_never_executed(run: Run) -> bool:
-    """Whether a run ended without any event, and its question has only failed answers.
-
-    These answers have no text.
+    """Whether a run ended without any event, and its question has only failed answers without text.
 
     If PostgreSQL hangs during a commit, the caller is refused, but PostgreSQL may still store the run later.
     No process executes such a run, so its lease expires with an empty journal.

@@ -21,7 +21,7 @@ from chatsite.db.threads import reading_everything
 from history.tally import UNSURE
 from ingestion.search.tokens import plain_words
 
-from .question_likeness import alike, is_small_talk, numbered, tells_a_situation
+from .question_likeness import alike, describes_situation, is_small_talk, numbered
 
 SQL = Path(__file__).parent / "sql"
 LISTED_FOR = timedelta(days=30)
@@ -29,7 +29,7 @@ LAG = timedelta(seconds=30)  # the transaction that ends a run is committed or r
 MAX_ASKED = 5_000  # newest questions that are grouped
 OWNERS_AT_ONCE = 200
 PLACE = 2  # key of this module's row in CountedUntil; the overview's row has the key 1
-TOLD = "told"  # marks a question that describes a situation, which documents may answer in other words
+SITUATION = "told"  # marks a question that describes a situation, which documents may answer in other words
 FIELDS = ("owner_id", "asked_at", "reasons", "digest", "answers", "shown", "cited")
 
 
@@ -101,8 +101,8 @@ def _found(parameters: dict[str, Any]) -> Iterator[UnansweredQuestion]:
         reasons = [reason for reason in ("refused", "unsure", "bad", "again") if row[reason]]
         if row["repeated_soon"] and not row["again"] and alike(row["content"], row["next_content"]):
             reasons.append("again")
-        if reasons and tells_a_situation(row["content"]):
-            reasons.append(TOLD)
+        if reasons and describes_situation(row["content"]):
+            reasons.append(SITUATION)
         if reasons:
             yield UnansweredQuestion(
                 message_id=row["id"],

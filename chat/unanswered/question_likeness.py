@@ -50,7 +50,7 @@ def is_small_talk(text: str) -> bool:
     return not words or SMALL_TALK.issuperset(words)
 
 
-def tells_a_situation(text: str) -> bool:
+def describes_situation(text: str) -> bool:
     """Whether a question describes a situation: “I lost my badge on the tram, who do I ring?”
 
     Such questions have everyday words, so that a search misses documents that may answer them.

@@ -28,7 +28,7 @@ from chatsite.accounts.principal import Principal
 from history.feedback import MAY_SEE_FEEDBACK
 from ingestion.access.admin import PERMISSION as SEARCH_AS
 
-from .question_judging import LISTED_FOR, TOLD
+from .question_judging import LISTED_FOR, SITUATION
 from .unanswered_list import (
     MIN_PEOPLE,
     PERMISSION,
@@ -95,7 +95,7 @@ class UnansweredPage(admin.ModelAdmin):  # type: ignore[type-arg]
         found = unanswered(reader_of(request))
         reason = request.GET.get("reason", "")
         counted = Counter(each for group in found.groups for each in group.counted)
-        if reason == TOLD:
+        if reason == SITUATION:
             groups = [group for group in found.groups if group.may_be_answered]
         else:
             groups = [group for group in found.groups if not counted[reason] or group.counted[reason]]
@@ -123,7 +123,7 @@ class UnansweredPage(admin.ModelAdmin):  # type: ignore[type-arg]
                 for group, shown, said in zip(page, documents, opinions, strict=True)
             ],
             "reason": reason if counted[reason] else "",
-            "told": TOLD,
+            "told": SITUATION,
             "told_groups": sum(group.may_be_answered for group in found.groups),
             "all_groups": len(found.groups),
             "judged_at": judged_at(),

@@ -26,7 +26,7 @@ from chatsite.db.sql_files import rows
 from history.models import Feedback, Message
 from ingestion.models import Document
 
-from .question_judging import LISTED_FOR, PLACE, TOLD
+from .question_judging import LISTED_FOR, PLACE, SITUATION
 
 SQL = Path(__file__).parent / "sql"
 PERMISSION = "chat.view_unanswered"
@@ -49,7 +49,7 @@ class QuestionEntry:
     message: UUID
     person: int | None  # None for guests and programs, because one person can be several of these
     at: datetime
-    reasons: frozenset[str]  # members of REASONS, possibly with TOLD
+    reasons: frozenset[str]  # members of REASONS, possibly with SITUATION
     shared: bool  # whether the person who asked agreed that content managers may read it
     closed: bool  # whether it may reveal content that the manager may not read
     digest: str
@@ -88,7 +88,7 @@ class QuestionGroup:
 
     @property
     def counted(self) -> Counter[str]:
-        """The number of questions with each of REASONS, and with TOLD (those that describe a situation)."""
+        """The number of questions for each of REASONS, and of those that describe a situation."""
         return Counter(reason for each in self.asked for reason in each.reasons)
 
     @property
@@ -97,7 +97,7 @@ class QuestionGroup:
 
         At least half of its questions must describe a situation, and no answer may be marked bad.
         """
-        return 2 * self.counted[TOLD] >= self.times and not self.counted["bad"]
+        return 2 * self.counted[SITUATION] >= self.times and not self.counted["bad"]
 
     @property
     def wordings(self) -> list[str]:

@@ -34,8 +34,8 @@ _ITEM = re.compile(r"[ \t]{0,20}(?:[-*•]|\d{1,3}[.)]|[a-z]\))[ \t]")
 _HEADER_LINES = 2  # in the header of a table, including a heading above it
 _HEADER_TOKENS = 40  # tokens in one of these lines
 _ARTICLE = 8  # characters before the first token of a sentence that are searched for its article
-_LEAST_WORDS = 2  # words of a quotation
-_LEAST_CHARACTERS = 4  # characters of a quotation in a script without spaces
+_MIN_WORDS = 2  # words of a quotation
+_MIN_CHARACTERS = 4  # characters of a quotation in a script without spaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +296,7 @@ class Passage:
         if UNSPACED.search(statement):
             return self._quoted_characters(statement)
         wanted = [bare for word in statement.split() if (bare := _bare(word))]
-        if len(wanted) < _LEAST_WORDS:
+        if len(wanted) < _MIN_WORDS:
             return None
         joined, begins, places = self._words
         looked_for = " ".join(wanted)
@@ -310,7 +310,7 @@ class Passage:
     def _quoted_characters(self, statement: str) -> Mark | None:
         wanted, _ = _letters(statement)
         joined, places = self._characters
-        at = joined.find(wanted) if len(wanted) >= _LEAST_CHARACTERS else -1
+        at = joined.find(wanted) if len(wanted) >= _MIN_CHARACTERS else -1
         return (places[at], places[at + len(wanted) - 1] + 1) if at >= 0 else None
 
 

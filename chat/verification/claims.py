@@ -31,10 +31,10 @@ _NO_NOUNS = ("ly", "ed", "ing")
 CONTRADICTION = 1.0
 MISPLACED = 0.9
 UNANSWERED = 0.8
-# Shares of a statement's words that the source has. At LEAST_SHARE or above, a missing word counts as
+# Shares of a statement's words that the source has. At MIN_SHARE or above, a missing word counts as
 # replaced with another one; below OTHER_SUBJECT, the source is about something else; in between, it may use
 # synonyms.
-LEAST_SHARE = 0.55
+MIN_SHARE = 0.55
 OTHER_SUBJECT = 0.3
 LITERAL_SHARE = 0.85  # at this share or above, a difference is not a paraphrase
 _WEIGHTS = {Kind.NUMBER: 1.5, Kind.NAME: 1.5, Kind.WORD: 1.0, Kind.POLAR: 0.3, Kind.NEGATION: 0.0}

@@ -27,7 +27,7 @@ from .checks.contrasts import exchanges_cases, is_turned_round, mixes
 from .checks.credence import credence, signs_of
 from .checks.numbers import exceeds_bound, number_evidence
 from .cited_passages import Citable, Mark, Passage, Unit
-from .claims import CONTRADICTION, LEAST_SHARE, LITERAL_SHARE, MISPLACED, Claim, claim_of
+from .claims import CONTRADICTION, LITERAL_SHARE, MIN_SHARE, MISPLACED, Claim, claim_of
 from .terms.facts import tokens
 from .terms.lexicon import STOP_WORDS
 from .terms.words import Kind
@@ -37,15 +37,15 @@ CACHED_ANSWERS = 16
 BARE_ANSWERS = frozenset({"yes", "no", "ja", "nein"})
 MAX_UNITS = 3  # sentences of a passage that may support a statement together
 OFF_TOPIC = 0.42  # a statement that shares no word with its sources and is less alike is about something else
-MIN_LITERAL = 4  # a statement with fewer words must also meet MOST_OF_SENTENCE to be nearly literal
-MOST_OF_SENTENCE = 0.6  # share of the sentence's words that such a short statement must have
-LEAST_GAIN = 1.4  # another sentence is added if it matches further words of at least this weight
+MIN_LITERAL = 4  # a statement with fewer words must also meet MIN_SENTENCE_SHARE to be nearly literal
+MIN_SENTENCE_SHARE = 0.6  # share of the sentence's words that such a short statement must have
+MIN_GAIN = 1.4  # another sentence is added if it matches further words of at least this weight
 MIN_GAIN_BESIDE = 1.0  # the same for an adjacent sentence, if the first does not support the statement alone
 # Penalty for each word of a sentence, because a short one with the same words is better evidence.
 LENGTH = 0.02
 TOPIC = 0.5  # weight of a word elsewhere in the passage
 HEADING = 0.5  # penalty for a heading
-NEAR = 4  # maximum distance, in units, of a mention from the evidence
+MENTION_RADIUS = 4  # maximum distance, in units, of a mention from the evidence
 WIDE_GAP = 30  # longest text, in characters, between two words that are marked as one range
 
 
@@ -75,7 +75,7 @@ class _Finding:
         elif self.units:
             rank = self.units[0].rank
         disagreeing = None
-        if self.verdict == "not_found" and not self.unclear and self.share >= LEAST_SHARE:
+        if self.verdict == "not_found" and not self.unclear and self.share >= MIN_SHARE:
             words = self.units[0].tokens
             disagreeing = (words[0].start, words[-1].end)
         return Proof(
@@ -230,7 +230,7 @@ def _compared(claim: Claim, units: Sequence[Unit], passages: Sequence[Passage]) 
     If these do not support it, adjacent units are added.
     """
     around = frozenset().union(*(passage.around for passage in passages))
-    chosen = _chosen(claim, units, LEAST_GAIN)
+    chosen = _chosen(claim, units, MIN_GAIN)
     if not chosen:
         # No words in common. Likeness cannot be measured across languages, because only English and German
         # have vectors.
@@ -274,7 +274,11 @@ def _judged(
         return _Finding("not_found", chosen, (), share)
     # If the units have all words, likeness adds nothing.
     likeness = 1.0 if share == 1 or not claim.spoken else _likeness(claim, passages)
-    places = {(unit.rank, unit.place + step) for unit in chosen for step in range(-NEAR, NEAR + 1)}
+    places = {
+        (unit.rank, unit.place + step)
+        for unit in chosen
+        for step in range(-MENTION_RADIUS, MENTION_RADIUS + 1)
+    }
     near = [unit for unit in units if (unit.rank, unit.place) in places]
     evidence["addition"] = additions(claim, near, passages)
     evidence["opposite"] = float(says_opposite(claim, chosen))
@@ -329,7 +333,7 @@ def _is_nearly_literal(claim: Claim, unit: Unit, known: Collection[str]) -> bool
     held = [value for value in claim.content if value in unit.values or value in known]
     if len(held) < LITERAL_SHARE * len(claim.content):
         return False
-    return len(claim.content) >= MIN_LITERAL or len(held) >= MOST_OF_SENTENCE * len(unit.content)
+    return len(claim.content) >= MIN_LITERAL or len(held) >= MIN_SENTENCE_SHARE * len(unit.content)
 
 
 def _likeness(claim: Claim, passages: Sequence[Passage]) -> float:
@@ -358,7 +362,7 @@ def _chosen(claim: Claim, units: Sequence[Unit], least_beside: float) -> tuple[U
         new = [sum(weights[value] for value in common - covered) for _, common in rest]
         near = [0.3 if chosen and abs(unit.place - chosen[0].place) <= 1 else 0.0 for unit, _ in rest]
         best = max(range(len(rest)), key=lambda at: new[at] + near[at] - _cost(rest[at][0]))
-        if new[best] < ((least_beside if near[best] else LEAST_GAIN) if chosen else 1.0):
+        if new[best] < ((least_beside if near[best] else MIN_GAIN) if chosen else 1.0):
             break
         unit, common = rest.pop(best)
         chosen.append(unit)

@@ -1,4 +1,4 @@
-"""Finds people and groups by letters of their names, for forms that select readers.
+"""Finds people and groups by parts of their names, for forms that select readers.
 
 Everyone with an account finds all others with an account, as in an organisation's address book. Guests find
 nobody, and nobody finds guests, programs or disabled accounts.
@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 
 from .models import User
 
-MOST = 8  # results
+MAX_RESULTS = 8  # results
 MAX_WORDS, MAX_CHARACTERS = 5, 100  # limits of a query; the rest is ignored
 NAMED = re.compile(r".*\((?P<username>[^()\s]+)\)", re.S)
 
@@ -45,7 +45,7 @@ def _in_names(word: str, how: str) -> Q:
 
 
 def groups(query: str, user: User) -> QuerySet[Group]:
-    """Groups that the user may name, with each word of the query in their names."""
+    """Groups that the user may choose and whose names contain each word of the query."""
     words = words_of(query)
     if not words:
         return Group.objects.none()
@@ -56,7 +56,7 @@ def groups(query: str, user: User) -> QuerySet[Group]:
 
 
 def entry(user: User) -> str:
-    """How forms write a person: “Ann Smith (ann)”, or only the user name."""
+    """A person as written in forms: “Ann Smith (ann)”, or only the user name."""
     name = " ".join(re.sub(r"[,;()]", " ", user.get_full_name()).split())
     return f"{name} ({user.username})" if name else user.username
 
@@ -74,12 +74,12 @@ def usernames(text: str) -> set[str]:
 @login_required
 @cache_control(private=True, no_store=True)
 def search(request: HttpRequest, what: str) -> JsonResponse:
-    """JSON with up to MOST people or groups whose names match `q`, written as in forms."""
+    """JSON with up to MAX_RESULTS people or groups whose names match `q`, written as in forms."""
     query, user = request.GET.get("q", ""), request.user
     assert isinstance(user, User)
     found: Iterable[str]
     if what == "groups":
-        found = groups(query, user).values_list("name", flat=True)[:MOST]
+        found = groups(query, user).values_list("name", flat=True)[:MAX_RESULTS]
     else:
-        found = map(entry, people(query)[:MOST])
+        found = map(entry, people(query)[:MAX_RESULTS])
     return JsonResponse({"found": list(found)})

@@ -80,7 +80,7 @@ class GuestMiddleware:
         user = await request.auser()
         if not welcomes(view):
             if isinstance(user, User) and user.is_guest:
-                _become(request, AnonymousUser())
+                _set_user(request, AnonymousUser())
                 request.refused_guest = True  # type: ignore[attr-defined]
             return None
         api = issubclass(getattr(view, "cls", object), APIView)
@@ -99,11 +99,11 @@ def admit(request: HttpRequest) -> float:
     digest = address_digest(request.META.get("REMOTE_ADDR", ""))
     wait = count_guest(digest)
     if not wait:
-        enter(request, digest)
+        create_guest(request, digest)
     return wait
 
 
-def enter(request: HttpRequest, digest: str) -> User:
+def create_guest(request: HttpRequest, digest: str) -> User:
     """Create a guest with a session and a CSRF token, both sent as cookies."""
     lifetime = timedelta(hours=settings.GUEST_HOURS)
     guest = User(username=f"guest-{secrets.token_hex(8)}", guest_until=timezone.now() + lifetime)
@@ -114,7 +114,7 @@ def enter(request: HttpRequest, digest: str) -> User:
     request.session.set_expiry(lifetime)
     request.session.save()
     request.new_guest = True  # type: ignore[attr-defined]
-    _become(request, guest)
+    _set_user(request, guest)
     return guest
 
 
@@ -145,7 +145,7 @@ def welcomes(view: Callable[..., Any]) -> bool:
     return bool(getattr(view, "guests_welcome", getattr(getattr(view, "cls", None), "guests_welcome", False)))
 
 
-def _become(request: HttpRequest, user: User | AnonymousUser) -> None:
+def _set_user(request: HttpRequest, user: User | AnonymousUser) -> None:
     async def known() -> User | AnonymousUser:
         return user
 

@@ -17,7 +17,7 @@ from chatsite import metrics
 
 DISK_FULL = "53100"  # SQLSTATE: the server's disk is full
 # Prefixes of: connection failure, shutdown, too many connections, lock not available.
-AWAY = ("08", "57P", "53300", "55P03")
+UNAVAILABLE = ("08", "57P", "53300", "55P03")
 PROBE_SECONDS = 1.0
 QUIET_SECONDS = 1.0  # a database that is up has answered some query within this time
 FULL_SECONDS = 1.5
@@ -61,7 +61,7 @@ def unavailability(error: BaseException) -> str:
     Other errors are caused by a statement, so they are logged with a traceback.
     """
     state, wrapped = sqlstate(error), operational_error(error)
-    if wrapped is None or (state and state != DISK_FULL and not state.startswith(AWAY)):
+    if wrapped is None or (state and state != DISK_FULL and not state.startswith(UNAVAILABLE)):
         return ""
     return first_line(wrapped)
 
@@ -70,8 +70,8 @@ class DatabaseBreaker:
     """What this process knows about the database's availability. Thread-safe."""
 
     def __init__(self) -> None:
-        self.is_missing = False
-        self._missed = self._met = self._probed = self._full = float("-inf")
+        self.is_unavailable = False
+        self._timed_out_at = self._succeeded_at = self._probed_at = self._full_at = float("-inf")
         self.full_since = float("inf")  # monotonic clock: when the current series of disk-full errors began
 
     def record_timeout(self) -> None:
@@ -81,49 +81,49 @@ class DatabaseBreaker:
         stays closed: a short wait alone proves nothing.
         """
         now = time.monotonic()
-        if now - self._met >= QUIET_SECONDS:
-            self.is_missing, self._missed = True, now
+        if now - self._succeeded_at >= QUIET_SECONDS:
+            self.is_unavailable, self._timed_out_at = True, now
 
     def record_connection(self) -> None:
         """Record that a session was obtained. Closes the breaker, but does not count as a response."""
-        self.is_missing = False
+        self.is_unavailable = False
 
     def record_success(self) -> None:
         """Record that a statement succeeded."""
-        self.is_missing, self._met = False, time.monotonic()
+        self.is_unavailable, self._succeeded_at = False, time.monotonic()
 
     def record_error(self, error: BaseException) -> None:
         """Record that a statement failed with an error of the server."""
         if is_disk_full(error):
             now = time.monotonic()
-            if now - self._full > EPISODE_SECONDS:
+            if now - self._full_at > EPISODE_SECONDS:
                 self.full_since = now
-            self._full = now
+            self._full_at = now
 
     def allows_probe(self) -> bool:
         """Whether to try the database: always, or once a second while it is unavailable."""
-        if not self.is_missing:
+        if not self.is_unavailable:
             return True
         now = time.monotonic()
-        if now < self._probed + PROBE_SECONDS:
+        if now < self._probed_at + PROBE_SECONDS:
             return False
-        self._probed = now
+        self._probed_at = now
         return True
 
     @property
     def is_open(self) -> bool:
         """Whether the database is unavailable and another request is probing it."""
-        return self.is_missing and time.monotonic() < self._probed + PROBE_SECONDS
+        return self.is_unavailable and time.monotonic() < self._probed_at + PROBE_SECONDS
 
     def timed_out_within(self, seconds: float) -> bool:
         """Whether a request timed out in the last `seconds`."""
-        return time.monotonic() - self._missed < seconds
+        return time.monotonic() - self._timed_out_at < seconds
 
     @property
     def is_full(self) -> bool:
         """Whether the disk was full a moment ago."""
-        return time.monotonic() - self._full < FULL_SECONDS
+        return time.monotonic() - self._full_at < FULL_SECONDS
 
 
 breaker = DatabaseBreaker()
-metrics.BREAKERS_OPEN.read_from(lambda: {("database",): float(breaker.is_missing)})
+metrics.BREAKERS_OPEN.read_from(lambda: {("database",): float(breaker.is_unavailable)})

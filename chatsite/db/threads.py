@@ -321,7 +321,7 @@ async def in_database_within_budget(function: Callable[P, T], *args: P.args, **k
     Raises OperationalError, without having run anything, if no thread becomes free in time; while the
     database is unavailable, it raises the error at once.
     """
-    if breaker.is_open or (breaker.is_missing and _threads().waiting):
+    if breaker.is_open or (breaker.is_unavailable and _threads().waiting):
         raise OperationalError("The database does not answer at the moment.")
     reader = _reader.get()
     if reader is None or reader.budget is None:  # the reader of a request already has a budget

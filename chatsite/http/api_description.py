@@ -54,7 +54,7 @@ TAGS = {
 class ResourceSchema(AutoSchema):
     """Describes a view with serializers.
 
-    Its attributes give its tag and the form of its errors.
+    The view's attributes give its tag and the form of its errors.
     """
 
     def get_tags(self) -> list[str]:

@@ -36,7 +36,7 @@ MIN_OPEN_FILES = 4_096
 MAX_CLOCK_SECONDS = 5.0
 OLD_JOB_SECONDS = 1_800
 OLD_BACKUP = timedelta(days=8)
-LOOKED_AT = 500  # number of newest documents whose files are checked
+MAX_FILES = 500  # number of newest documents whose files are checked
 MODEL_SECONDS = 5.0
 NAME_CHARACTERS = 200  # of a name that the model's server gave
 OPENAI = "https://api.openai.com/v1"
@@ -207,7 +207,7 @@ def last_backup() -> datetime | None:
 
 
 def _of_database() -> Iterator[Finding]:
-    vector = _asked(VECTOR)
+    vector = _value(VECTOR)
     info = connection.connection.info
     if problem := complaint(info.server_version, str(vector) if vector else None):
         yield wrong(problem)
@@ -224,11 +224,11 @@ def _of_database() -> Iterator[Finding]:
             )
             % {"role": role}
         )
-    apart = abs(float(_asked(CLOCK)) - timezone.now().timestamp())
-    if apart > MAX_CLOCK_SECONDS:
+    difference = abs(float(_value(CLOCK)) - timezone.now().timestamp())
+    if difference > MAX_CLOCK_SECONDS:
         yield wrong(
             gettext("The database's clock and this machine's are %(seconds)s s apart: correct them.")
-            % {"seconds": f"{apart:.0f}"}
+            % {"seconds": f"{difference:.0f}"}
         )
     if missing := unapplied_migrations():
         words = gettext("Migrations missing in the database: %(count)s. Start the site, or run prepare.")
@@ -240,7 +240,7 @@ def _of_database() -> Iterator[Finding]:
         yield note(change)
     yield from _of_queue()
     yield from _of_documents()
-    if expired := int(_asked(EXPIRED)):
+    if expired := int(_value(EXPIRED)):
         yield wrong(
             gettext("Unfinished answers of processes that have died: %(count)s. Is the site running?")
             % {"count": expired}
@@ -248,7 +248,7 @@ def _of_database() -> Iterator[Finding]:
 
 
 def _of_queue() -> Iterator[Finding]:
-    is_worked_on = int(_asked(WORKERS)) > 0
+    is_worked_on = int(_value(WORKERS)) > 0
     with connection.cursor() as cursor:
         cursor.execute(JOBS)
         waiting, age = cursor.fetchone()
@@ -264,7 +264,7 @@ def _of_queue() -> Iterator[Finding]:
         )
         yield wrong(words % {"minutes": f"{age / 60:.0f}"})
     else:
-        # Not their number: each worker has a row for each of its queues.
+        # Does not give the number of workers: each has a row for each of its queues.
         run = gettext("%(count)s documents are waiting to be read, and workers are running.")
         rest = gettext("%(count)s documents are waiting to be read, and no worker is running.")
         yield ok((run if is_worked_on else rest) % {"count": waiting})
@@ -276,7 +276,7 @@ def _of_documents() -> Iterator[Finding]:
         yield note(words % {"count": failed})
     if settings.STORAGE != "FILESYSTEM":
         return
-    newest = Document.objects.exclude(file="").order_by("-pk").values_list("file", flat=True)[:LOOKED_AT]
+    newest = Document.objects.exclude(file="").order_by("-pk").values_list("file", flat=True)[:MAX_FILES]
     if lost := [name for name in newest if not default_storage.exists(name)]:
         yield wrong(
             gettext(
@@ -289,7 +289,7 @@ def _of_documents() -> Iterator[Finding]:
         yield ok(gettext("The files of the newest documents exist."))
 
 
-def _asked(query: str) -> Any:
+def _value(query: str) -> Any:
     """The first value of the first row; None without a row."""
     with connection.cursor() as cursor:
         cursor.execute(query)

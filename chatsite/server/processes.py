@@ -26,7 +26,7 @@ ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
 STOP_SECONDS = 4  # in addition to the grace period of running answers
 STEADY_SECONDS = 30  # a process that crashes after living this long is restarted at once
 LONGEST_DELAY = 30.0
-TEND_SECONDS = 1.0
+CHECK_SECONDS = 1.0
 READY_SECONDS = 60
 POLL_SECONDS = 0.05
 
@@ -56,8 +56,8 @@ class Child:
     start_again_at: float = 0.0
     failures: int = 0
     pidfd: int = field(default=-1, repr=False)
-    # A descriptor that becomes readable once the process accepts requests.
-    reports: int = field(default=-1, repr=False)
+    # The end of a pipe that becomes readable once the process accepts requests.
+    ready_pipe: int = field(default=-1, repr=False)
     serving: bool = False
 
     def start(self) -> None:
@@ -73,7 +73,7 @@ class Child:
         )
         if self.serves:
             os.close(writing)
-        self.reports, self.serving = reading, False
+        self.ready_pipe, self.serving = reading, False
         self.pidfd = os.pidfd_open(self.process.pid)
         self.started_at = time.monotonic()
 
@@ -83,19 +83,19 @@ class Child:
         if status is not None:
             self.process = None
             os.close(self.pidfd)
-            self._stop_listening()
+            self._close_ready_pipe()
             self.serving = False
         return status
 
-    def listen(self) -> None:
-        """Read the descriptor `reports`, and note when the process accepts requests."""
-        self.serving = bool(os.read(self.reports, 1))
-        self._stop_listening()
+    def read_ready_pipe(self) -> None:
+        """Read the pipe, and note that the process accepts requests, unless it has closed the other end."""
+        self.serving = bool(os.read(self.ready_pipe, 1))
+        self._close_ready_pipe()
 
-    def _stop_listening(self) -> None:
-        if self.reports >= 0:
-            os.close(self.reports)
-            self.reports = -1
+    def _close_ready_pipe(self) -> None:
+        if self.ready_pipe >= 0:
+            os.close(self.ready_pipe)
+            self.ready_pipe = -1
 
     def plan_restart(self) -> None:
         now = time.monotonic()
@@ -122,13 +122,13 @@ class Children:
         """
         interrupt.check()
         descriptors = [child.pidfd for child in self.children if child.process]
-        starting = [child for child in self.children if child.reports >= 0]
+        starting = [child for child in self.children if child.ready_pipe >= 0]
         readable, _, _ = select.select(
-            [*descriptors, *(child.reports for child in starting)], [], [], seconds
+            [*descriptors, *(child.ready_pipe for child in starting)], [], [], seconds
         )
         for child in starting:
-            if child.reports in readable:
-                child.listen()
+            if child.ready_pipe in readable:
+                child.read_ready_pipe()
         ended = [(child, child.ended()) for child in self.children]
         return [(child, status) for child, status in ended if status is not None]
 
@@ -139,10 +139,10 @@ class Children:
         """
         while True:
             check()
-            for child, status in self.wait(min(self._next_start(), TEND_SECONDS)):
+            for child, status in self.wait(min(self._next_start(), CHECK_SECONDS)):
                 child.plan_restart()
                 end = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
-                report(f"The {child.title} {end}; it starts again.")
+                report(f"The {child.title} {end}; it is restarted.")
             now = time.monotonic()
             for child in self.children:
                 if child.process is None and child.start_again_at <= now:
@@ -226,4 +226,4 @@ class DatabaseSupervisor:
             self._seen_dead = True
         elif self._cluster.restart():
             self._seen_dead = False
-            report("The database server ended; it was started again.")
+            report("The database server ended; it was restarted.")

@@ -173,9 +173,11 @@ class AccessPage:
             raise PermissionDenied
         if what == "people":
             everybody = User.objects.filter(guest_until=None)
-            found = [directory.entry(user) for user in directory.people(query, everybody)[: directory.MOST]]
+            found = [
+                directory.entry(user) for user in directory.people(query, everybody)[: directory.MAX_RESULTS]
+            ]
         else:
-            found = [document_entry(each) for each in documents_like(query, reader)[: directory.MOST]]
+            found = [document_entry(each) for each in documents_like(query, reader)[: directory.MAX_RESULTS]]
         return JsonResponse({"found": list(dict.fromkeys(found))}, headers={"Cache-Control": "no-store"})
 
     def access(self, request: HttpRequest) -> HttpResponse:

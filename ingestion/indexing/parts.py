@@ -48,7 +48,7 @@ class NewParts:
 
 def depth_of(document: Document) -> int:
     """How many documents this one is nested in."""
-    return len(_wholes(document))
+    return len(_enclosing(document))
 
 
 def store(document: Document, reading: process.Reading, interruption: process.Interruption) -> NewParts:
@@ -89,7 +89,7 @@ def lock(document: Document) -> None:
     """
     if document.owner:
         quota.lock(document.owner)
-    wholes = [whole.pk for whole in _wholes(document)]
+    wholes = [whole.pk for whole in _enclosing(document)]
     list(Document.objects.select_for_update(no_key=True).filter(pk__in=wholes).order_by("pk"))
 
 
@@ -154,7 +154,7 @@ def _new_part(whole: Document, path: str, stored: files.StoredFile) -> Document:
 
 def _claim(whole: Document, sizes: Sequence[int]) -> None:
     """Raise Unreadable if the parts exceed the outermost document's limit or the owner's quota."""
-    outermost = [*_wholes(whole), whole][0]
+    outermost = [*_enclosing(whole), whole][0]
     present = Document.objects.filter(pk=outermost.pk).with_parts().exclude(pk=outermost.pk)
     total = present.aggregate(size=Sum("size", default=0), number=Count("pk"))
     if total["number"] + len(sizes) > MAX_FILES:
@@ -169,7 +169,7 @@ def _claim(whole: Document, sizes: Sequence[int]) -> None:
             raise Unreadable(refusal.message) from None
 
 
-def _wholes(document: Document) -> list[Document]:
+def _enclosing(document: Document) -> list[Document]:
     """The documents in which this one is nested, outermost first."""
     wholes: list[Document] = []
     while document.part_of:

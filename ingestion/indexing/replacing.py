@@ -82,11 +82,11 @@ def prepare(
                 batch = dict(islice(waiting.items(), model.batch))
                 known |= batch.keys()
                 waiting = {digest: piece for digest, piece in waiting.items() if digest not in known}
-                _keep(document, space, [*batch], model.embed([*batch.values()]))
+                _store_prepared(document, space, [*batch], model.embed([*batch.values()]))
                 if on_progress:
                     on_progress(len(prepared.counts))
         if waiting:
-            _keep(document, space, [*waiting], model.embed([*waiting.values()]))
+            _store_prepared(document, space, [*waiting], model.embed([*waiting.values()]))
     except IntegrityError:  # the document or the space was deleted meanwhile
         raise EmbeddingError(LOST, temporary=True) from None
     return prepared
@@ -152,7 +152,9 @@ def copy_vectors(columns: Sequence[str], rows: Iterable[Sequence[int]], vectors:
             copy.write_row([*row, head + half.tobytes()])
 
 
-def _keep(document: Document, space: EmbeddingSpace, digests: Sequence[int], vectors: Vectors) -> None:
+def _store_prepared(
+    document: Document, space: EmbeddingSpace, digests: Sequence[int], vectors: Vectors
+) -> None:
     """Store prepared vectors. Raises EmbeddingError if the document was deleted."""
     with transaction.atomic():
         with connection.cursor() as cursor:

@@ -16,9 +16,9 @@ COLUMN = re.compile(r"(?:^|(?<=[;\n]))[ ]?[^:;\n]{1,100}: ")
 PIECE = re.compile(r"[^\n]+")
 SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 OPENING = frozenset("([{\u201c\u2018\u201e\u00ab\u00bf\u00a1")
-LEAST_COLUMNS = 2  # columns of a table row
-LEAST_PART = 12  # characters in a part of a row
-LEAST_LETTERS = 4  # letters in the shortest piece of text that is searched for separately
+MIN_COLUMNS = 2  # columns of a table row
+MIN_PART = 12  # characters in a part of a row
+MIN_LETTERS = 4  # letters in the shortest piece of text that is searched for separately
 GAP = 1.5  # widest gap between two words of a line, as a multiple of a character's height
 OVERLAP = 0.5  # least vertical overlap of characters on one line, as a share of a character's height
 
@@ -120,7 +120,7 @@ def _numbers_of_rows(lines: Sequence[str], rows: Sequence[str]) -> list[int | No
     for place, raw in enumerate(lines):
         line = raw.strip()
         candidates = of_text.get(line) or (of_text.get(_values(line), []) if ";" in line else [])
-        if not candidates and len(line) >= LEAST_PART:
+        if not candidates and len(line) >= MIN_PART:
             candidates = [number for number, row in enumerate(rows) if line in row]
         before = found[-1] if found else None
         if before is not None and before + 1 in candidates:
@@ -176,7 +176,7 @@ def _line_by_line(letters: str, content: str, first: int, last: int) -> Iterator
 
 
 def _is_row(line: str) -> bool:
-    return len(COLUMN.findall(line)) >= LEAST_COLUMNS
+    return len(COLUMN.findall(line)) >= MIN_COLUMNS
 
 
 def _with_marks(text: str, left: int, right: int) -> tuple[int, int]:
@@ -218,7 +218,7 @@ def _found(letters: str, text: str) -> Iterator[tuple[int, int]]:
     for piece in pieces if len(pieces) > 1 else ():
         for way in (piece, COLUMN.sub("; ", piece)):
             wanted, _ = _letters(way)
-            start = letters.find(wanted) if len(wanted) >= LEAST_LETTERS else -1
+            start = letters.find(wanted) if len(wanted) >= MIN_LETTERS else -1
             if start >= 0:
                 yield start, start + len(wanted)
                 break

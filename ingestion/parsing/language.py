@@ -58,7 +58,7 @@ SHORT_WORDS, SHORT_CHARACTERS = 8, 400
 CELL = re.compile(r"(?<=[:;])\s")  # the space after a column name or a value of a row
 # A text with more pieces than this, which are shorter on average, is a table.
 TABULAR_PIECES, TABULAR_CHARACTERS = 6, 25
-LEAST_SHARE = 0.05  # minimum share of known words among all words
+MIN_SHARE = 0.05  # minimum share of known words among all words
 LEAD = 1.15  # minimum ratio between the counts of the first and the second language
 WORDS = Path(__file__).with_name("common_words.txt")
 # A word consists of letters and combining marks. `\w` does not match the latter, such as Indic vowel signs.
@@ -103,7 +103,7 @@ def detect_language(text: str, min_words: int = MIN_WORDS) -> str:
             known.add(match.group())
         for language in languages:
             votes[language] = votes.get(language, 0) + 1 / len(languages)
-    if len(known) < min_words or hits < total * LEAST_SHARE:
+    if len(known) < min_words or hits < total * MIN_SHARE:
         return UNKNOWN
     best, *others = sorted(votes, key=lambda language: votes[language], reverse=True)
     unsure = others and votes[best] < votes[others[0]] * LEAD

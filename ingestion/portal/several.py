@@ -28,7 +28,7 @@ from . import descriptions, library
 from .document_actions import IS_PART, any_group, details_in_words, may_change, may_delete, record_as_staff
 from .forms import AudienceForm
 
-MOST = 100  # documents in one form
+MAX_DOCUMENTS = 100  # documents in one form
 MAX_NAMED = 3  # documents that a refusal names
 MAX_FAILED = 1_000  # failed documents removed by one request
 
@@ -68,7 +68,9 @@ def several(request: HttpRequest) -> HttpResponse:
         failed = readable.owned_by(principal).filter(status=Document.Status.FAILED, version=0, part_of=None)
         selected = failed[:MAX_FAILED]
     else:
-        selected = readable.filter(public_id__in=library.ids_in(request.POST.getlist("document")[:MOST]))
+        selected = readable.filter(
+            public_id__in=library.ids_in(request.POST.getlist("document")[:MAX_DOCUMENTS])
+        )
     chosen = [each for each in selected if may(request, each)]
     whole = [each for each in chosen if not each.part_of_id]
     if step is None or not whole:

@@ -35,7 +35,7 @@ class SeveralFilesForm(UploadForm):
     """The portal's form with the admin's autocomplete fields: there may be thousands of groups."""
 
     groups = groups_field(label=gettext_lazy("Groups"))
-    people = people_field(label=gettext_lazy("People"))  # type: ignore[assignment]  # not typed as a list of names
+    people = people_field(label=gettext_lazy("People"))  # type: ignore[assignment]  # chosen from a list
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, any_group=True, **kwargs)

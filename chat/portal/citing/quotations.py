@@ -7,8 +7,8 @@ Span = tuple[int, int]
 
 _SENTENCE = re.compile(r"[^.!?\n。！？]*[.!?。！？\n]*", re.S)
 _WORD = re.compile(r"\w+")
-LEAST_COMMON_WORDS = 2
-LEAST_SHARE = 0.3
+MIN_COMMON_WORDS = 2
+MIN_SHARE = 0.3
 
 
 def best_span(question: str, content: str) -> Span | None:
@@ -19,7 +19,7 @@ def best_span(question: str, content: str) -> Span | None:
         words = frozenset(_words(match[0]))
         common = len(words & wanted)
         share = common / max(1, min(len(words), len(wanted)))
-        if common >= LEAST_COMMON_WORDS and share >= LEAST_SHARE and (best is None or share > best[0]):
+        if common >= MIN_COMMON_WORDS and share >= MIN_SHARE and (best is None or share > best[0]):
             before, after = len(match[0].lstrip()), len(match[0].rstrip())
             best = share, (match.end() - before, match.start() + after)
     return best[1] if best else None

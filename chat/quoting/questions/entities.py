@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ingestion.search.rough_stems import stem, stems
 
-NEAR = 6  # number of words after a participle that are searched for “by …”
+AGENT_RADIUS = 6  # number of words after a participle that are searched for “by …”
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ _PARTICLE = re.compile(
 )
 _DUTY = re.compile(r"\b(?:responsib\w{2,7}|in charge|dut(?:y|ies)|jobs?|tasks?|roles?|by)\b", re.IGNORECASE)
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being) (?:\w{1,20}ly |also |not |first )?(\w{3,20})\b")
-_AGENT = re.compile(rf"(?:\W{{1,3}}\w{{1,30}}){{0,{NEAR}}}?\W{{1,3}}(?:by|to|from) \w")
+_AGENT = re.compile(rf"(?:\W{{1,3}}\w{{1,30}}){{0,{AGENT_RADIUS}}}?\W{{1,3}}(?:by|to|from) \w")
 _WORD = re.compile(r"\w+")
 _PERSON = re.compile(r"\b(who|whom|whose|wer|wem|wen)\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z]\w+")

@@ -15,7 +15,7 @@ from ingestion.search.translations import without_grammar
 from .clock_times import DAY, asked_times, minutes_of
 from .weekdays import days_named, days_of, days_of_row
 
-LEAST_ROWS = 2  # rows of a table
+MIN_ROWS = 2  # rows of a table
 
 _ASKS = re.compile(
     r"\b(?:which|what|welche[nrsm]?) .{1,100}\b(?:open|opened|staffed|geöffnet|offen|besetzt|auf)\b",
@@ -75,7 +75,7 @@ def open_rows(question: str, wording: str, passages: Sequence[SourceView]) -> Op
             if named <= above | held_stems(row)
         }
         known = {row: hours for row, hours in rows.items() if hours is not None}
-        if len(known) >= LEAST_ROWS:
+        if len(known) >= MIN_ROWS:
             found.update(known)
             is_known &= len(known) == len(rows)
     chosen = {
@@ -104,7 +104,7 @@ def _named_rows(wording: str, days: frozenset[int], passages: Sequence[SourceVie
         above = held_stems(f"{passage.title} {passage.heading}")
         rows = rows_of(passage.content)
         here = [row for row in rows if named <= above | held_stems(row) and named & held_stems(row)]
-        if len(rows) >= LEAST_ROWS and len(here) < len(rows):
+        if len(rows) >= MIN_ROWS and len(here) < len(rows):
             found += [row for row in here if _hours(row, rows[row], days) is not None]
     kept = tuple(dict.fromkeys(found))
     return OpenRows(kept, is_clear=True) if len(kept) == 1 else OpenRows()

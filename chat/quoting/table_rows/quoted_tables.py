@@ -12,7 +12,7 @@ from .row_conditions import select_rows
 from .table_notices import notice
 
 MAX_SELECTED = 20  # rows of a quoted table
-LEAST_COLUMNS = 2  # columns of a row
+MIN_COLUMNS = 2  # columns of a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def selected_rows(
         return table if table.is_whole else SelectedRows(needs_all=True)
     tables = [_columns(row) for row in selection.rows]
     best = next((_columns(text) for text in found if _columns(text) in tables), None)
-    if best is None or len(_columns(found[0])) < LEAST_COLUMNS:
+    if best is None or len(_columns(found[0])) < MIN_COLUMNS:
         return SelectedRows(needs_all=selection.needs_all)
     wanted = {row for row in selection.rows if _columns(row) == best}
     return replace(_table(wanted, best, passages, table_rows), needs_all=selection.needs_all)
@@ -120,7 +120,7 @@ def _rows_with(columns: tuple[str, ...], passages: Iterable[SourceView]) -> Iter
     for passage in passages:
         for text, cells in rows_of(passage.content).items():
             own, wanted = set(cells), set(columns)
-            if own == wanted or (len(own & wanted) >= LEAST_COLUMNS and (own < wanted or wanted < own)):
+            if own == wanted or (len(own & wanted) >= MIN_COLUMNS and (own < wanted or wanted < own)):
                 yield text
 
 

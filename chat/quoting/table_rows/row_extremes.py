@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ingestion.search.rough_stems import held_stems, stems, weak_stems
 
-LEAST_ROWS = 2  # rows of a table
+MIN_ROWS = 2  # rows of a table
 
 Rows = Mapping[str, Mapping[str, str]]  # the cells of each row, by the row's text
 Value = Callable[[str], float | None]
@@ -80,7 +80,7 @@ def rows_with_extreme(
     columns = [
         column
         for rows in _by_columns(tables)
-        if len(rows) >= LEAST_ROWS and _things(asked, rows, other_words)
+        if len(rows) >= MIN_ROWS and _things(asked, rows, other_words)
         for column in _columns_of(question, rows)
     ]
     # Choose between “winter fare” and “summer fare” by the words of the question.

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from ingestion.search.rough_stems import held_stems, stems, weak_stems
 
-LEAST_ROWS = 2  # rows of a table
+MIN_ROWS = 2  # rows of a table
 
 _ASKS = re.compile(
     r"\b(?:which|what|welche[nrsm]?) (\w{1,60}) "
@@ -48,7 +48,7 @@ def rows_with_property(question: str, tables: Rows, subject: str) -> tuple[str, 
     for names, rows in _by_columns(tables):
         columns = {name: stems(name) - weak_stems() - thing for name in names}
         is_about = thing <= held_stems(f"{subject} {' '.join(names)}")
-        if is_about and len(rows) >= LEAST_ROWS:
+        if is_about and len(rows) >= MIN_ROWS:
             found += _with_all(words, rows, columns)
     return tuple(text for text in tables if text in found)
 

@@ -15,8 +15,8 @@ from ingestion.search.table_rows import rows_of
 from .clock_times import DAY, minutes_of
 from .weekdays import days_named, days_of_row
 
-LEAST_ROWS = 2  # rows of a timetable
-LEAST_STOPS = 3  # columns that are places; with only two, the times may be a beginning and an end
+MIN_ROWS = 2  # rows of a timetable
+MIN_STOPS = 3  # columns that are places; with only two, the times may be a beginning and an end
 
 _AWAY = re.compile(
     r"(?:from|departs?|departures?|departing|dep|leaves?|leaving|origin|source|start|von|ab|abfahrt\w*|abflug)\b",
@@ -82,7 +82,7 @@ def journeys_in(passages: Sequence[SourceView]) -> list[Journey]:
         for text, cells in rows_of(passage.content).items():
             tables.setdefault(_layout(cells), {})[text] = cells
         for layout, rows in tables.items():
-            if len(rows) >= LEAST_ROWS:
+            if len(rows) >= MIN_ROWS:
                 found += _journeys(passage, layout, rows)
     return found
 
@@ -120,7 +120,7 @@ def _journeys(
             places = (cells[start], cells[end]) if start and end else names
             if all(places):
                 yield Journey(text, passage, *places, *times)
-        elif not (start or end) and len(stops) >= LEAST_STOPS:
+        elif not (start or end) and len(stops) >= MIN_STOPS:
             for first, second in combinations(stops, 2):
                 at, then = minutes_of(cells[first]), minutes_of(cells[second])
                 if at is not None and then is not None and at != then:

@@ -2,7 +2,7 @@
 
 from django.test import SimpleTestCase
 
-from chat.unanswered.question_likeness import MAX_READ, is_small_talk, numbered, tells_a_situation
+from chat.unanswered.question_likeness import MAX_READ, describes_situation, is_small_talk, numbered
 
 
 class SituationTests(SimpleTestCase):
@@ -12,13 +12,13 @@ class SituationTests(SimpleTestCase):
             "Wem sage ich Bescheid, wenn ich krank bin?",
             "How do I see what my colleagues wrote last week?",
         ):
-            self.assertTrue(tells_a_situation(text), text)
+            self.assertTrue(describes_situation(text), text)
         for text in (
             "How do I print a page?",
             "In which port, and when, is the dock of the Lady Marlowe?",
             "",
         ):
-            self.assertFalse(tells_a_situation(text), text)
+            self.assertFalse(describes_situation(text), text)
 
 
 class LikenessTests(SimpleTestCase):

@@ -4,7 +4,7 @@ import re
 
 from django.test import TestCase
 
-from chat.engine.searching import as_source, found_for
+from chat.engine.searching import as_source, search_for
 from chat.llm.chat_model import Prompt
 from chat.quoting.quoting_model import quote, search_query
 from chatsite.accounts.models import User
@@ -29,7 +29,7 @@ class ClosestPassagesTests(TestCase):
 
     def asked(self, question):
         """The labels of the search results and of the quotations, and the answer."""
-        found = found_for(self.principal, search_query(question, ()), top=5)
+        found = search_for(self.principal, search_query(question, ()), top=5)
         sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, 1)]
         quoted = quote(Prompt(question, (), sources, 0.0, fit=found.fit, synonyms=found.synonyms))
         labels = [label for text in quoted.texts for label in re.findall(r"\[([^\]]+)\]", text)]

@@ -2,7 +2,7 @@
 
 from django.test import TestCase
 
-from chat.engine.searching import as_source, found_for
+from chat.engine.searching import as_source, search_for
 from chat.llm.chat_model import Prompt
 from chat.quoting.quoting_model import quote, search_query
 from chatsite.accounts.models import User
@@ -31,7 +31,7 @@ class FirstAndLastTests(TestCase):
         make_document("handbook.md", HANDBOOK, title="Marlowe Ferries staff handbook")
 
     def quoted(self, question):
-        found = found_for(self.principal, search_query(question, ()), top=5)
+        found = search_for(self.principal, search_query(question, ()), top=5)
         sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, 1)]
         cut = cut_tables(found.passages)
         return quote(

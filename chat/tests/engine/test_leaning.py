@@ -4,7 +4,7 @@ import asyncio
 
 from django.test import SimpleTestCase, TestCase
 
-from chat.engine.searching import found_for
+from chat.engine.searching import search_for
 from chat.llm.followup_detection import (
     context_of,
     leaned_on,
@@ -125,7 +125,7 @@ class FollowUpSearchTests(TestCase):
                 "and for my wedding?", [EarlierMessage("user", "How much leave do I get for jury service?")]
             )
         )
-        found = found_for(principal, query).passages
+        found = search_for(principal, query).passages
         self.assertEqual(len(found), 5)
         self.assertIn("Leave for a wedding: two days.", [passage.content for passage in found])
 

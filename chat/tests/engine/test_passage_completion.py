@@ -7,7 +7,7 @@ from django.core.cache import cache
 from django.core.management import call_command
 from django.test import AsyncClient, SimpleTestCase, TestCase, TransactionTestCase, override_settings
 
-from chat.engine.searching import found_for
+from chat.engine.searching import search_for
 from chat.llm.chat_model import Prompt, SearchQuery
 from chat.portal.rendering.markdown import Citations, render
 from chat.quoting.quoting_model import quote
@@ -261,7 +261,7 @@ class ShortDocumentTests(TestCase):
     def found(self, top=5, **options):
         query = SearchQuery("Who cleans the machine?")
         options.setdefault("scope", f"document:{self.chosen.public_id}")
-        return found_for(self.principal, query, top=top, **options).passages
+        return search_for(self.principal, query, top=top, **options).passages
 
     def test_all_passages_are_read_with_the_found_ones_first(self):
         found = self.found()
@@ -279,11 +279,11 @@ class ShortDocumentTests(TestCase):
     def test_nothing_is_added_if_nothing_is_found(self):
         query = SearchQuery("What is the boiling point of ethanol?")
         scope = f"document:{self.chosen.public_id}"
-        self.assertEqual(found_for(self.principal, query, top=5, scope=scope).passages, ())
+        self.assertEqual(search_for(self.principal, query, top=5, scope=scope).passages, ())
 
     def test_a_document_closed_meanwhile_adds_nothing(self):
         set_audience(self.chosen, Audience())
         reader = principal_of(make_user("reader"))
         query = SearchQuery("Who cleans the machine?")
         scope = f"document:{self.chosen.public_id}"
-        self.assertEqual(found_for(reader, query, top=5, scope=scope).passages, ())
+        self.assertEqual(search_for(reader, query, top=5, scope=scope).passages, ())

@@ -4,7 +4,7 @@ import asyncio
 
 from django.test import SimpleTestCase, TestCase
 
-from chat.engine.searching import as_source, found_for
+from chat.engine.searching import as_source, search_for
 from chat.llm import Prompt
 from chat.quoting.questions.question_parts import parts_of
 from chat.quoting.quoted_answer import OTHERS
@@ -87,7 +87,7 @@ class AnswerTests(TestCase):
         make_document("travel.md", [CAR, "Tickets are booked by the office."], everyone=True)
 
     def answer(self, question):
-        found = found_for(self.principal, search_query(question, ()))
+        found = search_for(self.principal, search_query(question, ()))
         sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
         return found, quote(Prompt(question, (), sources, 0.0, fit=found.fit, synonyms=found.synonyms))
 

@@ -82,7 +82,7 @@ class EndTests(TransactionTestCase):
         full.sqlstate = DISK_FULL
         began = time.monotonic()
         with (
-            patch.multiple(breaker, full_since=float("inf"), _full=float("-inf")),
+            patch.multiple(breaker, full_since=float("inf"), _full_at=float("-inf")),
             patch.object(manager, "FULL_DISK_SECONDS", 0.5),
             patch.object(journal, "flush", side_effect=full),
             patch.object(finish, "finish_run", side_effect=full),

@@ -78,8 +78,8 @@ class LateTests(TestCase):
         self.assertIsInstance(told, Failed)
 
     def test_a_process_that_missed_the_database_closes_no_runs_within_a_lease(self):
-        self.addCleanup(setattr, breaker, "_missed", breaker._missed)
-        breaker._met = float("-inf")
+        self.addCleanup(setattr, breaker, "_timed_out_at", breaker._timed_out_at)
+        breaker._succeeded_at = float("-inf")
         breaker.record_timeout()
         breaker.record_success()
         self.assertFalse(finish._database_is_stable())

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from chat.verification.cited_passages import Passage, Unit
-from chat.verification.claims import CONTRADICTION, LEAST_SHARE, MISPLACED, OTHER_SUBJECT, UNANSWERED, Claim
+from chat.verification.claims import CONTRADICTION, MIN_SHARE, MISPLACED, OTHER_SUBJECT, UNANSWERED, Claim
 from chat.verification.terms.facts import REFUSALS
 from chat.verification.terms.lexicon import DENIABLE, POLES
 from chat.verification.terms.relations import opposites_of
 from chat.verification.terms.words import MAX_STEM, Kind, Token, stem
 
-from .occurrences import NEAR, belongs_elsewhere, beside_of, columns_of
+from .occurrences import TOKEN_RADIUS, belongs_elsewhere, beside_of, columns_of
 
 # Kinds of evidence against a statement, as in claims.py.
 NEW_NOUN = 0.6
@@ -84,7 +84,7 @@ def name_evidence(
         if competing or not any(name in unit.values for unit in before):
             if any(name in unit.values for unit in units):
                 found = MISPLACED
-            elif share < OTHER_SUBJECT or (competing and share >= LEAST_SHARE):
+            elif share < OTHER_SUBJECT or (competing and share >= MIN_SHARE):
                 return CONTRADICTION
             else:
                 found = max(found, UNANSWERED)
@@ -97,7 +97,7 @@ def _scope(found: Sequence[Token], at: int, claim: Claim) -> list[str]:
     In German both, because the negation often comes last.
     """
     after: list[str] = []
-    for token in found[at + 1 : at + 1 + NEAR]:
+    for token in found[at + 1 : at + 1 + TOKEN_RADIUS]:
         if token.opens or token.kind is Kind.NEGATION:
             break
         if token.kind in (Kind.WORD, Kind.NAME, Kind.POLAR):
@@ -351,7 +351,10 @@ def _is_turned(own: Sequence[Token], at: int, found: Sequence[Token], place: int
     """Whether the words on both sides of a word such as “before” have been swapped; None if unclear."""
 
     def sides(tokens: Sequence[Token], middle: int) -> tuple[set[str], set[str]]:
-        parts = (tokens[max(0, middle - NEAR) : middle], tokens[middle + 1 : middle + 1 + NEAR])
+        parts = (
+            tokens[max(0, middle - TOKEN_RADIUS) : middle],
+            tokens[middle + 1 : middle + 1 + TOKEN_RADIUS],
+        )
         first, last = ({each.value for each in part if each.whole} for part in parts)
         return first - last, last - first
 

@@ -19,8 +19,8 @@ from ingestion.search.translations import translations_of
 
 NEIGHBOURS = 2  # words that are considered on each side of a noun
 SLOT = 2  # words of the source next to an aligned neighbour; one of them may be the exchanged noun
-NEAR = 6  # maximum distance, in words, between a noun and its neighbours in the source
-LEAST_CLAUSE = 3  # tokens; a shorter clause is joined to an adjacent one
+NOUN_RADIUS = 6  # maximum distance, in words, between a noun and its neighbours in the source
+MIN_CLAUSE = 3  # tokens; a shorter clause is joined to an adjacent one
 TOPIC = 3  # a noun in this many sentences is their topic, to which “it” may refer
 MAX_PLACES = 6  # occurrences of a word in a sentence that are considered
 
@@ -34,7 +34,7 @@ def alignments(claim: Claim, chosen: Sequence[Unit], above: Collection[str]) -> 
     if len(chosen) > 1:
         clauses = []
         for part in claim.parts:
-            if clauses and min(len(clauses[-1]), len(part)) < LEAST_CLAUSE:
+            if clauses and min(len(clauses[-1]), len(part)) < MIN_CLAUSE:
                 clauses[-1] += part
             else:
                 clauses.append(list(part))
@@ -107,7 +107,7 @@ class Alignment:
                 min(abs(one - other) for one in here for other in self.places[self.aligned[at]])
                 for at in self._neighbours(place, NEIGHBOURS)
             ]
-            if distances and min(distances) > NEAR and self._is_slot(place, NEIGHBOURS):
+            if distances and min(distances) > NOUN_RADIUS and self._is_slot(place, NEIGHBOURS):
                 return True
         return False
 

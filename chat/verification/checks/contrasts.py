@@ -17,10 +17,10 @@ from chat.verification.terms.words import Kind, Token
 _SUBJECT = ("", "der", "die", "das")  # articles of a German subject
 _OBJECT = ("dem", "den")
 FACTS = (Kind.NUMBER, Kind.NAME)
-NEAR = 6  # units; sentences that are further apart are not compared
+UNIT_RADIUS = 6  # units; sentences that are further apart are not compared
 PARALLEL = 0.5  # two parallel sentences have this share of the shorter one's words in common
-LEAST_COMMON = 2  # and at least this many words
-MOST_MISSING = 0.25  # share of a statement's words that may be missing in its sentence
+MIN_COMMON = 2  # and at least this many words
+MAX_MISSING = 0.25  # share of a statement's words that may be missing in its sentence
 MAX_CLAUSES = 30  # clauses of a sentence that are compared
 MAX_FACTS = 10  # facts of a statement that are compared
 MAX_LABEL = 5  # words before the colon or dash of a list item
@@ -123,13 +123,13 @@ def _takes_parallel(claim: Claim, first: Unit, units: Sequence[Unit], known: Col
         and value not in known
         and not first.relations.related(value, claim.wholes.get(value, ""), is_name=value in claim.names)
     ]
-    if not missing or len(missing) > max(1, MOST_MISSING * len(claim.content)):
+    if not missing or len(missing) > max(1, MAX_MISSING * len(claim.content)):
         return False
     for other in units:
-        if other is first or other.rank != first.rank or abs(other.place - first.place) > NEAR:
+        if other is first or other.rank != first.rank or abs(other.place - first.place) > UNIT_RADIUS:
             continue
         common = first.content & other.content
-        least = max(LEAST_COMMON, PARALLEL * min(len(first.content), len(other.content)))
+        least = max(MIN_COMMON, PARALLEL * min(len(first.content), len(other.content)))
         if len(common) < least or other.is_heading:
             continue
         if any(value in other.values for value in missing) and first.content - other.content - claim.values:
@@ -145,7 +145,7 @@ def _takes_other_item(claim: Claim, first: Unit, units: Sequence[Unit]) -> bool:
     return any(
         other is not first
         and other.rank == first.rank
-        and abs(other.place - first.place) <= NEAR
+        and abs(other.place - first.place) <= UNIT_RADIUS
         and (beside := _label(other))
         and beside <= claim.values
         for other in units

@@ -14,7 +14,7 @@ from chat.verification.terms.words import Kind
 from .agreement import NEARLY_LITERAL, NEW_CLAUSE
 from .contrasts import leaves_out_only
 
-LEAST_LIKENESS = 0.5  # below this likeness, the words differ too much to decide
+MIN_LIKENESS = 0.5  # below this likeness, the words differ too much to decide
 DENIABLE_SHARE = 0.6  # a denial on only one side is ignored below this share of common words
 ADDABLE_SHARE = 0.5  # new nouns alone are ignored below this share of common words
 
@@ -90,7 +90,7 @@ def signs_of(
         "both deny": denies and denied and not evidence["denial"],
         "only they deny": denied and not denies and share >= NEARLY_LITERAL,
         "only alike": max(0.0, likeness - share),
-        "far": likeness < LEAST_LIKENESS,
+        "far": likeness < MIN_LIKENESS,
         "joins": claim.joins,
         # The claim is a single statement, but takes its words from several sentences.
         "apart": not claim.joins and chosen[0].table < 0 and any(unit.is_sentence for unit in chosen[1:]),

@@ -7,8 +7,8 @@ from itertools import pairwise
 from chat.verification.cited_passages import Unit
 from chat.verification.claims import (
     CONTRADICTION,
-    LEAST_SHARE,
     LITERAL_SHARE,
+    MIN_SHARE,
     MISPLACED,
     OTHER_SUBJECT,
     UNANSWERED,
@@ -65,7 +65,7 @@ def number_evidence(
             (unit, at) for unit in chosen for at in unit.number_places if same_number(number, unit.tokens[at])
         ]
         if holding and _has_other_rate(claim, place, holding):
-            found = CONTRADICTION if share >= LEAST_SHARE else MISPLACED
+            found = CONTRADICTION if share >= MIN_SHARE else MISPLACED
             continue
         if holding and _has_other_unit(number, own, chosen[0], holding):
             found = max(found, MISPLACED)
@@ -73,7 +73,7 @@ def number_evidence(
         if orders(claim.text, number) and not number.unit:
             continue  # “first” only orders statements here
         if not holding:
-            if not _is_put_otherwise(claim, place, own, chosen, around):
+            if not _is_implied(claim, place, own, chosen, around):
                 found = max(found, _missing(claim, place, own, chosen, units, share))
             continue
         beside = beside_of(claim.tokens, place) - around
@@ -98,7 +98,7 @@ def number_evidence(
     return found
 
 
-def _is_put_otherwise(
+def _is_implied(
     claim: Claim, place: int, own: Sequence[Token], chosen: Sequence[Unit], around: frozenset[str]
 ) -> bool:
     """Whether a number that no selected unit has is implied by something else.
@@ -112,7 +112,7 @@ def _is_put_otherwise(
         return True
     if is_word and _is_single(number, chosen):
         return True
-    if _is_of_the_others(claim, number, own):
+    if _is_implied_by_claim(claim, number, own):
         return True
     if (number.value, number.unit) == ("50", "%") and any(
         token.value in HALF for unit in chosen for token in unit.tokens
@@ -146,11 +146,11 @@ def _missing(
         return MISPLACED
     if share < OTHER_SUBJECT:
         return CONTRADICTION
-    if share < LEAST_SHARE or any(_lies_between(number, unit) for unit in chosen):
+    if share < MIN_SHARE or any(_lies_between(number, unit) for unit in chosen):
         return UNANSWERED
     places = {(unit.rank, unit.place + step) for unit in chosen for step in (-1, 0, 1)}
     beside = beside_of(claim.tokens, place)
-    is_rivalled = any(
+    has_rival = any(
         same_kind(token, number)
         and (token.unit or not number.unit)
         and not is_one_of(token, own)
@@ -160,7 +160,7 @@ def _missing(
         for at, token in enumerate(unit.tokens)
         if token.kind is Kind.NUMBER
     )
-    return CONTRADICTION if is_rivalled else UNANSWERED
+    return CONTRADICTION if has_rival else UNANSWERED
 
 
 def _lies_between(number: Token, unit: Unit) -> bool:
@@ -178,7 +178,7 @@ def _lies_between(number: Token, unit: Unit) -> bool:
     return False
 
 
-def _is_of_the_others(claim: Claim, number: Token, own: Sequence[Token]) -> bool:
+def _is_implied_by_claim(claim: Claim, number: Token, own: Sequence[Token]) -> bool:
     """Whether the claim itself implies a number, as in “the other three” or “between two days”."""
     before = claim.text[max(0, number.start - MAX_BEFORE) : number.start].casefold().split()
     if before and before[-1] in ("between", "zwischen"):

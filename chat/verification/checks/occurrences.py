@@ -10,9 +10,9 @@ from chat.verification.terms.lexicon import POLES
 from chat.verification.terms.quantities import is_of_a_name, is_one_of, orders, same_kind, same_number
 from chat.verification.terms.words import Kind, Token
 
-NEAR = 4  # greatest distance, in tokens, between related tokens
+TOKEN_RADIUS = 4  # greatest distance, in tokens, between related tokens
 CLEARLY_MORE = 2  # a sentence with another number is better if it has this many more of the claim's words
-LEAST_HEADER = 4  # words in a header with two columns of numbers
+MIN_HEADER = 4  # words in a header with two columns of numbers
 FIRST_HALF, SECOND_HALF = 0.55, 0.67  # where the first column's words end in a header, and the second's begin
 MAX_TOKENS = 2_000  # more than any unit has
 RANGE_TOKENS = 2  # tokens from one number of a range to the other
@@ -116,7 +116,7 @@ class Occurrence:
         """Which of two columns (0 or 1) the claim names with words of the header; -1 if unclear."""
         claim, unit = self.claim, self.unit
         words = [token.value for token in unit.columns]
-        if len(words) < LEAST_HEADER:
+        if len(words) < MIN_HEADER:
             return -1
         named = {
             (
@@ -200,8 +200,8 @@ def belongs_elsewhere(beside: set[str], unit: Unit, others: Iterable[Unit]) -> b
 
 def beside_of(found: Sequence[Token], at: int) -> set[str]:
     """The words next to a token that may describe it: up to two before and two after it."""
-    before = [token.value for token in found[max(0, at - NEAR) : at] if _is_topic(token)]
-    after = [token.value for token in found[at + 1 : at + 1 + NEAR] if _is_topic(token)]
+    before = [token.value for token in found[max(0, at - TOKEN_RADIUS) : at] if _is_topic(token)]
+    after = [token.value for token in found[at + 1 : at + 1 + TOKEN_RADIUS] if _is_topic(token)]
     return {*before[-2:], *after[:2]}
 
 

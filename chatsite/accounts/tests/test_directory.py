@@ -42,7 +42,7 @@ class DirectoryTests(TestCase):
 
     def test_the_number_of_results_is_limited(self):
         User.objects.bulk_create(User(username=f"person-{number}") for number in range(50))
-        self.assertEqual(len(self.found("person")), directory.MOST)
+        self.assertEqual(len(self.found("person")), directory.MAX_RESULTS)
 
     def test_people_find_their_own_groups_and_staff_find_all(self):
         self.assertEqual(self.found("e", "groups"), [])

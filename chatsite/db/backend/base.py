@@ -52,11 +52,11 @@ SET_NAMED_READER = SET_READER.replace("%s", "%(chatsite_reader)s")
 _readers: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 _checked: WeakSet[Any] = WeakSet()  # sessions whose settings were verified
 _used: WeakKeyDictionary[Any, float] = WeakKeyDictionary()  # when each session was returned to the pool
-MOMENT = 1.0  # a session that was returned within this many seconds needs no check
+FRESH_SECONDS = 1.0  # a session that was returned within this many seconds needs no check
 # Statements that may share an implicit transaction with `set_config`; others, such as VACUUM, must run alone.
-TOGETHER = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
+COMBINABLE = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
 LOCK_NOT_AVAILABLE = "55P03"  # SQLSTATE
-LOST = ("08", "57P")  # prefixes of SQLSTATE: the session ends with the error
+SESSION_LOST = ("08", "57P")  # prefixes of SQLSTATE: the session ends with the error
 # An option that settings.py gives to each session. It shows whether options reach the server.
 KEEPS_SETTINGS = "SELECT current_setting('chatsite.session', true) = 'own'"
 DROPPED = (
@@ -75,9 +75,9 @@ class ReaderCursor(base.CursorMixin, ClientCursor[Any]):
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         name = reader_name()
-        if not self._lacks(name):
+        if not self._needs_reader(name):
             return super().execute(query, params, **options)
-        if not isinstance(query, str) or not TOGETHER.match(query):
+        if not isinstance(query, str) or not COMBINABLE.match(query):
             self._set_reader(name)
             return super().execute(query, params, **options)
         if isinstance(params, Mapping):
@@ -101,13 +101,13 @@ class ReaderCursor(base.CursorMixin, ClientCursor[Any]):
         with super().copy(*arguments, **options) as copy:
             yield copy
 
-    def _lacks(self, name: str) -> bool:
+    def _needs_reader(self, name: str) -> bool:
         # A failed transaction cannot read anything; PostgreSQL only accepts its end.
         failed = self.connection.pgconn.transaction_status == TransactionStatus.INERROR
         return self.sets_reader and _readers.get(self.connection) != name and not failed
 
     def _set_reader(self, name: str) -> None:
-        if self._lacks(name):
+        if self._needs_reader(name):
             super().execute(SET_READER, [name])
             _readers[self.connection] = name
 
@@ -127,7 +127,7 @@ def _pool_numbers() -> dict[metrics.Labels, float]:
     return found
 
 
-def _has_news(session: Session) -> bool:
+def _has_input(session: Session) -> bool:
     """Whether the server has sent something to an idle session, usually that it has ended."""
     poll = select.poll()  # unlike `select`, also for a process with more than 1,024 sockets
     poll.register(session.fileno(), select.POLLIN)
@@ -135,8 +135,8 @@ def _has_news(session: Session) -> bool:
 
 
 def _check(session: Session) -> None:
-    if time.monotonic() - _used.get(session, float("-inf")) > MOMENT or _has_news(session):
-        with session.waiting(min(MOMENT, connection_seconds())):
+    if time.monotonic() - _used.get(session, float("-inf")) > FRESH_SECONDS or _has_input(session):
+        with session.waiting(min(FRESH_SECONDS, connection_seconds())):
             ConnectionPool.check_connection(session)
         breaker.record_success()
 
@@ -367,7 +367,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._stuck = True
         elif not state and not self._stuck:
             self._stuck = None  # the session is closed, perhaps before the lock was released
-        if state and not state.startswith(LOST):
+        if state and not state.startswith(SESSION_LOST):
             breaker.record_success()
 
     def _set_reader(self) -> None:
@@ -398,7 +398,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _transaction(self) -> TransactionStatus:
         return TransactionStatus(self.connection.info.transaction_status)
 
-    def _forget(self) -> None:
+    def _forget_reader(self) -> None:
         if self.connection is not None:
             _readers.pop(self.connection, None)
             pooling.readers.pop(self.connection, None)
@@ -413,25 +413,25 @@ class DatabaseWrapper(base.DatabaseWrapper):
             raise
         finally:
             if undone:
-                self._forget()
+                self._forget_reader()
 
     def _rollback(self) -> None:
         try:
             super()._rollback()  # type: ignore[misc]  # not in the stubs
         finally:
-            self._forget()
+            self._forget_reader()
 
     def _savepoint_rollback(self, sid: str) -> None:
         try:
             super()._savepoint_rollback(sid)  # type: ignore[misc]
         finally:
-            self._forget()
+            self._forget_reader()
 
     def _close(self) -> None:
         """Return the session to the pool. Forget its reader if a transaction is open: the pool rolls back."""
         if self.connection is not None:
             if self._transaction() != TransactionStatus.IDLE:
-                self._forget()
+                self._forget_reader()
             _used[self.connection] = time.monotonic()
             view, self._view = self._view, ""
             bulkheads.leave(view, stuck=self._stuck)

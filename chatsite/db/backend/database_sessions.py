@@ -43,7 +43,7 @@ def report_missed() -> None:
 
     def watch_for_return() -> None:
         try:
-            while breaker.is_missing:
+            while breaker.is_unavailable:
                 with suppress(psycopg.Error):
                     psycopg.connect(**libpq_parameters() | {"connect_timeout": CONNECT_SECONDS}).close()
                     breaker.record_connection()
@@ -53,7 +53,7 @@ def report_missed() -> None:
             _watched.release()
 
     breaker.record_timeout()
-    if breaker.is_missing and not default_reader() and _watched.acquire(blocking=False):
+    if breaker.is_unavailable and not default_reader() and _watched.acquire(blocking=False):
         threading.Thread(target=watch_for_return, name="database-return", daemon=True).start()
 
 

@@ -48,7 +48,7 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         name = reader_name()
-        if not query or not self._lacks(name) or (isinstance(query, str) and ALONE.match(query)):
+        if not query or not self._needs_reader(name) or (isinstance(query, str) and ALONE.match(query)):
             return super().execute(query, params, **options)
         super().execute(*self._with_settings(query, params, name), **options)
         self.nextset()  # skip the result of set_config
@@ -70,7 +70,7 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
 
         This is for statements with which they cannot be sent in one message.
         """
-        if self._lacks(reader_name()):
+        if self._needs_reader(reader_name()):
             with self.connection.cursor() as cursor:
                 cursor.execute("SELECT")
 
@@ -91,7 +91,7 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
     def _status(self) -> TransactionStatus:
         return TransactionStatus(self.connection.pgconn.transaction_status)
 
-    def _lacks(self, name: str) -> bool:
+    def _needs_reader(self, name: str) -> bool:
         """Whether the reader must be set in the transaction of the next statement."""
         status = self._status()
         if status == TransactionStatus.INERROR:

@@ -44,7 +44,7 @@ def running(data: Path) -> Iterator[Cluster]:
         cluster.start()
         yield cluster
     finally:
-        with _undisturbed():
+        with _ignoring_signals():
             cluster.stop()
 
 
@@ -63,7 +63,7 @@ def database_for(arguments: Sequence[str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
+def _ignoring_signals() -> Iterator[None]:
     """Ignore Ctrl-C and SIGTERM here and in child processes.
 
     A second signal would leave the server running.

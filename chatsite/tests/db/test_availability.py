@@ -78,7 +78,9 @@ class Knowledge(SimpleTestCase):
             self.breaker.record_success()
             self.clock.return_value += since
             self.breaker.record_timeout()
-            self.assertEqual((self.breaker.is_missing, self.breaker.timed_out_within(10)), (missing, missing))
+            self.assertEqual(
+                (self.breaker.is_unavailable, self.breaker.timed_out_within(10)), (missing, missing)
+            )
 
     def test_a_full_disk_is_remembered_for_a_moment(self):
         self.breaker.record_error(failed("away", "57P01"))
@@ -112,7 +114,7 @@ class ReturnTests(SimpleTestCase):
             self.assertTrue(back.wait(HANG_SECONDS))
             self.assertTrue(database_sessions._watched.acquire(timeout=HANG_SECONDS), "it has ended")
             database_sessions._watched.release()
-        self.assertEqual((breaker.is_missing, tries), (False, []))
+        self.assertEqual((breaker.is_unavailable, tries), (False, []))
 
 
 class LogLines(SimpleTestCase):
@@ -211,11 +213,11 @@ class Sessions(TestCase):
     def test_an_answered_statement_of_any_thread_shows_that_the_database_is_available(self):
         for statement in ("SELECT 1", "SELECT 1 / 0"):
             with self.subTest(statement):
-                availability.breaker._met = float("-inf")
+                availability.breaker._succeeded_at = float("-inf")
                 with suppress(DataError), transaction.atomic(), connection.cursor() as cursor:
                     cursor.execute(statement)
                 availability.breaker.record_timeout()
-                self.assertFalse(availability.breaker.is_missing)
+                self.assertFalse(availability.breaker.is_unavailable)
 
     def test_an_abandoned_session_is_replaced_by_the_pool(self):
         known = availability.breaker

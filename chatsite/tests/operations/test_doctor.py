@@ -116,7 +116,7 @@ class Doctor(MediaMixin, TestCase):
         self.assertIn("note   1 documents could not be read", said)
 
     def test_an_unavailable_database_is_reported(self):
-        with mock.patch.object(diagnosis, "_asked", side_effect=OperationalError("connection refused")):
+        with mock.patch.object(diagnosis, "_value", side_effect=OperationalError("connection refused")):
             self.assert_wrong("The database cannot be queried: connection refused")
 
     def test_the_age_of_the_last_backup_is_shown(self):

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-MOST = 20  # failures; more than these are no coincidence
+MAX_FAILURES = 20  # failures; more than these are no coincidence
 
 # Ids of failed tests, in the order of their failures. If a fixture failed, its module: it may be one that all
 # tests of the module share, so that each of them has failed for the same reason.
@@ -48,7 +48,7 @@ def pytest_sessionfinish(session, exitstatus):
         or _crashes
         or session.shouldfail
         or session.shouldstop
-        or not 0 < len(_failed) <= MOST
+        or not 0 < len(_failed) <= MAX_FAILURES
     ):
         return result
     again = [nodeid for nodeid in _failed if "::" not in nodeid or nodeid.partition("::")[0] not in _failed]

@@ -272,7 +272,7 @@ class TestRunning:
         ]
         plain.kill_web()
         plain.wait_until_ready()
-        assert plain.lines("The web server was ended by signal 9; it starts again.") == 1
+        assert plain.lines("The web server was ended by signal 9; it is restarted.") == 1
         page = plain.session().request("GET", "/metrics", headers=headers).text
         assert int(counted.search(page).group(1)) >= int(before[-1].group(1))
         assert 'chatsite_processes{kind="web"} 1' in page
@@ -286,7 +286,7 @@ class TestRunning:
             time.sleep(0.1)
         plain.wait_until_ready()
         assert plain.session().get("/accounts/sign-in/").status == 200
-        assert plain.lines("The database server ended; it was started again.") == 1
+        assert plain.lines("The database server ended; it was restarted.") == 1
 
     def test_without_its_database_the_site_is_alive_but_not_ready(self, plain):
         postgres = plain.postgres()

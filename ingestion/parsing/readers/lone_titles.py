@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 TITLE_CHARACTERS = 80  # of a separate line that may be a heading
 TITLE_WORDS = 10
 PROSE_CHARACTERS = 60  # a block of at least this length is a paragraph, even without punctuation at its end
-FEWEST = 3  # fewer titles are not trusted
-MOST_SHARE = 0.5  # a text with more titles among its blocks is a form or a list of names
-LEAST_SHARE = 0.7  # of the lines that have the form of a title, the share that must have a paragraph below
+MIN_TITLES = 3  # fewer titles are not trusted
+MAX_TITLE_SHARE = 0.5  # a text with more titles among its blocks is a form or a list of names
+MIN_FOLLOWED_SHARE = (
+    0.7  # of the lines that have the form of a title, the share that must have a paragraph below
+)
 UPPER, LOWER = 1, 2  # levels of titles in capitals, and of others
 _ITEM = re.compile(r"[-*•–▪]\s|\(?\w{1,3}[.)]\s")
 _MARKED = re.compile(r"(={2,6}) (\S[^\n]{0,100})")  # AsciiDoc and MediaWiki
@@ -26,7 +28,7 @@ def lone_titles(blocks: Sequence[str]) -> Mapping[int, tuple[int, str]]:
         for index, block in enumerate(blocks)
         if block.startswith("=") and (found := _MARKED.fullmatch(block.strip()))
     }
-    if len(marked) >= FEWEST:
+    if len(marked) >= MIN_TITLES:
         return marked
     shaped = [has_title_form(block) for block in blocks]
     titles: dict[int, tuple[int, str]] = {}
@@ -43,9 +45,9 @@ def lone_titles(blocks: Sequence[str]) -> Mapping[int, tuple[int, str]]:
             titles[index] = (level, block.strip())
     often = Counter(text for _, text in titles.values()).most_common(1)
     is_plausible = (
-        len(titles) >= FEWEST
-        and len(titles) <= MOST_SHARE * len(blocks)
-        and len(titles) >= LEAST_SHARE * sum(shaped)
+        len(titles) >= MIN_TITLES
+        and len(titles) <= MAX_TITLE_SHARE * len(blocks)
+        and len(titles) >= MIN_FOLLOWED_SHARE * sum(shaped)
         and often[0][1] <= max(1, len(titles) / 4)
     )
     return titles if is_plausible else {}

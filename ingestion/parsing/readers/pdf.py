@@ -44,7 +44,7 @@ IMAGE_SCALE = 110 / 72
 IMAGE_SIDE = 2_000  # longest side in pixels, because a page may claim any size
 MAX_BOOKMARKS = 10_000
 UNITS = 10_000  # length of the page's longer side, in units of character positions
-MOST_CHARACTERS = 50_000
+MAX_CHARACTERS = 50_000
 
 
 def open_pdf(path: Path) -> pypdfium2.PdfDocument:
@@ -150,7 +150,7 @@ def characters(path: Path, number: int) -> dict[str, Any]:
     text: list[str] = []
     boxes: list[list[int]] = []
     places: list[int] = []  # in `text`, by PDFium's index
-    for index in range(min(pdfium.FPDFText_CountChars(textpage.raw), MOST_CHARACTERS)):
+    for index in range(min(pdfium.FPDFText_CountChars(textpage.raw), MAX_CHARACTERS)):
         places.append(len(text))
         code = pdfium.FPDFText_GetUnicode(textpage.raw, index)
         if not 0 < code <= 0x10FFFF or 0xD800 <= code <= 0xDFFF:

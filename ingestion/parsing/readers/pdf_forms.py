@@ -14,7 +14,7 @@ from .pdf_page_text import Line
 MAX_ANNOTATIONS = 2_000
 TEXT_BYTES = 20_000
 LABEL_CHARACTERS = 100
-NEAR = 2.0  # points by which the baseline of a label may be outside its field
+BASELINE_TOLERANCE = 2.0  # points by which the baseline of a label may be outside its field
 PASSWORD = 1 << 13
 INVISIBLE = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
 
@@ -41,7 +41,7 @@ def with_fields(page: pypdfium2.PdfPage, lines: list[Line]) -> list[Line]:
     lines, added = list(lines), []
     textpage = page.get_textpage()
     for field in fields:
-        low, high = field.bottom - NEAR, field.top + NEAR
+        low, high = field.bottom - BASELINE_TOLERANCE, field.top + BASELINE_TOLERANCE
         place = max(
             (place for place, line in enumerate(lines) if _is_left_of(line, field.left, low, high)),
             key=lambda place: lines[place].left or 0,

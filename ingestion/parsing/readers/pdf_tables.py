@@ -26,7 +26,7 @@ from .pdf_words import (
 )
 from .tables import header_of, is_number, numbered_lines
 
-NEAR = 4.0  # maximum distance, in points, between edges of lines that belong together
+EDGE_TOLERANCE = 4.0  # maximum distance, in points, between edges of lines that belong together
 WIDTH = 60.0  # minimum width of a line between two rows
 EM = 1 / 0.72  # an em, as a multiple of the height of a capital letter
 RULED_GUTTER, GUTTER = 0.7, 1.1  # minimum white space between columns in em, with and without drawn lines
@@ -41,7 +41,7 @@ CENTRED_APART = 1.4  # rows with centred cells are further apart than the lines 
 SPACED = 1.15  # rows are further apart than the lines of a cell by this factor
 
 
-LEAST_ALIKE = 2  # minimum number of cells in a column to determine its kind
+MIN_ALIKE = 2  # minimum number of cells in a column to determine its kind
 REST = 0.2  # share of the lines of a table that are not counted when it is compared with another one
 ALIKE = 0.8  # share of a column's cells that must contain numbers
 
@@ -112,7 +112,7 @@ class Table:
         counted = 0
         for column, cell in enumerate(rows[0]):
             here = [row[column] for row in self.rows[0 if self.above else len(header) :] if row[column]]
-            if len(here) >= LEAST_ALIKE and sum(map(_has_digit, here)) >= ALIKE * len(here) and cell:
+            if len(here) >= MIN_ALIKE and sum(map(_has_digit, here)) >= ALIKE * len(here) and cell:
                 if not _has_digit(cell):
                     return other
                 counted += 1
@@ -207,7 +207,11 @@ def _groups(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
     joined: list[Rule] = []
     for rule in sorted(rules, key=lambda rule: (-round(rule.height), rule.left)):
         last = joined[-1] if joined else None
-        if last and abs(last.height - rule.height) < SAME_HEIGHT / 2 and rule.left <= last.right + NEAR:
+        if (
+            last
+            and abs(last.height - rule.height) < SAME_HEIGHT / 2
+            and rule.left <= last.right + EDGE_TOLERANCE
+        ):
             joined[-1] = Rule(min(last.left, rule.left), max(last.right, rule.right), last.height)
         else:
             joined.append(rule)
@@ -218,12 +222,13 @@ def _groups(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
         same = (
             group
             for group in groups
-            if abs(group[0].left - rule.left) < NEAR and abs(group[0].right - rule.right) < NEAR
+            if abs(group[0].left - rule.left) < EDGE_TOLERANCE
+            and abs(group[0].right - rule.right) < EDGE_TOLERANCE
         )
         group = next(same, None)
         if group is None:
             groups.append([rule])
-        elif group[-1].height - rule.height > NEAR:
+        elif group[-1].height - rule.height > EDGE_TOLERANCE:
             group.append(rule)
     return (group for group in groups if len(group) > 2)
 
@@ -233,7 +238,7 @@ def _ruled(words: Sequence[Word], group: list[Rule], em: float) -> Iterator[Tabl
 
     The column names may be above the first line, as bold words below text outside the table.
     """
-    left, right = group[0].left - NEAR, group[0].right + NEAR
+    left, right = group[0].left - EDGE_TOLERANCE, group[0].right + EDGE_TOLERANCE
     inside = [word for word in words if left < word.middle_across < right and not is_leader(word)]
     gutter = RULED_GUTTER * em
     run = _Run(gutter)

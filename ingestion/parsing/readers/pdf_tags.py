@@ -16,7 +16,7 @@ import pypdfium2.raw as pdfium
 
 from .pdf_tables import Table, is_named
 from .pdf_words import Span, Word
-from .tables import MOST_SPAN
+from .tables import MAX_SPAN
 
 MAX_PAGES = 1_000  # pages of a document: for each page, PDFium goes through the tags of all pages
 MAX_TAGS = 50_000  # tags of a page
@@ -367,7 +367,7 @@ class _TagReader:
             value = pdfium.FPDF_StructElement_Attr_GetValue(attribute, name) if attribute else None
             if value and pdfium.FPDF_StructElement_Attr_GetNumberValue(value, number):
                 # A broken file may contain NaN, for which every comparison is false.
-                return int(min(number.value, MOST_SPAN)) if number.value >= 1 else 1
+                return int(min(number.value, MAX_SPAN)) if number.value >= 1 else 1
         return 1
 
 

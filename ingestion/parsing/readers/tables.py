@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from ingestion.parsing.sections import Contents, anchor, one_line
 
-MOST_SPAN = 100
-MOST_COLUMNS = 1_000
+MAX_SPAN = 100
+MAX_COLUMNS = 1_000
 
 
 class Grid:
@@ -40,7 +40,7 @@ class Grid:
             self.row()
         spans = (attributes.get(name, "") for name in ("colspan", "rowspan"))
         self._across, self._down = (
-            min(int(span), MOST_SPAN) if span.isdecimal() and int(span) else 1 for span in spans
+            min(int(span), MAX_SPAN) if span.isdecimal() and int(span) else 1 for span in spans
         )
         self.is_open = True
 
@@ -50,7 +50,7 @@ class Grid:
             return
         self.is_open = False
         row = self.rows[-1]
-        if len(row) >= MOST_COLUMNS:  # further columns of its span are omitted
+        if len(row) >= MAX_COLUMNS:  # further columns of its span are omitted
             row.append(text)
         else:
             if self._down > 1:

@@ -4,7 +4,7 @@
 
 const SECONDS = 0.24; // time to reveal one burst, slightly longer than the pause between two
 const LAST_SECONDS = 0.08; // time to reveal the rest once the text is complete
-const LEAST = 40; // minimum characters per second
+const MIN_RATE = 40; // minimum characters per second
 const WHOLE = 'math, .cite, .block-head, sup'; // elements that are revealed all at once
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 
@@ -17,7 +17,7 @@ export function reveal(prose, parsed, painted) {
   let steps = []; // one for each text node and element of the box
   let shown = 0; // number of revealed characters in the box
   let total = 0;
-  let rate = LEAST;
+  let rate = MIN_RATE;
   let last = 0;
   let frame = 0;
   let changed = false;
@@ -140,7 +140,7 @@ export function reveal(prose, parsed, painted) {
       return;
     }
     build();
-    rate = Math.max(LEAST, (total - shown) / (ending ? LAST_SECONDS : SECONDS));
+    rate = Math.max(MIN_RATE, (total - shown) / (ending ? LAST_SECONDS : SECONDS));
     paint();
     if (!frame) last = performance.now();
     if (isDone()) queueMicrotask(painted);

@@ -12,7 +12,7 @@ from ingestion.parsing.readers.lone_titles import is_title
 from ingestion.parsing.readers.outline import Outline
 from ingestion.parsing.readers.tables import (
     CELL_CHARACTERS,
-    MOST_COLUMNS,
+    MAX_COLUMNS,
     add_rows,
     column_letters,
     table_text,
@@ -43,7 +43,7 @@ AROUND = frozenset(
 OUTLINE = "\0outline"  # the key of the headings' style among the styles of lists
 COUNTED = ("numbering", "list_20_number")  # beginnings of the names of counted lists, if the style is unknown
 KINDS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
-MOST_DIGITS = 9  # maximum length of a number in an attribute
+MAX_DIGITS = 9  # maximum length of a number in an attribute
 XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 SHAPES = ("frame", "g", "custom-shape", "rect", "ellipse", "caption", "line", "path", "polygon")
 ATTACHED = frozenset({f"{OFFICE}annotation", *(f"{DRAW}{name}" for name in SHAPES)})
@@ -185,14 +185,14 @@ class _Lists:
 
 def _of_level(level: ElementTree.Element, name: str) -> int:
     value = level.get(f"{TEXT}{name}", "1")
-    return int(value) if value.isdecimal() and len(value) < MOST_DIGITS else 1
+    return int(value) if value.isdecimal() and len(value) < MAX_DIGITS else 1
 
 
 def _next(counted: dict[int, int], level: int, item: ElementTree.Element, start: int) -> int:
     """Count the item of a list, and restart the deeper levels."""
     given = item.get(f"{TEXT}start-value", "")
     following = counted[level] + 1 if level in counted else start
-    counted[level] = int(given) if given.isdecimal() and len(given) < MOST_DIGITS else following
+    counted[level] = int(given) if given.isdecimal() and len(given) < MAX_DIGITS else following
     for deeper in [each for each in counted if each > level]:
         del counted[deeper]
     return counted[level]
@@ -359,8 +359,8 @@ def _numbered_rows(table: ElementTree.Element, *, is_sheet: bool = False) -> Ite
                 text = above[len(cells)][1]
             if (rows := _count(cell, "number-rows-spanned")) > 1 and text:
                 below[len(cells)] = rows - 1, text
-            # Repetitions end at MOST_COLUMNS, but each cell with text is included at least once.
-            most = max(1 if text else 0, MOST_COLUMNS - len(cells))
+            # Repetitions end at MAX_COLUMNS, but each cell with text is included at least once.
+            most = max(1 if text else 0, MAX_COLUMNS - len(cells))
             cells += [text] * min(_count(cell, "number-columns-repeated"), most)
         while cells and not cells[-1]:
             cells.pop()

@@ -81,7 +81,7 @@ def _around(section: str) -> tuple[str, str]:
 
 MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s+ref="([A-Z]{1,3})(\d{1,7}):\1(\d{1,7})"')
 MERGED_LONGEST = 60
-MERGED_AT_MOST = 2_000  # number of cells that span several rows; each is repeated at most MERGED_ROWS times
+MAX_MERGED = 2_000  # number of cells that span several rows; each is repeated at most MERGED_ROWS times
 MERGED_ROWS = 1_000
 CHUNK_BYTES = 1_000_000
 Merged = dict[int, list[tuple[int, int]]]  # by column: first and last row, from 1
@@ -175,7 +175,7 @@ def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
             for match in MERGED.finditer(rest + chunk):
                 first, last = int(match[2]), int(match[3])
                 count += 1
-                if count <= MERGED_AT_MOST and first < last:
+                if count <= MAX_MERGED and first < last:
                     column = column_index_from_string(match[1].decode())
                     merged.setdefault(column, []).append((first, min(last, first + MERGED_ROWS)))
             rest = chunk[-MERGED_LONGEST:]

@@ -12,7 +12,7 @@ from ingestion.parsing.formats import DAMAGED
 from ingestion.parsing.packages import open_package, optional_xml_part, relations
 from ingestion.parsing.readers.lone_titles import is_title
 from ingestion.parsing.readers.outline import Outline
-from ingestion.parsing.readers.tables import CELL_CHARACTERS, MOST_SPAN
+from ingestion.parsing.readers.tables import CELL_CHARACTERS, MAX_SPAN
 from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
 
 from .drawings import drawing_text
@@ -333,6 +333,6 @@ def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
                 cells.append(above[len(cells)] if continued and len(cells) < len(above) else text)
                 span = cell.find(f"{W}tcPr/{W}gridSpan")
                 columns = span.get(f"{W}val", "") if span is not None else ""
-                cells += [""] * (min(int(columns), MOST_SPAN) - 1 if columns.isdecimal() else 0)
+                cells += [""] * (min(int(columns), MAX_SPAN) - 1 if columns.isdecimal() else 0)
         above = cells
         yield cells

@@ -2,7 +2,7 @@
 
 import posixpath
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from xml.etree import ElementTree
@@ -22,10 +22,12 @@ DAMAGE = (
 
 
 @contextmanager
-def open_package(path: Path) -> Iterator[zipfile.ZipFile]:
+def open_package(
+    path: Path, kind: Callable[[Path], zipfile.ZipFile] = zipfile.ZipFile
+) -> Iterator[zipfile.ZipFile]:
     """Open a package within the block. Errors of the package or its parts become Unreadable."""
     try:
-        with zipfile.ZipFile(path) as package:
+        with kind(path) as package:
             yield package
     except DAMAGE as error:
         raise Unreadable(DAMAGED) from error

@@ -1,5 +1,6 @@
 """What is read from Word and Excel files beyond plain headings, paragraphs and rows."""
 
+import re
 import zipfile
 from datetime import datetime, time
 from io import BytesIO
@@ -30,6 +31,37 @@ def paragraph(text, properties=""):
 
 def cell(text, properties=""):
     return f"<w:tc><w:tcPr>{properties}</w:tcPr>{paragraph(text)}</w:tc>"
+
+
+def strict(data):
+    """The same Office file, as a program saves it as “Strict Open XML”."""
+    usual = re.compile(rb"http://schemas\.openxmlformats\.org/(?!package/)(\w+)/2006/")
+    with zipfile.ZipFile(BytesIO(data)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    return building.package(
+        {name: usual.sub(rb"http://purl.oclc.org/ooxml/\1/", part) for name, part in parts.items()}
+    )
+
+
+class StrictTests(SimpleTestCase):
+    def test_strict_files_are_read_like_others(self):
+        book = openpyxl.Workbook()
+        book.active.append(["Port", "Opened", "x" * 70_000])  # larger than what is read at once
+        book.active.append(["Ellery", datetime(2026, 3, 1), 45])
+        saved = BytesIO()
+        book.save(saved)
+        for name, data in {
+            "a.docx": building.docx(
+                ("Heading1", "Fares"), ("", "All fares."), [["Port", "Fare"], ["Ellery", "45"]]
+            ),
+            "a.pptx": building.pptx(("Halyard", ["The depot.", "It closes."], "Say it slowly.")),
+            "a.xlsx": building.xlsx({"Fares": [["Port", "Fare"], ["Ellery", 45]]}),
+            "b.xlsx": saved.getvalue(),
+        }.items():
+            changed = strict(data)
+            self.assertNotEqual(changed, data)
+            self.assertEqual(reading(name, changed).sections, reading(name, data).sections, name)
+            self.assertTrue(reading(name, changed).sections, name)
 
 
 class WordTests(SimpleTestCase):

@@ -4,13 +4,13 @@ openpyxl checks each font, fill, border and named style, and refuses the whole f
 them. The reader only needs number formats and bold type.
 """
 
-import zipfile
 from collections.abc import Iterator
 from typing import IO, Any
 from xml.etree import ElementTree
 
-import openpyxl
 from openpyxl.reader.excel import ExcelReader
+
+from ingestion.parsing.strict_parts import OfficePackage
 
 STYLES = "xl/styles.xml"
 S = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -21,15 +21,20 @@ REFUSALS = (ValueError, TypeError, LookupError, AttributeError)
 def open_workbook(file: IO[bytes]) -> Any:
     """The workbook, read row by row with stored values of formulas. Raises openpyxl's errors."""
     try:
-        return openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        return _read(file, OfficePackage)
     except REFUSALS:
-        reader = ExcelReader(file, read_only=True, data_only=True, keep_links=False)
-        reader.archive = _WithReducedStyles(file)
-        reader.read()
-        return reader.wb
+        return _read(file, _WithReducedStyles)
 
 
-class _WithReducedStyles(zipfile.ZipFile):
+def _read(file: IO[bytes], package: type[OfficePackage]) -> Any:
+    """The same as `openpyxl.load_workbook`, with this kind of package."""
+    reader = ExcelReader(file, read_only=True, data_only=True, keep_links=False)
+    reader.archive = package(file)
+    reader.read()
+    return reader.wb
+
+
+class _WithReducedStyles(OfficePackage):
     """A package in which the part with the styles contains only number formats and bold type."""
 
     def read(self, name: Any, pwd: bytes | None = None) -> bytes:

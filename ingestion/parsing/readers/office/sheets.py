@@ -18,6 +18,7 @@ from chatsite.dependency_internals import sheet_source
 from ingestion.parsing.packages import DAMAGE, open_package, relations, xml_part
 from ingestion.parsing.readers.tables import CELL_CHARACTERS, BoldRow, add_rows
 from ingestion.parsing.sections import Contents, Limits, one_line
+from ingestion.parsing.strict_parts import OfficePackage
 
 from .cell_styles import open_workbook
 from .drawings import R, drawing_text, paragraphs
@@ -101,7 +102,10 @@ def read(path: Path, limits: Limits) -> Contents:
     Hidden sheets are skipped. Any exception of openpyxl means that the file is damaged, which the child
     process reports.
     """
-    with path.open("rb") as file, open_package(path) as archive:  # openpyxl checks the extension of a path
+    with (
+        path.open("rb") as file,
+        open_package(path, OfficePackage) as archive,
+    ):  # openpyxl checks the extension of a path
         book = open_workbook(file)
         contents = Contents(limits, book.properties.title or "")
         for sheet in book.worksheets:

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 from ingestion.parsing.packages import open_package, optional_xml_part, relations, xml_part
 from ingestion.parsing.readers.tables import CELL_CHARACTERS, table_text
 from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
+from ingestion.parsing.strict_parts import OfficePackage
 from ingestion.parsing.titles import first_title
 
 from .drawings import R, drawing_text, paragraphs
@@ -20,7 +21,7 @@ BOILERPLATE = frozenset({"dt", "ftr", "sldNum", "hdr", "sldImg"})
 
 
 def read(path: Path, limits: Limits) -> Contents:
-    with open_package(path) as archive:
+    with open_package(path, OfficePackage) as archive:
         slides = xml_part(archive, MAIN).iterfind(f"{P}sldIdLst/{P}sldId")
         shown = [element.get(f"{R}id", "") for element in slides]
         if len(shown) > limits.pages:

@@ -14,6 +14,7 @@ from ingestion.parsing.readers.lone_titles import is_title
 from ingestion.parsing.readers.outline import Outline
 from ingestion.parsing.readers.tables import CELL_CHARACTERS, MAX_SPAN
 from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
+from ingestion.parsing.strict_parts import OfficePackage
 
 from .drawings import drawing_text
 from .list_labels import LABEL_CHARACTERS, formatted
@@ -196,7 +197,7 @@ SIGNS = {f"{W}tab": " ", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-
 
 
 def read(path: Path, limits: Limits) -> Contents:
-    with open_package(path) as archive:
+    with open_package(path, OfficePackage) as archive:
         mains = (
             relation.get("Target", "").lstrip("/")
             for relation in optional_xml_part(archive, "_rels/.rels")

@@ -34,6 +34,9 @@ MESSAGES = (
     gettext_noop(
         "LibreOffice could not read the file: it is damaged, password-protected, or not what its name says."
     ),
+    gettext_noop(
+        "LibreOffice crashed while reading the file: it is damaged, or it needs more memory than is allowed."
+    ),
     gettext_noop("LibreOffice took longer than is allowed (%(number)s s) to read the file."),
     gettext_noop("The file holds %(number)s parts; at most %(most)s are allowed. It was not opened."),
     gettext_noop("The file unpacks to %(number)s MB; %(most)s MB are allowed. It was not opened."),

@@ -479,6 +479,25 @@ class OtherFormatsTests(SimpleTestCase):
             found = process.read(Path(folder, "a.doc"), ".doc", lambda done, total: None)
         self.assertEqual([section.text for section in found.sections], ["The ferry leaves at nine."])
 
+    def test_if_libreoffice_refuses_crashes_or_hangs_the_reason_says_so(self):
+        data = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600
+        for script, seconds, reason in (
+            ("exit 0", 30, legacy.REFUSED),
+            ("exit 134", 30, legacy.CRASHED),
+            ("kill -SEGV $$", 30, legacy.CRASHED),
+            ("exec sleep 60", 0.1, legacy.TOO_LONG),
+        ):
+            with tempfile.TemporaryDirectory() as folder:
+                program = Path(folder, "program")
+                program.write_text(f"#!/bin/sh\n{script}\n")
+                program.chmod(0o700)
+                with (
+                    mock.patch.multiple(legacy, PROGRAM=str(program), SECONDS=seconds),
+                    self.assertRaises(Unreadable) as caught,
+                ):
+                    reading("a.doc", data)
+            self.assertEqual(str(caught.exception), reason, script)
+
     def test_without_libreoffice_an_old_office_file_is_refused_with_that_reason(self):
         data = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600
         with (

@@ -24,6 +24,9 @@ NOT_INSTALLED = (
     "Save it in the current format and add it again."
 )
 REFUSED = "LibreOffice could not read the file: it is damaged, password-protected, or not what its name says."
+CRASHED = (
+    "LibreOffice crashed while reading the file: it is damaged, or it needs more memory than is allowed."
+)
 TOO_LONG = f"LibreOffice took longer than is allowed ({SECONDS} s) to read the file."
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 NEW_USER, NEW_NETWORK = 0x1000_0000, 0x4000_0000  # linux/sched.h
@@ -53,17 +56,19 @@ def read(path: Path, limits: Limits, ending: str) -> Contents:
     if not shutil.which(PROGRAM):
         raise Unreadable(NOT_INSTALLED)
     target, reader = TARGETS[ending]
-    with tempfile.TemporaryDirectory() as folder:
+    # A part of the program may still be writing after a timeout. Its files end with the child's own folder.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         profile = Path(folder, "profile", "user")
         profile.mkdir(parents=True)
         (profile / "registrymodifications.xcu").write_text(SETTINGS)
         source = Path(folder, f"file{ending}")
         source.symlink_to(path.resolve())
         try:
-            subprocess.run(  # noqa: S603 - a fixed program
+            ended = subprocess.run(  # noqa: S603 - a fixed program
                 [PROGRAM, f"-env:UserInstallation=file://{folder}/profile", "--headless", "--norestore",
                  "--convert-to", target, "--outdir", folder, str(source)],
-                stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                timeout=SECONDS, check=False,
                 env=os.environ | dict.fromkeys(("http_proxy", "https_proxy"), UNREACHABLE_PROXY),
                 preexec_fn=_isolate_process,
             )  # fmt: skip
@@ -71,7 +76,7 @@ def read(path: Path, limits: Limits, ending: str) -> Contents:
             raise Unreadable(TOO_LONG) from error
         made = source.with_suffix(f".{target}")
         if not made.exists():
-            raise Unreadable(REFUSED)
+            raise Unreadable(CRASHED if ended.returncode else REFUSED)
         check(made, FORMATS[f".{target}"], limits)
         return reader(made, limits)
 

@@ -17,7 +17,7 @@ from django.template.response import TemplateResponse
 from django.utils.text import Truncator
 from django.utils.translation import gettext, gettext_lazy
 
-from chatsite.accounts import looks
+from chatsite.accounts import staff_access
 from chatsite.accounts.admin_base.audited_admin import AuditedChanges
 from chatsite.accounts.admin_base.read_only_admin import ReadOnly, shown_object
 from chatsite.accounts.audit import record, record_before
@@ -110,16 +110,16 @@ class ConversationAdmin(AuditedPages, AuditedChanges, admin.ModelAdmin):  # type
             shown = shown_object(self, request, object_id)
             assert isinstance(request.user, User)
             if shown.owner != request.user:
-                if not request.user.has_perm(looks.PERMISSION):
+                if not request.user.has_perm(staff_access.PERMISSION):
                     raise PermissionDenied
-                if not looks.is_open(request.user, shown.pk):
+                if not staff_access.is_open(request.user, shown.pk):
                     return self._ask_for_reason(request, request.user, shown)
         return super().change_view(request, object_id, *args, **kwargs)
 
     def _ask_for_reason(self, request: HttpRequest, reader: User, shown: Conversation) -> HttpResponse:
         form = ReasonForm(request.POST or None)
         if form.is_valid():
-            looks.begin(reader, shown.owner, shown.pk, form.cleaned_data["reason"])
+            staff_access.begin(reader, shown.owner, shown.pk, form.cleaned_data["reason"])
             return redirect(request.path)
         context = {
             **self.admin_site.each_context(request),
@@ -127,7 +127,7 @@ class ConversationAdmin(AuditedPages, AuditedChanges, admin.ModelAdmin):  # type
             "opts": self.opts,
             "form": form,
             "owner": shown.owner,
-            "minutes": int(looks.OPEN.total_seconds() // 60),
+            "minutes": int(staff_access.OPEN.total_seconds() // 60),
             "days": settings.LOOK_NOTICE_DAYS,
         }
         return TemplateResponse(request, "admin/history/conversation/reason.html", context)

@@ -157,10 +157,10 @@ def _line(text: str) -> str:
 def _harmless(text: str) -> str:
     """Make Markdown safe, so that no viewer loads or runs anything.
 
-    It has no HTML, no images, and only http, https and mailto links. Unsafe characters are replaced by
-    entities. A backslash would not do: after another backslash, it escapes nothing. Entities within a URL are
-    decoded by viewers; in an unsafe link, the bracket before the URL is therefore replaced, and the link is
-    shown as text.
+    The result has no HTML, no images, and only http, https and mailto links. Unsafe characters are replaced
+    by entities. A backslash would not do: after another backslash, it escapes nothing. Entities within a URL
+    are decoded by viewers; in an unsafe link, the bracket before the URL is therefore replaced, and the link
+    is shown as text.
     """
     text = text.replace("<", "&lt;").replace("![", "&#33;[")
     return UNSAFE_LINK.sub("&#93;", text)

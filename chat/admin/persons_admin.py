@@ -18,7 +18,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from chat.persons.erasure import ErasureRefused, count_data, erase, hold_in_words
 from chat.persons.person_export import ExportRunning, export_response
-from chatsite.accounts import looks
+from chatsite.accounts import staff_access
 from chatsite.accounts.admin import UserAdmin
 from chatsite.accounts.admin_base.pickers import Picker
 from chatsite.accounts.admin_base.read_only_admin import shown_object
@@ -106,7 +106,7 @@ class PersonAdmin(UserAdmin):
     def export_view(self, request: HttpRequest, person_id: int) -> HttpResponseBase:
         """Export all data of a person as a zip file; the reason is disclosed to the person later."""
         actor = request.user
-        allowed = isinstance(actor, User) and actor.has_perm(looks.EXPORT_PERMISSION)
+        allowed = isinstance(actor, User) and actor.has_perm(staff_access.EXPORT_PERMISSION)
         if not allowed or not self.has_view_permission(request):
             raise PermissionDenied
         assert isinstance(actor, User)

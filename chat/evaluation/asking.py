@@ -26,8 +26,8 @@ from ingestion.search.retrieval import FoundPassage
 
 from .models import ProofQuestion, ProofResult
 
-FIRST = 5  # a document counts as found up to this rank; an answer gets this many passages
-SAID = ("quoted", "supported")  # verdicts that count as support
+TOP = 5  # a document counts as found up to this rank; an answer gets this many passages
+SUPPORTED = ("quoted", "supported")  # verdicts that count as support
 
 Outcome = ProofResult.Outcome
 
@@ -63,12 +63,12 @@ def member_of(group: Group) -> Iterator[Principal]:
 def ask(principal: Principal, question: ProofQuestion) -> ProofResult:
     """Ask with the rights of `principal`; returns an unsaved row."""
     reply = reply_to(principal, question.text)
-    said = verify(reply.text, reply.sources) if reply.text else ()
+    statements = verify(reply.text, reply.sources) if reply.text else ()
     rank = 0  # if the expected document was deleted, no result is right until a new one is selected
     if question.document_id is not None and not question.wants_nothing:
         wanted = CitationTarget(question.document_id, cleaned_label(question.place))
         places = [
-            Place(passage.document_id, passage.label.partition("#")[2]) for passage in reply.passages[:FIRST]
+            Place(passage.document_id, passage.label.partition("#")[2]) for passage in reply.passages[:TOP]
         ]
         keys = ranking(places, {wanted})
         rank = next((place for place, key in enumerate(keys, start=1) if key is not None), 0)
@@ -78,8 +78,8 @@ def ask(principal: Principal, question: ProofQuestion) -> ProofResult:
         outcome=reply.outcome,
         rank=rank,
         found=list(dict.fromkeys(passage.document_id for passage in reply.passages)),
-        statements=len(said),
-        supported=sum(statement.verdict in SAID for statement in said),
+        statements=len(statements),
+        supported=sum(statement.verdict in SUPPORTED for statement in statements),
     )
 
 
@@ -93,7 +93,7 @@ def reply_to(principal: Principal, question: str) -> Reply:
             text = with_labels(answer.text, [passage.label for passage in passages])
             return Reply(Outcome.VERIFIED, text, tuple(dict.fromkeys(passages)))
     query = search_query(question, [])
-    found = search_for(principal, query, top=FIRST)
+    found = search_for(principal, query, top=TOP)
     sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
     cut = cut_tables(found.passages)
     prompt = Prompt(question, [], sources, 0.0, fit=found.fit, synonyms=found.synonyms, table_rows=cut)

@@ -22,7 +22,7 @@ from django.http.response import HttpResponseBase
 
 from chat.evaluation.models import ProofQuestion, ProofRun
 from chat.models import VerifiedAnswer
-from chatsite.accounts import looks
+from chatsite.accounts import staff_access
 from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.audit import record_before
 from chatsite.accounts.models import AuditEntry, User
@@ -57,7 +57,7 @@ def export_response(
         raise ExportRunning
     try:
         if actor.pk != person.pk:
-            looks.begin_export(actor, person, reason)
+            staff_access.begin_export(actor, person, reason)
         with tempfile.TemporaryDirectory(
             dir=settings.FILE_UPLOAD_TEMP_DIR, ignore_cleanup_errors=True
         ) as folder:
@@ -91,7 +91,7 @@ def _may_have(principal: Principal, is_own: bool) -> bool:
     if is_own:
         return True
     actor = User.objects.get(pk=principal.user_id)
-    return actor.is_staff and actor.has_perm(looks.EXPORT_PERMISSION)
+    return actor.is_staff and actor.has_perm(staff_access.EXPORT_PERMISSION)
 
 
 def export(person: User, path: Path, *, actor: User | None) -> None:
@@ -99,8 +99,8 @@ def export(person: User, path: Path, *, actor: User | None) -> None:
 
     The command's export has all audit entries about the person. An export by the person or by staff (`actor`)
     only has entries about the person's own actions, because the person may get it, and other rules determine
-    which actions of others are disclosed. Staff must have given a reason (`looks.begin_export`). Raises
-    FileExistsError and StorageFault. An incomplete file is removed.
+    which actions of others are disclosed. Staff must have given a reason (`staff_access.begin_export`).
+    Raises FileExistsError and StorageFault. An incomplete file is removed.
     """
     about = Q(actor_id=person.pk)
     if actor is None:
@@ -136,10 +136,8 @@ def _records(person: User, about: Q) -> Iterator[tuple[str, Any]]:
     )
     yield "api-keys.json", list(keys)
     yield "devices.json", list(person.devices.values("browser", "system", "signed_in_at"))
-    yield (
-        "looks.json",
-        list(looks.looks_to_disclose(person.pk).values("begun_at", "conversation", "searched", "reason")),
-    )
+    disclosed = staff_access.access_to_disclose(person.pk)
+    yield "staff-access.json", list(disclosed.values("begun_at", "conversation", "searched", "reason"))
     yield "webhooks.json", list(person.webhooks.values("id", "name", "url", "events", "active", "created_at"))
     yield "feedback.json", list(Feedback.objects.filter(message__conversation__owner=person).values())
     yield "projects.json", [_project(each, person) for each in Project.objects.filter(owner=person)]

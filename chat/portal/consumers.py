@@ -54,8 +54,8 @@ from history.models import Conversation
 
 from .frames import (
     SocketFrames,
-    asked_after,
     new_turn,
+    newer_turns,
     place_of_run,
 )
 from .starters import key_of
@@ -324,12 +324,12 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def _asked_in_turn(self, first: int) -> tuple[UUID | None, str | None] | None:
         async with self.turn:
-            return await retry_until_available(self._asked_after, first)
+            return await retry_until_available(self._newer_turns, first)
 
-    def _asked_after(self, first: int) -> tuple[UUID | None, str | None] | None:
+    def _newer_turns(self, first: int) -> tuple[UUID | None, str | None] | None:
         if not still_valid(self.principal):
             return None
-        return asked_after(self.principal, self.conversation_id, first)
+        return newer_turns(self.principal, self.conversation_id, first)
 
     async def _stop_following(self) -> None:
         reader, self.reader, self.following = self.reader, None, None

@@ -259,7 +259,7 @@ def new_turn(principal: Principal, run_id: UUID) -> str:
     return render_to_string("chat/turn.html", {"turn": turn, "conversation": run.conversation})
 
 
-def asked_after(
+def newer_turns(
     principal: Principal, conversation_id: UUID, first: int
 ) -> tuple[UUID | None, str | None] | None:
     """The id of the current run, if any, and the HTML of all turns at position `first` or later.
@@ -283,7 +283,7 @@ def asked_after(
     return running[-1].pk if running else None, html
 
 
-def ended(
+def end_message(
     principal: Principal, conversation_id: UUID, rendered: AnswerRenderer, shown: str | None
 ) -> Json | None:
     """The message about the end of an answer, from its row and with the current rights.
@@ -346,7 +346,7 @@ class SocketFrames:
         for seq, event in _joined(batch, self._after):
             if isinstance(event, MessageStarted):
                 if self._started:
-                    frames += await self._turn(seq, event, messages)
+                    frames += await self._next_message(seq, event, messages)
                     messages = []
                 self._started = True
             about: list[Json] = []
@@ -372,7 +372,7 @@ class SocketFrames:
         """The messages for the end of the last message, and thus of the run."""
         return await self._ended("done", [])
 
-    async def _turn(self, seq: int, event: MessageStarted, messages: list[Json]) -> list[Json]:
+    async def _next_message(self, seq: int, event: MessageStarted, messages: list[Json]) -> list[Json]:
         """The messages that end one agent's message and start the next one below it."""
         frames = await self._ended("part", messages) if seq > self._after else []
         place, html = await in_database(
@@ -398,7 +398,7 @@ class SocketFrames:
         rest = await asyncio.to_thread(self._answer.finish) if long else self._answer.finish()
         shown = "\n".join(self._answer.blocks) if self._fresh and self._in_sync else None
         shown = self._body if self._body is not None else shown
-        end = await in_database(ended, self._principal, self._conversation_id, self._answer, shown)
+        end = await in_database(end_message, self._principal, self._conversation_id, self._answer, shown)
         if end is None:
             return []
         # The body replaces all blocks, because the last one may name a source that was withdrawn since then.

@@ -13,13 +13,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from chat.persons.erasure import ErasureRefused, count_data, delete_own
 from chat.persons.person_export import ExportRunning, export_response
-from chatsite.accounts import looks
+from chatsite.accounts import staff_access
 from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.models import User
 from chatsite.db.threads import request_may_wait
 from ingestion.storage.files import StorageFault
 
-MAX_LOOKS = 100
+MAX_ACCESSES = 100
 
 
 @login_required
@@ -50,11 +50,11 @@ def own_data(request: HttpRequest) -> HttpResponseBase:
                 messages.success(request, gettext("It is deleted."))
                 return redirect("chat:own-data")
     # List members of staff who read or exported this person's data, and mark the entries as seen.
-    disclosed = looks.looks_to_disclose(person.pk)
+    disclosed = staff_access.access_to_disclose(person.pk)
     shown = {
         "had": count_data(person),
         "problem": problem,
-        "looks": list(disclosed[:MAX_LOOKS]),
+        "staff_access": list(disclosed[:MAX_ACCESSES]),
         "notice_days": settings.LOOK_NOTICE_DAYS,
     }
     disclosed.filter(seen_at=None).update(seen_at=timezone.now())

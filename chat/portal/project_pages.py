@@ -126,7 +126,7 @@ def new(request: HttpRequest, principal: Principal) -> HttpResponse:
     if request.method != "POST":
         return _form(request, None)
     try:
-        made = projects.create(principal, *_written(request))
+        made = projects.create(principal, *_submitted(request))
     except projects.Invalid as problem:
         return _form(request, None, problem)
     return SeeOther(reverse("chat:project", args=[made.pk]))
@@ -141,7 +141,7 @@ def edit(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpRe
         return _form(request, row)
     try:
         with or_404():
-            projects.change(principal, row.pk, *_written(request))
+            projects.change(principal, row.pk, *_submitted(request))
     except projects.Invalid as problem:
         return _form(request, row, problem)
     except OnHold as refused:
@@ -161,7 +161,7 @@ def members(request: HttpRequest, principal: Principal, project_id: UUID) -> Htt
         return render(request, "chat/project_members.html", shown, status=422 if form.is_bound else 200)
     with or_404():
         projects.set_members(principal, row.pk, form.audience())
-    messages.success(request, gettext("Members updated. It applies from the next question."))
+    messages.success(request, gettext("Members updated. This applies from the next question."))
     return SeeOther(reverse("chat:project", args=[row.pk]))
 
 
@@ -180,12 +180,12 @@ def leave(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpR
     return SeeOther(reverse("chat:projects"))
 
 
-def _written(request: HttpRequest) -> tuple[str, str]:
+def _submitted(request: HttpRequest) -> tuple[str, str]:
     return request.POST.get("name", ""), request.POST.get("instructions", "")
 
 
 def _form(request: HttpRequest, row: Project | None, problem: projects.Invalid | None = None) -> HttpResponse:
-    name, instructions = _written(request)
+    name, instructions = _submitted(request)
     if request.method != "POST" and row:
         name, instructions = row.name, row.instructions
     shown = {
@@ -223,13 +223,13 @@ def move(request: HttpRequest, principal: Principal, conversation_id: UUID) -> H
     """Choose the project of a conversation: an existing one, a new one, or none."""
     row = own_conversation(principal, conversation_id)
     if request.method != "POST":
-        return _places(request, principal, [row])
+        return _move_page(request, principal, [row])
     try:
         with or_404():
             target = _target(principal, request)
             recording.move(principal, row.pk, target.pk if target else None)
     except projects.Invalid as problem:
-        return _places(request, principal, [row], problem)
+        return _move_page(request, principal, [row], problem)
     if target:
         messages.success(request, gettext("Moved to “%(name)s”.") % {"name": target.name})
     else:
@@ -240,12 +240,12 @@ def move(request: HttpRequest, principal: Principal, conversation_id: UUID) -> H
 def move_several(request: HttpRequest, principal: Principal, rows: Sequence[Conversation]) -> HttpResponse:
     """Move the selected conversations; without a project in the form, show the page to choose one."""
     if "project" not in request.POST:
-        return _places(request, principal, rows, several=True)
+        return _move_page(request, principal, rows, several=True)
     try:
         with or_404():
             target = _target(principal, request)
     except projects.Invalid as problem:
-        return _places(request, principal, rows, problem, several=True)
+        return _move_page(request, principal, rows, problem, several=True)
     moved = 0
     for row in rows:
         with suppress(Conversation.DoesNotExist, Project.DoesNotExist):  # deleted meanwhile
@@ -283,7 +283,7 @@ def _target(principal: Principal, request: HttpRequest) -> Project | None:
         raise Project.DoesNotExist from None
 
 
-def _places(
+def _move_page(
     request: HttpRequest,
     principal: Principal,
     rows: Sequence[Conversation],

@@ -149,8 +149,8 @@ class Quotation:
     def is_about_added(self) -> bool:
         """Whether it has the added term, the amount asked for, and most of what the question keeps.
 
-        Of a row, whose columns name the rest, half is enough. Also True if it says that the rule does not
-        apply to the term; False if no term is added.
+        For a row, half is enough, because its columns name the rest. Also True if it says that the rule does
+        not apply to the term; False if no term is added.
         """
         before, held = self.question.kept, held_stems(self._said) | self.held.headings
         known = 2 * self.held.known(before, held)
@@ -159,7 +159,7 @@ class Quotation:
 
     @cached_property
     def excludes_added(self) -> bool:
-        """Whether its sentence says of the added term that the rule does not apply to it.
+        """Whether its sentence says that the rule does not apply to the added term.
 
         An example is “Crews do not carry leave over.” for “When must carried leave be used? And for crews?”
         """

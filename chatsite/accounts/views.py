@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from . import looks
+from . import staff_access
 from .api.authentication import session_principal
 from .audit import record, record_sign_in, record_sign_out
 from .forms import ApiKeyForm, OwnPasswordForm, SignInForm
@@ -118,7 +118,7 @@ def settings_page(request: HttpRequest) -> HttpResponse:
             "chosen": Preferences.of(request.POST if too_long else request.COOKIES),
             "expiring_keys": expiring,
             "languages": settings.LANGUAGES,
-            "looks": looks.looks_to_disclose(principal.user_id).filter(seen_at=None).count(),
+            "staff_access": staff_access.access_to_disclose(principal.user_id).filter(seen_at=None).count(),
             "max_wish": MAX_WISH,
             "wish": wish if too_long else getattr(request.user, "wish", ""),
             "too_long": too_long,

@@ -122,7 +122,7 @@ class BodyLimit:
     def __init__(self, application: Application, known_caller: Callable[[Scope, bool], str]) -> None:
         self.application = application
         self._known_caller = known_caller
-        self._places: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # by caller
+        self._slots: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # by caller
         self.large = [
             (re.compile(pattern), kind, limit)
             for patterns, kind, limit in (
@@ -145,15 +145,15 @@ class BodyLimit:
         if _declared_length(scope) > limit:
             await refuse(scope, receive, send, 413, TOO_LARGE)
             return
-        place = self._places.setdefault(caller, asyncio.Semaphore(LARGE_BODIES)) if caller else None
+        slot = self._slots.setdefault(caller, asyncio.Semaphore(LARGE_BODIES)) if caller else None
         try:
             async with asyncio.timeout(WAIT_SECONDS):
-                if place:
-                    await place.acquire()
+                if slot:
+                    await slot.acquire()
         except TimeoutError:
             await refuse(scope, receive, send, 429, TOO_MANY)
             return
-        counted = _CountedBody(receive, send, limit, place, until_answered=is_upload(scope))
+        counted = _CountedBody(receive, send, limit, slot, until_answered=is_upload(scope))
         try:
             await self.application(scope, counted.receive, counted.send)
         except BodyTooLarge:
@@ -199,7 +199,7 @@ def is_upload(scope: Scope) -> bool:
 class _CountedBody:
     """Wraps `receive` and `send` of one request.
 
-    It counts the body's bytes and notices the start of the response. The caller's place for a large body is
+    It counts the body's bytes and notices the start of the response. The caller's slot for a large body is
     released when the body is complete; with `until_answered`, when the response starts.
     """
 
@@ -208,11 +208,11 @@ class _CountedBody:
         receive: Receive,
         send: Send,
         limit: int,
-        place: asyncio.Semaphore | None = None,
+        slot: asyncio.Semaphore | None = None,
         *,
         until_answered: bool = False,
     ) -> None:
-        self._receive, self._send, self._left, self._place = receive, send, limit, place
+        self._receive, self._send, self._left, self._slot = receive, send, limit, slot
         self._until_answered = until_answered
         self.answering = False
         self._whole = False
@@ -238,10 +238,10 @@ class _CountedBody:
         return message
 
     def release(self) -> None:
-        """Release the caller's place for another large body."""
-        place, self._place = self._place, None
-        if place:
-            place.release()
+        """Release the caller's slot for another large body."""
+        slot, self._slot = self._slot, None
+        if slot:
+            slot.release()
 
     async def send(self, message: Message) -> None:
         self.answering = True

@@ -1,6 +1,6 @@
 """Serializers of responses of /chat-history.
 
-Its member names are only here and in request_serializers.
+Names of its members occur only here and in request_serializers.
 """
 
 from collections.abc import Sequence

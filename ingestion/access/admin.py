@@ -16,7 +16,7 @@ from django.urls import URLPattern, path, re_path, reverse_lazy
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy
 
-from chatsite.accounts import directory, looks
+from chatsite.accounts import directory, staff_access
 from chatsite.accounts.audit import (
     SUBJECT_CHARACTERS,
     record_before,
@@ -202,7 +202,7 @@ class AccessPage:
                             AuditEntry.Action.SEARCH_AS, actor=person, person=person, subject=question
                         )
                     else:
-                        looks.begin_search(request.user, person, question, form.cleaned_data["reason"])
+                        staff_access.begin_search(request.user, person, question, form.cleaned_data["reason"])
                     principal = Principal(person.pk, "command")
                     with reading_as(person.pk):
                         context["searched"] = SearchedAs(

@@ -120,7 +120,7 @@ def documents_like(query: str, reader: User) -> QuerySet[Document]:
 
 
 def document_entry(document: Document) -> str:
-    """How forms write a document: “Leave rules (hr/leave.pdf)”, or only the path."""
+    """A document as written in forms: “Leave rules (hr/leave.pdf)”, or only the path."""
     path = f"{document.folder}/{document.name}" if document.folder else document.name
     return f"{document.title} ({path})" if document.title not in ("", document.name) else path
 

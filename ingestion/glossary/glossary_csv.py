@@ -164,11 +164,11 @@ def _contents(word: HouseWord) -> tuple[str, str, str]:
 def _lines(user: User, text: str) -> Iterator[Line]:
     groups = groups_of(user)
     first = text.partition("\n")[0]
-    said = SEPARATOR_LINE.match(text)
-    delimiter = said[1] if said else max(DELIMITERS, key=first.count)
+    declared = SEPARATOR_LINE.match(text)
+    delimiter = declared[1] if declared else max(DELIMITERS, key=first.count)
     header: list[str] = []
     for line, cells in rows_of(text, delimiter):
-        if said and line == 1:
+        if declared and line == 1:
             continue
         if not header:
             header = [cell.lower() for cell in cells]

@@ -96,8 +96,8 @@ def scan_tree(root: Path) -> Tree:
 def open_below(root: Path, path: str) -> BufferedReader:
     """Open a regular file without following any link on its path. Raises OSError.
 
-    Raises FolderGone if the folder of the file is not there; FileNotFoundError then means that this folder
-    exists and has no such file.
+    Raises FolderGone if the folder of the file does not exist, and FileNotFoundError if the folder exists but
+    the file does not.
     """
     wanted = root / path
     folder = _open_folder(wanted.parent)

@@ -55,7 +55,7 @@ class ExportOfOthersTests(TestCase):
 
     def test_the_export_does_not_disclose_the_viewer_early(self):
         archive = ZipFile(io.BytesIO(b"".join(self.export().streaming_content)))
-        said = archive.read("audit.json").decode() + archive.read("looks.json").decode()
+        said = archive.read("audit.json").decode() + archive.read("staff-access.json").decode()
         self.assertNotIn("eve", said)
         self.assertNotIn("officer", said)
 
@@ -72,7 +72,7 @@ class ExportOfOthersTests(TestCase):
             self.assertContains(page, "exported all of it.")
             file = person.post("/settings/data/", {"export": "1"})
             archive = ZipFile(io.BytesIO(b"".join(file.streaming_content)))
-            self.assertEqual(json.loads(archive.read("looks.json"))[0]["reason"], REASON)
+            self.assertEqual(json.loads(archive.read("staff-access.json"))[0]["reason"], REASON)
 
     def test_without_the_permission_every_person_looks_the_same(self):
         unknown = "/admin/accounts/user/999999/export/"

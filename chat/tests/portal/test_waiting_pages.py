@@ -13,7 +13,7 @@ from django.test import Client, TransactionTestCase, override_settings
 from chat import runs
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
-from chat.portal.frames import asked_after
+from chat.portal.frames import newer_turns
 from chat.requests import RunRequest
 from chat.routing import websocket_urlpatterns
 from chat.runs import revalidation
@@ -120,7 +120,7 @@ class WaitingTests(TransactionTestCase):
             accepted = await self.ask_elsewhere()
             await runs.wait_for_result(self.principal, accepted.run_id)
         stranger = command_principal(await in_database(make_user, "stranger"))
-        self.assertIsNone(await in_database(asked_after, stranger, self.conversation.pk, 0))
+        self.assertIsNone(await in_database(newer_turns, stranger, self.conversation.pk, 0))
 
     async def test_signing_out_closes_idle_pages_with_one_query_for_all(self):
         looks = []

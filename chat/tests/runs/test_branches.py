@@ -15,7 +15,7 @@ from chat.errors import Refused
 from chat.llm.chat_model import NOTHING_IN_PART
 from chat.models import Run
 from chat.portal.conversation.turns import turns_of
-from chat.portal.frames import asked_after
+from chat.portal.frames import newer_turns
 from chat.redaction.withholding import shared_messages
 from chat.requests import Options, RunRequest
 from chat.runs.earlier_messages import earlier_messages
@@ -296,10 +296,10 @@ class ReaderTests(BranchCase):
 
     def test_a_waiting_page_learns_that_another_branch_was_chosen(self):
         place = self.conversation.pk
-        self.assertEqual(asked_after(self.principal, place, 4), (None, None))
-        self.assertIsNone(asked_after(self.principal, place, 6))
+        self.assertEqual(newer_turns(self.principal, place, 4), (None, None))
+        self.assertIsNone(newer_turns(self.principal, place, 6))
         runs.choose_branch(self.principal, place, 0)
-        self.assertIsNone(asked_after(self.principal, place, 4))
+        self.assertIsNone(newer_turns(self.principal, place, 4))
 
     @pytest.mark.slow
     def test_forty_branches_need_no_additional_query(self):

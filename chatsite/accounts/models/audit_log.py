@@ -144,7 +144,8 @@ class Look(models.Model):
     """Access of staff to another person's content, with a reason.
 
     It is disclosed to the person later. If no conversation is set, it was a search with the person's rights,
-    or an export of all data.
+    or an export of all data. The model keeps its first name, because a release must not rename tables that
+    the previous version uses.
     """
 
     MAX_REASON: ClassVar = 500  # characters

@@ -22,29 +22,29 @@ from . import sending
 
 logger = logging.getLogger(__name__)
 
-SECONDS_BETWEEN_LOOKS = 1.0
+POLL_SECONDS = 1.0
 MAX_AT_ONCE = 32
 MAX_OF_ONE_OWNER = 3
-TURN_SECONDS = 20.0  # time after which an endpoint's turn ends, so that others can be served
+SERVING_SECONDS = 20.0  # after which an endpoint waits again, so that others can be served
 
 
 async def send_while_running() -> None:
     """Check every second for endpoints with due messages, and send them."""
-    turns: dict[asyncio.Task[None], tuple[UUID, int]] = {}
+    serving: dict[asyncio.Task[None], tuple[UUID, int]] = {}
     try:
         while True:
-            turns = {turn: place for turn, place in turns.items() if not turn.done()}
+            serving = {task: endpoint for task, endpoint in serving.items() if not task.done()}
             try:
-                due = await in_database(_endpoints_due, dict(turns.values()))
+                due = await in_database(_endpoints_due, dict(serving.values()))
             except AnyDatabaseError:
-                logger.warning("Which webhooks are due could not be looked up", exc_info=True)
+                logger.warning("Due webhooks could not be looked up", exc_info=True)
                 due = {}
             for endpoint_id, owner_id in due.items():
-                turns[asyncio.create_task(_turn(endpoint_id))] = (endpoint_id, owner_id)
-            await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+                serving[asyncio.create_task(_serve(endpoint_id))] = (endpoint_id, owner_id)
+            await asyncio.sleep(POLL_SECONDS)
     finally:
-        for turn in turns:
-            turn.cancel()
+        for task in serving:
+            task.cancel()
 
 
 def _endpoints_due(busy: Mapping[UUID, int]) -> dict[UUID, int]:
@@ -64,9 +64,9 @@ def _endpoints_due(busy: Mapping[UUID, int]) -> dict[UUID, int]:
     return due
 
 
-async def _turn(endpoint_id: UUID) -> None:
+async def _serve(endpoint_id: UUID) -> None:
     """Send the due messages of one endpoint in order."""
-    end = time.monotonic() + TURN_SECONDS
+    end = time.monotonic() + SERVING_SECONDS
     try:
         while time.monotonic() < end:
             attempt = await in_database(sending.take, endpoint_id)

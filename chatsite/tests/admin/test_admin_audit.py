@@ -8,7 +8,7 @@ from django.test import RequestFactory, TestCase
 
 from chat.models import Agent, MessageAllowance
 from chat.tests.conversations import answered
-from chatsite.accounts import looks
+from chatsite.accounts import staff_access
 from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, GroupMapping, User
 from chatsite.tests.routes import routes
 from history.models import Feedback, Share
@@ -125,7 +125,7 @@ class AdminAuditTests(TestCase):
         pages = [f"/admin/{path}/" for path in rows]
         pages += [f"/admin/{path}/{row.pk}/change/" for path, row in rows.items()]
         pages.append(f"/admin/ingestion/document/{document.pk}/change/")
-        looks.begin(self.root, self.ann, conversation.pk, "ticket 4711")
+        staff_access.begin(self.root, self.ann, conversation.pk, "ticket 4711")
         for page in pages:
             with self.subTest(page):
                 before = len(self.entries())

@@ -23,7 +23,7 @@ from chat.models import (
     VerifiedAnswer,
 )
 from chat.tests.conversations import LABEL, answered
-from chatsite.accounts import looks
+from chatsite.accounts import staff_access
 from chatsite.accounts.models import (
     ApiKey,
     AuditEntry,
@@ -80,7 +80,7 @@ class AdminLanguageTests(TestCase):
         self.make_verified_answers()
         self.make_proof_runs()
         self.make_bulk_changes()
-        looks.begin(self.root, self.ann, self.conversation.pk, "qx qx qx qx")
+        staff_access.begin(self.root, self.ann, self.conversation.pk, "qx qx qx qx")
 
     def make_documents(self):
         self.document = make_document(

@@ -52,7 +52,7 @@ class Command(BaseCommand):
         bar = Bar(sys.stderr, len(items))
         # Store all files first, so that a worker reads the rest if the command is killed.
         for item in items:
-            _take(item, wanted)
+            _store(item, wanted)
         for done, item in enumerate(items):
             bar.show(done, item.path.name)
             if item.document and not item.unchanged:
@@ -118,7 +118,7 @@ def _files(paths: Iterable[Path]) -> tuple[list[Item], list[Path], list[Path]]:
     return items, skipped, links
 
 
-def _take(item: Item, wanted: document_options.DocumentOptions) -> None:
+def _store(item: Item, wanted: document_options.DocumentOptions) -> None:
     """Create or find the file's document; for a file that cannot be added, note the reason."""
     try:
         if item.root is None:

@@ -306,7 +306,7 @@ class OrderTests(TransactionTestCase):
         self.client.raise_request_exception = False
         with (
             patch("ingestion.access.admin.search") as search,
-            patch("chatsite.accounts.looks.record", side_effect=DatabaseError),
+            patch("chatsite.accounts.staff_access.record", side_effect=DatabaseError),
             self.assertLogs("django.request", "ERROR"),
         ):
             self.client.post(PAGE, {"person": "ann", "question": "pay", "reason": WHY})

@@ -60,7 +60,7 @@ def is_open(reader: User, conversation: UUID) -> bool:
     return reader.has_perm(PERMISSION) and lately.exists()
 
 
-def looks_to_disclose(person_id: int) -> QuerySet[Look]:
+def access_to_disclose(person_id: int) -> QuerySet[Look]:
     """The accesses that are due to be disclosed to this person."""
     until = timezone.now() - timedelta(days=settings.LOOK_NOTICE_DAYS)
     return Look.objects.filter(person=person_id, begun_at__lte=until).select_related("reader")

@@ -1,7 +1,6 @@
 """Deletes documents with their parts, passages, vectors and files."""
 
 from collections.abc import Iterable
-from functools import partial
 
 from django.db import transaction
 
@@ -49,5 +48,4 @@ def delete_rows(documents: DocumentQuerySet, *, announced: bool = True) -> None:
             announce(Event.DOCUMENT_DELETED, each)
     delete_passages(locked)
     Document.objects.filter(pk__in=[each.pk for each in locked]).delete()
-    for each in locked:
-        transaction.on_commit(partial(files.remove, str(each.file.name)), robust=True)
+    files.remove_on_commit(*(str(each.file.name) for each in locked))

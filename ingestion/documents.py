@@ -10,7 +10,6 @@ import logging
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -180,7 +179,7 @@ def _stored_or_kept(
         raise DocumentExists
     if known and (kept := upload.keep(known, stored.sha256)):
         # Another caller has sent the same file at the same time.
-        transaction.on_commit(partial(files.remove, stored.name), robust=True)
+        files.remove_on_commit(stored.name)
         return kept
     if known and is_on_hold(known.owner_id):
         raise UploadRefused("on_hold", DOCUMENT_ON_HOLD)

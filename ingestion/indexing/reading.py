@@ -178,7 +178,7 @@ def _swap(
         if not waits:
             announce(Event.DOCUMENT_READY, current, changes.get("access_list_id", current.access_list_id))
         if stored:  # the swap is committed: if the storage fails now, the nightly job removes the file
-            transaction.on_commit(lambda: files.remove(str(current.file.name)), robust=True)
+            files.remove_on_commit(str(current.file.name))
     return True
 
 

@@ -8,7 +8,7 @@ import hashlib
 import json
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from io import BufferedReader
@@ -19,6 +19,7 @@ from django.core.exceptions import SuspiciousOperation
 from django.core.files import File
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
+from django.db import transaction
 from django.utils import timezone
 
 from ingestion.models import Document
@@ -55,6 +56,8 @@ def store(upload: "File[bytes]", limit: int) -> StoredFile:
     try:
         with _answering():
             name = default_storage.save(name, measured)
+    except StorageFault:
+        raise  # removing it would take another timeout; the job that removes orphans deletes what is left
     except BaseException:
         with contextlib.suppress(OSError):  # the job that removes orphans deletes the rest
             remove(name)
@@ -73,6 +76,21 @@ def remove(name: str) -> None:
         with _answering():
             default_storage.delete(name)
             _remove_images(name)
+
+
+def remove_on_commit(*names: str) -> None:
+    """Remove stored files when the transaction is committed.
+
+    A failure is logged, and the job that removes orphans removes the rest: after the first timeout, each
+    further file would cost another one.
+    """
+    # Not a partial: Django cannot log the failure of one, raises AttributeError, and drops later callbacks.
+    transaction.on_commit(lambda: _remove_each(names), robust=True)
+
+
+def _remove_each(names: Iterable[str]) -> None:
+    for name in names:
+        remove(name)
 
 
 def discard(stored: StoredFile, document_id: int) -> None:

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.files.base import ContentFile
 from django.core.files.storage import InMemoryStorage, Storage, default_storage
 from django.core.files.uploadedfile import TemporaryUploadedFile
+from django.db import transaction
 from django.test import SimpleTestCase, TestCase, override_settings
 
 from chatsite.accounts.models import User
@@ -67,7 +68,8 @@ class Pathless(Storage):
     def __init__(self):
         self.inner = InMemoryStorage()
         for name in ("_open", "_save", "delete", "exists", "listdir", "size", "get_modified_time"):
-            setattr(self, name, getattr(self.inner, name))
+            if name not in type(self).__dict__:
+                setattr(self, name, getattr(self.inner, name))
 
 
 class Away(Pathless):
@@ -75,6 +77,16 @@ class Away(Pathless):
 
     def open(self, name, mode="rb"):
         raise RuntimeError("connection refused")
+
+
+class Undeletable(Pathless):
+    """A storage that does not respond to deletions."""
+
+    attempts = 0
+
+    def delete(self, name):
+        self.attempts += 1
+        raise RuntimeError("timed out")
 
 
 def stored_in(storage):
@@ -153,6 +165,32 @@ class ElsewhereTests(MediaMixin, TestCase):
         ):
             self.add()
         self.assertEqual(caught.exception.message, documents.STORAGE_AWAY)
+
+    @stored_in(Undeletable)
+    def test_documents_are_deleted_although_the_storage_does_not_respond(self):
+        added = [self.add("a.md", read=False), self.add("b.md", read=False)]
+        later = []
+        with (
+            self.assertLogs("django", "ERROR") as logged,
+            self.captureOnCommitCallbacks(execute=True),
+            transaction.atomic(),
+        ):
+            documents.delete_documents(added)
+            transaction.on_commit(lambda: later.append("done"))
+        self.assertEqual(later, ["done"], "other callbacks of the transaction were lost")
+        self.assertIn("does not respond", logged.output[0])
+        self.assertEqual(Document.objects.count(), 0)
+        self.assertEqual(default_storage.attempts, 1, "each attempt costs a timeout")
+
+    @stored_in(Undeletable)
+    def test_a_failed_upload_waits_for_the_storage_only_once(self):
+        default_storage.attempts = 0
+        with (
+            mock.patch.object(Pathless, "save", side_effect=RuntimeError, create=True),
+            self.assertRaises(files.StorageFault),
+        ):
+            files.store(ContentFile(b"new"), 100)
+        self.assertEqual(default_storage.attempts, 0)
 
     @stored_in(Away)
     def test_an_unavailable_storage_is_retried(self):

@@ -5,10 +5,12 @@ can run scripts: files whose type allows scripts are downloaded under another ty
 sandboxed.
 """
 
+import functools
 import logging
 import re
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -86,6 +88,7 @@ SUCCESSOR = (
     " its URL."
 )
 CHUNK_BYTES = 256 * 1024
+STORAGE_THREADS = 16
 # Possessive, to avoid backtracking over all divisions of adjacent runs of white space.
 RANGE = re.compile(r"\s*+bytes\s*+=\s*+(\d{0,18})\s*+-\s*+(\d{0,18})\s*+", re.ASCII)
 # Show these formats as plain text: a browser would download CSV, and Markdown may contain HTML.
@@ -333,6 +336,12 @@ def _range(request: Request, etag: str, size: int) -> tuple[int, int] | None:
     return (start, end) if start <= end else (size, size - 1)
 
 
+@functools.cache
+def _storage_threads() -> ThreadPoolExecutor:
+    """Threads that only read files: in those of the event loop, a hanging storage would delay answers."""
+    return ThreadPoolExecutor(STORAGE_THREADS, thread_name_prefix="storage")
+
+
 def _pieces(file: "File[bytes]", length: int) -> Iterator[bytes]:
     while length > 0 and (piece := _piece(file, length)):
         length -= len(piece)
@@ -340,7 +349,7 @@ def _pieces(file: "File[bytes]", length: int) -> Iterator[bytes]:
 
 
 async def _pieces_async(file: "File[bytes]", length: int) -> AsyncIterator[bytes]:
-    read = sync_to_async(_piece, thread_sensitive=False)
+    read = sync_to_async(_piece, thread_sensitive=False, executor=_storage_threads())
     while length > 0 and (piece := await read(file, length)):
         length -= len(piece)
         yield piece

@@ -1,5 +1,6 @@
 """Files and page images: who gets them, how they are sent, and that browsers execute nothing in them."""
 
+import asyncio
 import logging
 import threading
 from io import BufferedReader, BytesIO
@@ -19,6 +20,7 @@ from PIL import Image
 from chatsite.accounts.models import ApiKey, User
 from chatsite.http import checked_transfer
 from chatsite.logs import CutFilter
+from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 from ingestion import documents
 from ingestion.access.lists import (
     Audience,
@@ -27,6 +29,7 @@ from ingestion.access.lists import (
 from ingestion.models import Document
 from ingestion.parsing import process
 from ingestion.parsing.formats import WORD
+from ingestion.portal import content
 from ingestion.storage import files
 from ingestion.storage.ranged import RangedReader
 from ingestion.tests import building
@@ -319,6 +322,27 @@ class ContentTests(MediaMixin, TestCase):
         data = building.pdf(["One."]).replace(b"[0 0 595 842]", b"[0 0 14400 100]")
         document = self.mine("a.pdf", data)
         self.assertEqual(Image.open(BytesIO(self.client.get(self.image(document)).content)).size[0], 2000)
+
+
+def test_downloads_that_wait_for_the_storage_do_not_delay_other_work_in_threads():
+    responds = threading.Event()
+
+    class Hanging(BytesIO):
+        def read(self, size=-1):
+            responds.wait(HANG_SECONDS)
+            return super().read(size)
+
+    async def scenario():
+        bodies = [content._pieces_async(File(Hanging(b"words")), 5) for _ in range(40)]
+        begun = [asyncio.ensure_future(anext(body)) for body in bodies]
+        try:
+            await asyncio.sleep(0)
+            await asyncio.wait_for(asyncio.to_thread(int), MARGIN_SECONDS)
+        finally:
+            responds.set()
+            assert set(await asyncio.gather(*begun)) == {b"words"}
+
+    asyncio.run(scenario())
 
 
 class LongTransferTests(MediaMixin, TransactionTestCase):

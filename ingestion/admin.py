@@ -19,6 +19,7 @@ from django.utils.translation import gettext, gettext_lazy
 from chatsite.accounts.admin_base.admin_filters import TypedGroupFilter, TypedValueFilter
 from chatsite.accounts.admin_base.read_only_admin import OwnFilters, shown_object
 from chatsite.accounts.admin_base.returning_admin import ReturnsToUnanswered
+from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.holds import DOCUMENT_ON_HOLD, is_on_hold
 from chatsite.accounts.models import AuditEntry, User
@@ -49,6 +50,7 @@ from .glossary import admin as _words  # noqa: F401 (registers its pages)
 from .models import Document, Passage
 from .queue import queue_admin as _queue  # noqa: F401 (registers its pages)
 from .search.labels import content_address
+from .sender_check import SenderCheck
 
 PASSAGES_SHOWN = 100
 MARKS = {Document.Status.READY: "✓", Document.Status.FAILED: "✗"}
@@ -249,6 +251,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
             audience=form.audience(),
             folder=form.cleaned_data["folder"],
             category=form.cleaned_data["category"],
+            check_sender=SenderCheck(session_principal(request)),
         )
         record_upserted(owner, put)
         if put.outcome == "unchanged":

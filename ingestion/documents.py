@@ -8,7 +8,7 @@ import contextlib
 import errno
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -126,6 +126,7 @@ def upsert(
     external_id: str = "",
     details: Details | None = None,
     may_replace: bool = True,
+    check_sender: Callable[[], None] = lambda: None,
 ) -> UpsertResult:
     """Store a file as a new document, or as the next version of an existing document.
 
@@ -136,7 +137,9 @@ def upsert(
     `mirrored` document is identified by its SourceFile, and this function always adds it. Members missing
     from `details` keep their values. Raises UploadRefused; with `within_quota`, also if the file exceeds the
     owner's quota. Without `may_replace`, raises Exists if there is such a document, and stores nothing.
+    `check_sender` is called before and after the file is stored; nothing of the file is kept if it raises.
     """
+    check_sender()
     name, folder = file_name(name), folder_name(folder)
     kind = format_of(name)
     document = Document(
@@ -155,6 +158,7 @@ def upsert(
     stored = _store(file)
     document.file, document.size, document.sha256 = stored.name, stored.size, stored.sha256
     with _removed_on_error(stored), reading_everything():
+        check_sender()
         for _ in range(UPSERT_ATTEMPTS):
             if done := _stored_or_kept(
                 upload, stored, may_exist=not mirrored, may_replace=may_replace, within_quota=within_quota

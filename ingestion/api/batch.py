@@ -20,10 +20,11 @@ from chatsite.accounts.api_keys import Scope
 from chatsite.http.json_parser import StrictJSONParser
 from chatsite.http.problem_details import ProblemDetails, exception_handler, problem
 from chatsite.http.strict_fields import BoundedListField, StrictCharField, StrictChoiceField, StrictSerializer
+from ingestion.file_names import UploadRefused
 
 from .conditional import CONDITIONS
 from .document_serializers import ChangeSerializer, DocumentSerializer
-from .document_views import DocumentWriteView
+from .document_views import DocumentWriteView, refusal
 
 MAX_ITEMS = 100
 MAX_BYTES = 8_000_000  # limit of the whole body, which is held in memory
@@ -165,17 +166,21 @@ class BatchView(DocumentWriteView):
         try:
             requested = BatchItemSerializer(data=values)
             requested.is_valid(raise_exception=True)
+            self.check_sender()
             return result | self._done(requested.validated_data)
+        except UploadRefused as error:  # the sender may no longer change anything
+            refused = exception_handler(refusal(error), {})
+            assert refused is not None
         except (exceptions.APIException, Http404) as error:
-            refusal = exception_handler(error, {})
-            assert refusal is not None
+            refused = exception_handler(error, {})
+            assert refused is not None
         except (OperationalError, InterfaceError):
             logger.exception("The database did not answer for an item of a batch.")
-            refusal = problem(HTTPStatus.SERVICE_UNAVAILABLE, DATABASE_AWAY)
+            refused = problem(HTTPStatus.SERVICE_UNAVAILABLE, DATABASE_AWAY)
         except Exception:
             logger.exception("An item of a batch failed.")
-            refusal = problem(HTTPStatus.INTERNAL_SERVER_ERROR, FAULT)
-        return result | {"status": refusal.status_code, "outcome": "refused", "problem": refusal.data}
+            refused = problem(HTTPStatus.INTERNAL_SERVER_ERROR, FAULT)
+        return result | {"status": refused.status_code, "outcome": "refused", "problem": refused.data}
 
     def _done(self, item: dict[str, Any]) -> dict[str, Any]:
         name = item["id"]

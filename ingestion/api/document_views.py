@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, cast
 from urllib.parse import urlencode
 from uuid import UUID
@@ -44,6 +45,7 @@ from ingestion.portal.document_actions import (
 )
 from ingestion.portal.forms import EVERYONE, ONLY_ME, SOME, AudienceForm
 from ingestion.reasons import in_words
+from ingestion.sender_check import SenderCheck
 
 from . import conditional
 from .document_serializers import (
@@ -99,6 +101,13 @@ class RawBodyParser(BaseParser):
         file.seek(0)
         file.size = size
         return RawBody(file=file)
+
+
+def refusal(refused: documents.UploadRefused) -> exceptions.APIException:
+    """The error for a file that is refused."""
+    if refused.code == "sender_gone":
+        return exceptions.NotAuthenticated(in_words(refused.message))
+    return Refusal(refused)
 
 
 class Refusal(exceptions.APIException):
@@ -174,6 +183,10 @@ class OneDocumentView(ResourceView):
 class DocumentWriteView(OneDocumentView):
     """Base of the views that add, change and delete documents."""
 
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        self.check_sender = SenderCheck(self.principal)
+
     def put_file(
         self,
         file: "UploadedFile[bytes]",
@@ -199,9 +212,10 @@ class DocumentWriteView(OneDocumentView):
                 external_id=external_id,
                 details=details_of(new),
                 may_replace=may_replace,
+                check_sender=partial(self.check_sender, partial(self.audience, new)),
             )
-        except documents.UploadRefused as refusal:
-            raise Refusal(refusal) from None
+        except documents.UploadRefused as refused:
+            raise refusal(refused) from None
         except documents.DocumentExists:
             raise conditional.PreconditionFailed(conditional.EXISTS) from None
         return self.found(external_id), put.outcome

@@ -15,7 +15,9 @@ from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from ingestion import details
 from ingestion.access.lists import Audience
+from ingestion.file_names import UploadRefused
 from ingestion.models import Document
+from ingestion.sender_check import GROUP_CLOSED
 
 MAX_PEOPLE = 200
 MAX_BOXES = 40  # up to this many groups are checkboxes; if there are more, people type names
@@ -133,6 +135,12 @@ class AudienceForm(forms.Form):
         if cleaned.get("who") == SOME and not chosen and not self.errors:
             raise forms.ValidationError(gettext("Choose a group, name a person, or select “Only me”."))
         return cleaned
+
+    def demand_groups(self) -> None:
+        """Raise UploadRefused if one of the selected groups may no longer be selected."""
+        chosen = {group.pk for group in self.cleaned_data["groups"]}
+        if chosen - set(self.offered_groups().values_list("pk", flat=True)):
+            raise UploadRefused("group_closed", GROUP_CLOSED)
 
     def audience(self) -> Audience:
         """The selected readers of a valid form."""

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -35,6 +36,7 @@ from ingestion.file_names import decode_sent_name
 from ingestion.models import Document
 from ingestion.parsing.formats import format_names
 from ingestion.reasons import in_words
+from ingestion.sender_check import SenderCheck
 
 from . import library
 from .descriptions import (
@@ -107,6 +109,7 @@ def add_files(
 
     `on_added` is called for each accepted file, before the next one.
     """
+    check_sender = partial(SenderCheck(principal), form.demand_groups)
     owner = User.objects.get(pk=principal.user_id)
     audience = form.audience()
     added: list[UpsertResult] = []
@@ -121,6 +124,7 @@ def add_files(
                 folder=form.cleaned_data["folder"],
                 category=form.cleaned_data["category"],
                 within_quota=True,
+                check_sender=check_sender,
             )
         except documents.UploadRefused as refusal:
             refused.append(

@@ -7,14 +7,15 @@ from urllib.parse import urlencode
 from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import Group
 from django.core.files.base import ContentFile
 from django.db import OperationalError
 from django.http import Http404
 from django.test import TestCase, override_settings
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from chatsite.accounts.models import ApiKey
-from ingestion import documents
+from chatsite.accounts.models import ApiKey, User
+from ingestion import documents, sender_check
 from ingestion.access.lists import Audience, audience_of
 from ingestion.api import batch, conditional
 from ingestion.api.batch import BatchItemSerializer
@@ -38,6 +39,37 @@ class DocumentsTestCase(MediaMixin, TestCase):
 
 @pytest.mark.slow
 class BatchTests(DocumentsTestCase):
+    def test_nothing_more_is_changed_once_the_account_is_disabled_or_a_group_is_left(self):
+        group = Group.objects.create(name="HR")
+        self.user.groups.add(group)
+        kept = make_document("kept.md", owner=self.user)
+        items = [
+            {"action": "put", "id": name, "name": f"{name}.md", "text": "Words.", "groups": ["HR"]}
+            for name in ("one", "two", "three")
+        ]
+        store = documents._store
+
+        def stored_slowly(change):
+            def stored(upload):
+                result = store(upload)
+                change()
+                return result
+
+            return mock.patch.object(documents, "_store", stored)
+
+        with mock.patch.object(sender_check, "CHECK_SECONDS", -1):
+            with stored_slowly(self.user.groups.clear):
+                told = self.results(items[0])
+            self.assertEqual(told["results"][0]["status"], 400)
+            self.assertIn("HR", told["results"][0]["problem"]["detail"])
+            self.user.groups.add(group)
+            disable = User.objects.filter(pk=self.user.pk).update
+            with stored_slowly(lambda: disable(is_active=False)):
+                told = self.results(*items, {"action": "delete", "id": str(kept.public_id)})
+        self.assertEqual([each["status"] for each in told["results"]], [401] * 4)
+        self.assertEqual([each.pk for each in Document.objects.all()], [kept.pk])
+        self.assertEqual([path for path in Path(self.media).rglob("*") if path.is_file()], [])
+
     def send(self, *items, **body):
         values = body or {"items": items}
         return self.client.post("/api/documents/batch", values, "application/json", headers=self.headers)

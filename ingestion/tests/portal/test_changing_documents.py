@@ -2,12 +2,14 @@
 
 import shutil
 import tempfile
+from unittest import mock
 
 from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import TestCase, override_settings
 
 from chatsite.accounts.principal import Principal
+from ingestion import documents, sender_check
 from ingestion.access.lists import (
     Audience,
     audience_of,
@@ -60,6 +62,26 @@ class UploadTests(TestCase):
         self.client.force_login(self.colleague)
         self.assertEqual(outcome(b"# Plan"), "added")
         self.assertEqual(Document.objects.count(), 3)
+
+    def test_a_group_that_is_left_while_files_are_stored_gets_none_of_them(self):
+        store = documents._store
+
+        def stored_slowly(upload):
+            stored = store(upload)
+            self.user.groups.clear()
+            return stored
+
+        with (
+            mock.patch.object(sender_check, "CHECK_SECONDS", -1),
+            mock.patch.object(documents, "_store", stored_slowly),
+        ):
+            files = text_file(), text_file("pay.md")
+            answer = self.upload(*files, accept="application/json", who="some", groups=[self.hr.pk])
+        self.assertEqual(answer.status_code, 422)
+        refusals = [(refused["name"], refused["message"]) for refused in answer.json()["refused"]]
+        words = "You can choose only groups you belong to."
+        self.assertEqual(refusals, [("leave.md", words), ("pay.md", words)])
+        self.assertFalse(Document.objects.exists())
 
     def readers(self):
         everyone = [self.user, self.colleague, self.stranger, self.member]

@@ -25,8 +25,8 @@ from ingestion.portal.upload import add_files, reply, status_of
 from ingestion.search.scopes import DOCUMENT
 
 from .conversation_actions import ask_form
+from .page_decorators import signed_in
 from .project_pages import open_project, question_page
-from .shares import signed_in
 from .views import own_conversation, scope_asked_for, scopes, typed
 
 

@@ -27,14 +27,13 @@ from history import projects, recording
 from history.models import Conversation, Message, Project
 
 from .conversation.turn_pages import address_of
+from .page_decorators import for_caller, signed_in
 from .project_pages import move_several, open_project, project_page
-from .shares import signed_in
 from .starters import key_of
 from .views import (
     SeeOther,
     conversation_page,
     end_of,
-    for_caller,
     new_page,
     own_conversation,
     scope_asked_for,

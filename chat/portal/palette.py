@@ -17,8 +17,8 @@ from chatsite.accounts.principal import Principal
 from history import projects
 from ingestion.portal import library as documents
 
+from .page_decorators import for_caller
 from .search_page import Excerpt, cleaned, conversations
-from .views import for_caller
 
 MAX_CONVERSATIONS = 6
 MAX_PROJECTS = 4

@@ -21,8 +21,8 @@ from history import conversation_lists, projects, recording
 from history.models import Conversation, Project
 from ingestion.portal.forms import SOME, AudienceForm
 
+from .page_decorators import signed_in
 from .search_page import cleaned, place_in_list
-from .shares import signed_in
 from .views import SeeOther, composer, conversation_page, new_page, own_conversation, scopes, typed
 
 PER_PAGE = 30

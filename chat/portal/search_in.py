@@ -23,12 +23,11 @@ from ingestion.attachment_folder import as_shown
 from ingestion.models import Document, DocumentQuerySet
 from ingestion.search.scopes import CATEGORY, DOCUMENT, FOLDER, kept_apart
 
+from .page_decorators import for_caller, signed_in
 from .project_pages import open_project, or_404, own_project, question_page
 from .search_page import cleaned
-from .shares import signed_in
 from .views import (
     SeeOther,
-    for_caller,
     own_conversation,
     scope_asked_for,
     typed,

@@ -1,40 +1,34 @@
 """Pages to share conversations and answers, and to revoke shares."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.cache import add_never_cache_headers
 from django.utils.text import Truncator
 from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from chat.redaction.share_preview import preview
-from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.principal import Principal
 from history import sharing
 from history.models import Conversation, Message, Share
 from ingestion.access.lists import Audience
 from ingestion.portal.forms import EVERYONE, SOME, AudienceForm
 
+from .page_decorators import signed_in
 from .views import SeeOther, own_conversation
 
 LISTED = 200  # newest shares on the page
 DAYS = (1, 7, 30, 90, 0)  # 0: no expiry
 QUESTION_CHARACTERS = 60
 MAX_OFFERED = 200  # newest answers that the form offers for sharing alone; older answers have a button
-
-P = ParamSpec("P")
-View = Callable[Concatenate[HttpRequest, Principal, P], HttpResponse]
 
 
 class ShareForm(AudienceForm):
@@ -72,18 +66,6 @@ class ShareForm(AudienceForm):
     def expires_at(self) -> datetime | None:
         days = self.cleaned_data["days"]
         return timezone.now() + timedelta(days=days) if days else None
-
-
-def signed_in(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
-    """Decorator for pages that require an account; guests have none. Responses are not cached."""
-
-    @wraps(view)
-    def page(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        response = view(request, session_principal(request), *args, **kwargs)
-        add_never_cache_headers(response)
-        return response
-
-    return login_required(page)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -22,8 +22,9 @@ from history.models import Conversation, Message
 from ingestion.versions.text_comparison import matches
 
 from .conversation.shown_answers import Answer, answers_of
+from .page_decorators import for_caller
 from .source_panel import panel_of
-from .views import for_caller, own_conversation, source_asked_for
+from .views import own_conversation, source_asked_for
 
 # Share of the shorter version's words that must be common; otherwise nearly everything would be marked.
 MIN_SHARED = 0.3

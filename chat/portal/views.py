@@ -3,14 +3,12 @@
 All work without JavaScript.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 from uuid import UUID, uuid4
 
 from django.conf import settings
-from django.contrib.auth.decorators import login_required
 from django.db.models import Exists, OuterRef
 from django.http import (
     Http404,
@@ -24,7 +22,6 @@ from django.http import (
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.cache import add_never_cache_headers
 from django.utils.text import slugify
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
@@ -32,8 +29,6 @@ from django.views.decorators.http import require_safe
 from chat import runs
 from chat.limits import allowance_of
 from chat.requests import is_scope
-from chatsite.accounts.api.authentication import session_principal
-from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.principal import Principal
 from chatsite.http import error_pages
 from chatsite.http.origins import opened_from_here
@@ -50,10 +45,10 @@ from . import search_page as searching
 from .conversation.turn_pages import TurnsPage, asked_in, page_at
 from .conversation.turns import turn_of, turns_of
 from .exported_page import as_page
+from .page_decorators import for_caller
 from .source_panel import panel_of, position_of
 from .starters import starts
 
-P = ParamSpec("P")
 MAX_DIGITS = 6  # digits of a position
 
 
@@ -61,21 +56,6 @@ class SeeOther(HttpResponseRedirect):
     """Redirects from a form to a page that is fetched by GET (303)."""
 
     status_code = 303
-
-
-Page = Callable[Concatenate[HttpRequest, Principal, P], HttpResponse]
-
-
-def for_caller(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
-    """Decorator for pages of signed-in people and guests; their responses must not be cached."""
-
-    @wraps(view)
-    def signed_in(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        response = view(request, session_principal(request), *args, **kwargs)
-        add_never_cache_headers(response)
-        return response
-
-    return guests_welcome(login_required(signed_in))
 
 
 def own_conversation(principal: Principal, conversation_id: UUID) -> Conversation:

@@ -1,0 +1,33 @@
+"""Decorators of the portal's pages: who may open a page, and as whom the view acts."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.utils.cache import add_never_cache_headers
+
+from chatsite.accounts.api.authentication import session_principal
+from chatsite.accounts.guests import guests_welcome
+from chatsite.accounts.principal import Principal
+
+P = ParamSpec("P")
+Page = Callable[Concatenate[HttpRequest, Principal, P], HttpResponse]
+
+
+def signed_in(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+    """Decorator for pages that require an account; guests have none. Responses are not cached."""
+
+    @wraps(view)
+    def page(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        response = view(request, session_principal(request), *args, **kwargs)
+        add_never_cache_headers(response)
+        return response
+
+    return login_required(page)
+
+
+def for_caller(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+    """Decorator for pages of signed-in people and guests. Responses are not cached."""
+    return guests_welcome(signed_in(view))

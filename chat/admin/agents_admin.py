@@ -1,15 +1,14 @@
 """Agents, message allowances, retention periods and runs in the admin."""
 
 from django.contrib import admin
-from django.utils.formats import date_format
-from django.utils.timezone import localtime
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext_lazy
 
 from chat.models import Agent, MessageAllowance, Retention, Run
 from chatsite.accounts.admin_base.audited_admin import AuditedChanges
 from chatsite.accounts.admin_base.pickers import AutocompleteAdmin
 from chatsite.accounts.admin_base.read_only_admin import OwnFilters, ReadOnly
 from chatsite.accounts.models import AuditEntry, User
+from chatsite.http.languages import date_and_time
 
 
 @admin.register(Agent)
@@ -89,4 +88,4 @@ class RunAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
     @admin.display(description=gettext_lazy("lease expires"))
     def leased_until(self, run: Run) -> str:
         lease = getattr(run, "lease", None)
-        return date_format(localtime(lease.until), gettext("j M Y, H:i")) if lease else "–"
+        return date_and_time(lease.until) if lease else "–"

@@ -11,10 +11,9 @@ from django.contrib.auth.models import Group
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
+from chatsite.http.languages import date_and_time
 from ingestion.access.models import AccessEntry
 from ingestion.models import Document
 
@@ -142,8 +141,10 @@ class ProofRun(models.Model):
         ]
 
     def __str__(self) -> str:
-        moment = date_format(timezone.localtime(self.created_at), gettext("j M Y, H:i"))
-        return gettext("Run %(number)s of %(moment)s") % {"number": self.pk, "moment": moment}
+        return gettext("Run %(number)s of %(moment)s") % {
+            "number": self.pk,
+            "moment": date_and_time(self.created_at),
+        }
 
 
 class ProofResult(models.Model):

@@ -10,18 +10,18 @@ import hashlib
 import logging
 import math
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.functional import cached_property
 from django.utils.translation import gettext
 
 from chatsite.accounts.models import User
 from chatsite.db.sql_files import instances, rows_of_each
 from chatsite.db.threads import Budget, in_database_within_budget, time_budget
+from chatsite.http.languages import date_and_time
 
 from .models import SiteTexts
 
@@ -84,10 +84,10 @@ class ActiveTexts:
         if texts.maintenance_from is not None and now < texts.maintenance_from:
             kind = SiteTexts.Kind.WARNING
             words = gettext("Maintenance from %(begin)s: no questions can be asked then.")
-            moments = {"begin": _moment(texts.maintenance_from)}
+            moments = {"begin": date_and_time(texts.maintenance_from)}
             if texts.maintenance_until:
                 words = gettext("Maintenance from %(begin)s until %(end)s: no questions can be asked then.")
-                moments["end"] = _moment(texts.maintenance_until)
+                moments["end"] = date_and_time(texts.maintenance_until)
             parts.append(words % moments)
         return Banner(kind, " ".join(parts)) if parts else None
 
@@ -97,10 +97,6 @@ def maintenance_words(texts: SiteTexts) -> str:
     return texts.translated("maintenance_words") or gettext(
         "The site is being maintained: no questions can be asked at the moment. You can read everything."
     )
-
-
-def _moment(moment: datetime) -> str:
-    return date_format(timezone.localtime(moment), gettext("j M Y, H:i"))
 
 
 _in_use: list[ActiveTexts] = []  # has one element after the texts have been loaded

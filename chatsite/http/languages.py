@@ -1,8 +1,9 @@
-"""The language and time zone of a caller.
+"""The language and time zone of a caller, and times in them.
 
 The person's setting comes first, then the browser's, then the site's.
 """
 
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -10,6 +11,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils import timezone, translation
+from django.utils.formats import date_format
+from django.utils.translation import gettext
 
 ZONE_COOKIE = "zone"  # written by portal.js: the time zone of the browser, such as Europe/Berlin
 MAX_ZONE_CHARACTERS = 64
@@ -39,3 +42,8 @@ def activate_person_settings(user: Any) -> None:
     language = getattr(user, "language", "")
     if language in dict(settings.LANGUAGES):
         translation.activate(language)
+
+
+def date_and_time(moment: datetime) -> str:
+    """A moment in the current language and time zone, such as “5 Nov 2026, 14:30”."""
+    return date_format(timezone.localtime(moment), gettext("j M Y, H:i"))

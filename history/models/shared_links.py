@@ -7,10 +7,10 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext, gettext_lazy
 
 from chatsite.accounts.principal import Principal
+from chatsite.http.languages import date_and_time
 from ingestion.access.models import AccessList
 
 from .conversations import Conversation
@@ -110,8 +110,7 @@ class Share(models.Model):
         ordering = ["-created_at", "-id"]
 
     def __str__(self) -> str:
-        moment = date_format(timezone.localtime(self.created_at), gettext("j M Y, H:i"))
-        return gettext("Share of %(moment)s") % {"moment": moment}
+        return gettext("Share of %(moment)s") % {"moment": date_and_time(self.created_at)}
 
     def title_from(self, first: int) -> str:
         """The title of a shared conversation, or an empty text if it comes from another question.

@@ -1,14 +1,11 @@
 """The queue in the admin: jobs of the workers, in the site's terms instead of the library's."""
 
 import json
-from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext, gettext_lazy
@@ -16,6 +13,7 @@ from procrastinate.contrib.django.admin import ProcrastinateJobAdmin
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts.admin_base.read_only_admin import OwnFilters
+from chatsite.http.languages import date_and_time
 from ingestion.bulk import changes
 
 from . import fair_queue
@@ -129,13 +127,13 @@ class JobAdmin(OwnFilters, ProcrastinateJobAdmin):
         event = next(iter(job.procrastinateevent_set.all()), None)
         if event is None or event.at is None:
             return "–"
-        return f"{_moment(event.at)}: {EVENTS.get(event.type, event.type)}"
+        return f"{date_and_time(event.at)}: {EVENTS.get(event.type, event.type)}"
 
     @admin.display(description=gettext_lazy("events"))
     def events(self, job: ProcrastinateJob) -> str:
         """The job's events, newest first."""
         rows = [
-            (_moment(event.at), EVENTS.get(event.type, event.type))
+            (date_and_time(event.at), EVENTS.get(event.type, event.type))
             for event in job.procrastinateevent_set.all()
             if event.at
         ]
@@ -155,7 +153,7 @@ class JobAdmin(OwnFilters, ProcrastinateJobAdmin):
 
     @admin.display(description=gettext_lazy("not before"))
     def due(self, job: ProcrastinateJob) -> str:
-        return _moment(job.scheduled_at) if job.scheduled_at else "–"
+        return date_and_time(job.scheduled_at) if job.scheduled_at else "–"
 
     @admin.display(description=gettext_lazy("attempts"))
     def tries(self, job: ProcrastinateJob) -> int:
@@ -190,7 +188,3 @@ class JobAdmin(OwnFilters, ProcrastinateJobAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         return super().changelist_view(request, {"title": gettext("Queue"), **(extra_context or {})})
-
-
-def _moment(moment: datetime) -> str:
-    return date_format(timezone.localtime(moment), gettext("j M Y, H:i"))

@@ -6,15 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
+from django.db.models import BigIntegerField, Count, F, Func, QuerySet, Sum
+
 from chatsite.accounts.principal import Principal, still_valid
 from chatsite.db.threads import release_connection
 from chatsite.http import checked_transfer
 from ingestion.models import Document
 
-from .models import Source
+from .models import Message, Source
 
-# Rendering thousands of messages takes seconds of CPU time, so a process renders one long export at a time.
+# Rendering thousands of messages or megabytes of text takes seconds of CPU time, so a process renders one
+# long export at a time.
 LONG_MESSAGES = 300
+LONG_BYTES = 1_000_000
 WAIT_SECONDS = 0.7  # longest wait for another long export, because a refusal must come within a second
 _running = threading.Lock()
 
@@ -24,9 +28,9 @@ class Overloaded(Exception):
 
 
 @contextmanager
-def one_at_a_time(messages: int) -> Iterator[None]:
-    """Load and render an export of about this many messages. Raises Overloaded."""
-    if messages <= LONG_MESSAGES:
+def one_at_a_time(messages: QuerySet[Message] | None) -> Iterator[None]:
+    """Load and render an export of these messages; of one answer if None. Raises Overloaded."""
+    if messages is None or not _are_long(messages):
         yield
         return
     release_connection()
@@ -36,6 +40,13 @@ def one_at_a_time(messages: int) -> Iterator[None]:
         yield
     finally:
         _running.release()
+
+
+def _are_long(messages: QuerySet[Message]) -> bool:
+    # PostgreSQL knows the number of bytes without reading the texts.
+    size = Func(F("content"), function="octet_length", output_field=BigIntegerField())
+    found = messages.aggregate(number=Count("pk"), size=Sum(size, default=0))
+    return bool(found["number"] > LONG_MESSAGES or found["size"] > LONG_BYTES)
 
 
 class SameRights:

@@ -185,7 +185,8 @@ def shared_export(request: HttpRequest, page: SharedPage, *, is_page: bool = Fal
     with_rights = SameRights(page.principal, page.share.conversation_id)
     position = request.GET.get("answer", "")
     try:
-        with one_at_a_time(0 if position else page.share.up_to):
+        shared = page.share.conversation.messages.filter(position__lte=page.share.up_to)
+        with one_at_a_time(None if position else shared):
             title = page.title
             if position:
                 shown = [each for each in page.messages if str(each.message.position) == position]

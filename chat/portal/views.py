@@ -225,7 +225,7 @@ def export(
     with_rights = SameRights(principal, row.pk)
     position = request.GET.get("answer", "")
     try:
-        with one_at_a_time(0 if position else row.messages.count()):
+        with one_at_a_time(None if position else row.messages.all()):
             if not position:
                 parts = parts_as_markdown(principal, row)
             else:

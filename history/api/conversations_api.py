@@ -310,7 +310,7 @@ class ExportView(HistoryView):
         name = slugify(conversation.title)[:80] or "conversation"
         with_rights = SameRights(self.principal, conversation.pk)
         response: HttpResponseBase
-        with one_at_a_time(conversation.messages.count()):
+        with one_at_a_time(conversation.messages.all()):
             if kind == "json":
                 body = conversation_export.as_json(self.principal, conversation)
                 response = Response(body, headers=attached(f"{name}.json"))

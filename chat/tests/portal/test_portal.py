@@ -244,6 +244,8 @@ class ChangeTests(PortalCase):
             with patch.object(long_exports, "LONG_MESSAGES", 1):
                 refused = [self.client.get(path) for path in long]
                 self.assertEqual(self.client.get(short).status_code, 200)
+            with patch.object(long_exports, "LONG_BYTES", 10):
+                refused += [self.client.get(path) for path in long]
         for response in refused:
             self.assertEqual(response.status_code, 503)
             self.assertTrue(int(response.headers["Retry-After"]) > 0)

@@ -68,7 +68,7 @@ def read_csv(user: User, content: bytes) -> int:
         free = MAX_QUESTIONS - ProofQuestion.objects.count()
         if len(new) > free:
             raise BadFile(
-                gettext("%(count)s questions are new, and there is room for %(free)s.")
+                gettext("The file has new questions: %(count)s; there is room for %(free)s.")
                 % {"count": len(new), "free": max(free, 0)}
             )
         ProofQuestion.objects.bulk_create(new)
@@ -129,7 +129,7 @@ def _question(user: User, cells: list[str], line: int, resolve: Resolver) -> Pro
     if not 2 <= len(cells) <= len(COLUMNS):
         raise bad_line(
             line,
-            gettext("it has %(count)s columns instead of 2 or 3: %(names)s.")
+            gettext("its number of columns is %(count)s instead of 2 or 3: %(names)s.")
             % {"count": len(cells), "names": ", ".join(COLUMNS)},
         )
     text, document, place = [*cells, ""][:3]

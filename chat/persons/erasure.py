@@ -184,7 +184,7 @@ def _delete_account(person: User, had: DataCounts, actor: User | None, documents
     # Lock the account, so that a concurrent legal hold is either respected or finds no account.
     locked = User.objects.select_for_update().filter(pk=person.pk).first()
     if locked is None or locked.legal_hold:
-        raise ErasureRefused("This account has meanwhile been put under a legal hold, or erased.")
+        raise ErasureRefused(gettext("This account has meanwhile been put under a legal hold, or erased."))
     line = ErasedAccount(person.pk, person.date_joined.isoformat(), documents_to.pk if documents_to else None)
     transaction.on_commit(line.note)
     _delete_rows(locked)
@@ -282,9 +282,9 @@ def _check(
     if used and not (documents_to or delete_documents):
         raise ErasureRefused(
             gettext(
-                "Others use what this person owns: %(documents)s documents, %(answers)s verified "
-                "answers, %(questions)s evaluation questions. Hand them over to somebody, or delete "
-                "them."
+                "Others use what this person owns (documents: %(documents)s, verified answers: "
+                "%(answers)s, evaluation questions: %(questions)s). Hand them over to somebody, or "
+                "delete them."
             )
             % {
                 "documents": had.documents_of_others,

@@ -254,7 +254,7 @@ def _of_queue() -> Iterator[Finding]:
         waiting, age = cursor.fetchone()
     if waiting and not is_worked_on:
         words = gettext(
-            "%(count)s documents are waiting to be read, but no worker is running: start one (up, or work)."
+            "Documents waiting to be read: %(count)s, but no worker is running: start one (up, or work)."
         )
         yield wrong(words % {"count": waiting})
     elif age > OLD_JOB_SECONDS:
@@ -265,14 +265,14 @@ def _of_queue() -> Iterator[Finding]:
         yield wrong(words % {"minutes": f"{age / 60:.0f}"})
     else:
         # Does not give the number of workers: each has a row for each of its queues.
-        run = gettext("%(count)s documents are waiting to be read, and workers are running.")
-        rest = gettext("%(count)s documents are waiting to be read, and no worker is running.")
+        run = gettext("Documents waiting to be read: %(count)s; workers are running.")
+        rest = gettext("Documents waiting to be read: %(count)s; no worker is running.")
         yield ok((run if is_worked_on else rest) % {"count": waiting})
 
 
 def _of_documents() -> Iterator[Finding]:
     if failed := Document.objects.filter(status=Document.Status.FAILED).count():
-        words = gettext("%(count)s documents could not be read: the admin shows the reason for each.")
+        words = gettext("Documents that could not be read: %(count)s. The admin shows the reason for each.")
         yield note(words % {"count": failed})
     if settings.STORAGE != "FILESYSTEM":
         return

@@ -137,7 +137,7 @@ def _store(user: User, lines: list[Line]) -> ImportCounts:
         free = MAX_WORDS - HouseWord.objects.count()
         if len(new) > free:
             raise BadFile(
-                gettext("%(count)s words are new, and there is room for %(free)s.")
+                gettext("The file has new words: %(count)s; there is room for %(free)s.")
                 % {"count": len(new), "free": max(free, 0)}
             )
         for line in lines:
@@ -179,6 +179,6 @@ def _lines(user: User, text: str) -> Iterator[Line]:
                 raise bad_line(line, words % {"others": ", ".join(COLUMNS[1:])})
         elif any(cells):
             if len(cells) > len(header) and any(cells[len(header) :]):
-                words = gettext("it has %(count)s columns instead of %(wanted)s.")
+                words = gettext("its number of columns is %(count)s instead of %(wanted)s.")
                 raise bad_line(line, words % {"count": len(cells), "wanted": len(header)})
             yield Line.of(dict(zip(header, cells, strict=False)), line, groups)

@@ -327,7 +327,7 @@ class QuestionTests(EvaluationCase):
             ("Who?,missing.md", "Line 3: you can read no document"),
             ("Who?,closed.md", "Line 3: you can read no document"),
             ("Who?,", "Line 3: name the document"),
-            ("Who?", "Line 3: it has 1 columns"),
+            ("Who?", "Line 3: its number of columns is 1"),
             (",guide.md", "Line 3: a question has 1 to 500 characters"),
             (f"{'x' * 501},nothing", "Line 3: a question has 1 to 500 characters"),
             ("Who?,nothing,page=3", "Line 3: “nothing” must have no place"),
@@ -344,7 +344,7 @@ class QuestionTests(EvaluationCase):
         self.question(LEAVE, self.guide)
         with patch.object(evaluation_questions, "MAX_QUESTIONS", 1):
             page = self.upload(f"{FERRIES},nothing\n")
-            self.assertContains(page, "1 questions are new, and there is room for 0.")
+            self.assertContains(page, "The file has new questions: 1; there is room for 0.")
             with patch.object(
                 evaluation_questions, "resolver_for", return_value=None
             ):  # no line after the limit is looked up

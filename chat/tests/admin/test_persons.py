@@ -17,7 +17,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.utils import IntegrityError
 from django.test import Client, TestCase, TransactionTestCase, override_settings
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from chat.evaluation.models import ProofQuestion, ProofRun
 from chat.models import (
@@ -326,7 +326,7 @@ class ErasingTests(TestCase):
         person = make_user("anna")
         private = make_document("diary.md", owner=person)
         public = make_document("rules.md", owner=person, everyone=True)
-        with self.assertRaisesMessage(ErasureRefused, "Others use what this person owns: 1 documents"):
+        with self.assertRaisesMessage(ErasureRefused, "Others use what this person owns (documents: 1,"):
             erase(person, actor=None)
         person.refresh_from_db()
         self.assertTrue(person.is_active)
@@ -363,6 +363,11 @@ class ErasingTests(TestCase):
             erase(person, actor=None)
         person.refresh_from_db()
         self.assertTrue(person.is_active)
+
+    def test_a_hold_that_began_meanwhile_is_explained_in_the_language_of_the_page(self):
+        person = make_user("anna", legal_hold="case 17/2026")
+        with translation.override("de"), self.assertRaisesMessage(ErasureRefused, "inzwischen"):
+            erasure._delete_account(person, count_data(person), None, None)
 
     def test_a_running_answer_is_stopped_first(self):
         person, *_ = person_with_everything()

@@ -99,12 +99,12 @@ class Doctor(MediaMixin, TestCase):
 
     def test_documents_waiting_without_a_worker_are_reported(self):
         self.add(read=False)
-        self.assert_wrong("1 documents are waiting to be read, but no worker is running")
+        self.assert_wrong("Documents waiting to be read: 1, but no worker is running")
         with connection.cursor() as cursor:
             cursor.execute("INSERT INTO procrastinate_workers DEFAULT VALUES")
         status, said = self.diagnosed()
         self.assertEqual(status, 0)
-        self.assertIn("1 documents are waiting to be read, and workers are running.", said)
+        self.assertIn("Documents waiting to be read: 1; workers are running.", said)
         with connection.cursor() as cursor:
             cursor.execute("UPDATE procrastinate_events SET at = now() - interval '40 minutes'")
         self.assert_wrong("has been waiting for 40 minutes")
@@ -113,7 +113,7 @@ class Doctor(MediaMixin, TestCase):
         Document.objects.filter(pk=self.read_document().pk).update(status=Document.Status.FAILED)
         status, said = self.diagnosed()
         self.assertEqual(status, 0)
-        self.assertIn("note   1 documents could not be read", said)
+        self.assertIn("note   Documents that could not be read: 1", said)
 
     def test_an_unavailable_database_is_reported(self):
         with mock.patch.object(diagnosis, "_value", side_effect=OperationalError("connection refused")):

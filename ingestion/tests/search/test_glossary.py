@@ -335,7 +335,7 @@ class FileTests(TestCase):
             (",leave,,,", "cannot be blank"),
             ("PTO,leave,,Nobodies,", "not in a group named “Nobodies”"),
             ("PTO,leave,,,nickname", "the kind must be"),
-            ("PTO,leave,,,,more", "6 columns"),
+            ("PTO,leave,,,,more", "number of columns is 6"),
             ("…,leave,,,", "at least one word"),
             ("VPN,leave,,,", "in line 2"),
             ("PTO,le\0ave,,,", "NUL"),

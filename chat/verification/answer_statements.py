@@ -15,6 +15,7 @@ _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)[^`\n]{1,400}(?<!`)\1(?!`)")
 _FIRST = re.compile(r"[^\s>*•–-]")
 _QUOTED_BLOCK = re.compile(r"(?:^ {0,3}>.*\n?)++", re.MULTILINE)
 _QUOTED_TABLE = re.compile(r"^ {0,3}>[ \t]{0,8}\|", re.MULTILINE)
+_TABLE_ROW = re.compile(r"^ {0,3}\|.*", re.MULTILINE)
 _TABLE_RULE = re.compile(r"[ \t]*+\|?[ \t]*+:?-[-|: \t]*+$", re.MULTILINE)
 _NOT_SPACE = re.compile(r"[^\s]")
 _WORD = re.compile(r"\w")
@@ -50,7 +51,8 @@ def cut(answer: str, labels: Collection[str]) -> list[StatementSpan]:
 
     A sentence with citations in several places becomes one statement for each place. A citation after a full
     stop belongs to the sentence before it. Citations of a lead-in also belong to the list items below it that
-    have none. A block quotation with citations only at its end is one statement.
+    have none. Citations at the end of a table row belong to all its sentences. A block quotation with
+    citations only at its end is one statement.
     """
     masked = _without_code(answer)
     citations = [
@@ -63,6 +65,8 @@ def cut(answer: str, labels: Collection[str]) -> list[StatementSpan]:
     starts = [citation.start for citation in citations]
     quotations = _quotations(prose, citations)
     quoted_from = [start for start, _, _ in quotations]
+    rows = [match.span() for match in _TABLE_ROW.finditer(prose)]
+    row_starts = [start for start, _ in rows]
     found: list[StatementSpan] = []
     inherited: tuple[Citation, ...] = ()
     for place, span in enumerate(spans):
@@ -77,6 +81,9 @@ def cut(answer: str, labels: Collection[str]) -> list[StatementSpan]:
             inherited = own if span.text.endswith(":") else ()
         if not own and is_item and inherited:
             own = inherited
+        row = bisect_right(row_starts, span.start) - 1
+        if not own and row >= 0 and span.start < rows[row][1]:
+            own = tuple(citations[bisect_left(starts, span.start) : bisect_left(starts, rows[row][1])])
         nearest = bisect_right(quoted_from, span.start) - 1
         if nearest >= 0 and span.start < quotations[nearest][1]:
             if not found or found[-1] is not quotations[nearest][2]:

@@ -77,12 +77,19 @@ class Span:
 
 @functools.lru_cache(maxsize=MAX_CACHED)
 def spans_of(content: str) -> tuple[Span, ...]:
-    """Like `split_sentences`, with a cache, because the same passages are found repeatedly."""
-    return tuple(split_sentences(content))
+    """The sentences, table rows and headings of a passage.
+
+    Cached, because the same passages are found repeatedly. Rows are whole, because the second sentence of a
+    cell would have no column.
+    """
+    return tuple(split_sentences(content, whole_rows=True))
 
 
-def split_sentences(content: str) -> list[Span]:
-    """The non-empty sentences and headings of `content` in order, without bullets and markup."""
+def split_sentences(content: str, *, whole_rows: bool = False) -> list[Span]:
+    """The non-empty sentences and headings of `content` in order, without bullets and markup.
+
+    By default, a table row with several sentences is split, because each of them can be verified by itself.
+    """
     spans = []
     columns = _first_columns(content)
     for number, (start, end, is_line) in enumerate(_blocks(content, columns)):
@@ -90,7 +97,8 @@ def split_sentences(content: str) -> list[Span]:
         heading = not is_line and _is_heading(block)
         row = _is_row(block, columns)
         item = not row and bool(_ITEM.match(block))
-        for first, last in [(start, end)] if heading else _sentences(content, start, end):
+        is_whole = heading or (row and whole_rows)
+        for first, last in [(start, end)] if is_whole else _sentences(content, start, end):
             marker = _MARKER.match(content, first, last)
             begin, stop = marker.end() if marker else first, last
             while stop > begin and (content[stop - 1].isspace() or content[stop - 1] == "|"):

@@ -52,6 +52,17 @@ class QuotedContextTests(QuotingCase):
         answer = self.answer("When do I get paid?", sources=[page], fit=6.0)
         self.assertLess(answer.index("25th"), answer.index("19th"))
 
+    def test_a_cell_with_several_sentences_is_quoted_in_its_column(self):
+        rows = (
+            "Vehicle: Van; Rule: Book it in the portal. Return it with a full tank. Clean it; Contact: Fleet",
+            "Vehicle: Bicycle; Rule: Take the key from the rack. Lock it at night; Contact: Reception",
+        )
+        page = source(1, "vehicles.md", "\n".join(rows), heading="Vehicles")
+        answer = self.answer("What is the rule for a van?", sources=[page], fit=6.0)
+        self.assertIn("| Vehicle | Rule | Contact |\n", answer)
+        self.assertIn("| Van | Book it in the portal. Return it with a full tank. Clean it | Fleet [", answer)
+        self.assertNotIn("uncited", {each.verdict for each in verify(answer, [page])})
+
     def test_only_the_requested_rows_of_many_are_quoted(self):
         rows = "\n".join(
             f"Grade: {grade}; Notice: {number} weeks" for number, grade in enumerate("KLMNPQR", 2)

@@ -459,6 +459,10 @@ class VerdictTests(VerdictCase):
         )
         self.assertEqual(self.verdicts(answer), ["supported", "not_found"])
 
+    def test_the_citation_of_a_row_belongs_to_all_its_sentences(self):
+        answer = "| What | Until |\n|---|---|\n| Carried days lapse. Boats | They sail on 32 March [a.md#x] |"
+        self.assertEqual(self.verdicts(answer), ["quoted", "not_found"])
+
     def test_beyond_the_limit_nothing_is_supported(self):
         answer = "Leave is planned in March [a.md#x]. " * (MAX_STATEMENTS + 5)
         found = self.verdicts(answer)

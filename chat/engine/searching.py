@@ -42,7 +42,7 @@ from .run import AcceptedRun
 SENTENCES = 2  # number of sentences of a passage that become its captions
 TRIES = 4  # attempts to store sources while some of their documents are being deleted
 JUST_FOUND_SECONDS = 1.0  # how long the search's check of rights remains valid
-MAX_ADDED = 2  # passages about the term that a follow-up question adds
+MAX_ADDED = (2, 1)  # passages from each search for the term that a follow-up question adds
 CANDIDATES = 30  # number of candidates from which a ranker selects
 RANKED_CHARACTERS = 1_000  # characters of a passage that are sent to the ranker
 MIN_RANKED_SHARE = 0.5  # the ranker must score this share of the passages; otherwise its order is ignored
@@ -236,11 +236,9 @@ def _search_parts(principal: Principal, query: SearchQuery, **options: Any) -> S
 
     def searched(query: SearchQuery) -> SearchResult:
         found = retrieval.search(principal, query.text, context=query.context, **options)
-        return (
-            _with_added_passages(query, found, searched(query.added), top)
-            if query.added and top > 1
-            else found
-        )
+        if not query.added or top < 2:
+            return found
+        return _with_added_passages(query, found, [searched(each) for each in query.added], top)
 
     if not query.parts:
         return searched(query)
@@ -266,7 +264,7 @@ def _search_parts(principal: Principal, query: SearchQuery, **options: Any) -> S
 
 
 def _with_added_passages(
-    query: SearchQuery, found: SearchResult, of_added: SearchResult, top: int
+    query: SearchQuery, found: SearchResult, of_added: Sequence[SearchResult], top: int
 ) -> SearchResult:
     """The result with the best passages about the term that a follow-up question adds.
 
@@ -274,15 +272,19 @@ def _with_added_passages(
     question, which usually has more words, would decide alone which passages are found.
     """
     known = {passage.passage_id for passage in found.passages}
-    question = Question(of_added.query, query.text, query.text, found.synonyms)
+    question = Question(query.added[0].text, query.text, query.text, found.synonyms)
     added, before = question.own_stems - weak_stems(), stems(query.text) - question.own_stems - weak_stems()
-    shared: list[tuple[int, FoundPassage]] = []
-    for passage in of_added.passages:
-        text = QuotedText(question, (passage.content, passage.title, passage.heading))
-        if passage.passage_id not in known and text.known(added):
-            shared.append((text.known(before), passage))
-    shared.sort(key=lambda each: -each[0])
-    more = [passage for number, passage in shared[:MAX_ADDED] if number]
+    more: list[FoundPassage] = []
+    for result, most in zip(of_added, MAX_ADDED, strict=True):
+        shared: list[tuple[int, FoundPassage]] = []
+        for passage in result.passages:
+            text = QuotedText(question, (passage.content, passage.title, passage.heading))
+            if passage.passage_id not in known and text.known(added):
+                shared.append((text.known(before), passage))
+        shared.sort(key=lambda each: -each[0])
+        more += [passage for number, passage in shared[:most] if number]
+        known.update(passage.passage_id for passage in more)
+    more = more[: top - 1]
     return replace(found, passages=(*found.passages[: top - len(more)], *more)) if found.passages else found
 
 

@@ -83,14 +83,14 @@ class SearchQuery:
     """What to search for.
 
     `context` has earlier questions that may contain the subject; their words count less. The `parts` of a
-    compound question are searched for instead of `text`. `added` is a follow-up question such as “and for
-    crews?”, whose term is also searched for with more weight.
+    compound question are searched for instead of `text`. For a follow-up question such as “and for crews?”,
+    `added` has the searches that give its term more weight, the question by itself first.
     """
 
     text: str
     context: str = ""
     parts: "tuple[SearchQuery, ...]" = ()
-    added: "SearchQuery | None" = None
+    added: "tuple[SearchQuery, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,12 @@ from chat.llm import side_texts
 from chat.llm.chat_model import Contribution, End, Part, Prompt, SearchQuery, Text
 from chat.llm.followup_detection import context_of, leaned_on
 from chat.quoting.questions.asked_files import asked_files
-from chat.quoting.questions.question import Question, untranslated_object, without_contrasted
+from chat.quoting.questions.question import (
+    Question,
+    named_words,
+    untranslated_object,
+    without_contrasted,
+)
 from chat.quoting.questions.question_parts import parts_of
 from chat.quoting.questions.writing_tasks import is_writing_task, without_task
 from chat.quoting.table_rows.journeys import find_journeys
@@ -150,7 +155,9 @@ def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuer
     parts = tuple(search_query(part, before) for part, before in asked) if len(asked) > 1 else ()
     context = context_of(question, earlier)
     is_adding = not parts and Question(question, subject, subject).added_term
-    added = SearchQuery(question, f"{context} {subject}".strip()) if is_adding else None
+    before = f"{context} {subject}".strip()
+    kept = named_words(without_contrasted(question, subject)) if is_adding else ""
+    added = (SearchQuery(question, before), SearchQuery(f"{kept} {question}", context)) if is_adding else ()
     return SearchQuery(" ".join(filter(None, (subject, question))), context, parts, added)
 
 

@@ -362,6 +362,22 @@ class Question:
             return False
         return outsiders.isdisjoint(self.words | named)
 
+    def is_about_office(self, offices: frozenset[tuple[str, frozenset[str]]]) -> bool:
+        """Whether a text has the thing with a price only as a part of an office's name.
+
+        “Book through the travel desk” does not answer “How much can I spend on a desk?”. `offices` comes from
+        `offices_in`.
+        """
+        if not offices or self.amount is None or not self.amount.is_money:
+            return False
+        return any(noun in self.named and kind.isdisjoint(self.words) for noun, kind in offices)
+
+
+def named_words(question: str) -> str:
+    """The named words of a question, in order: “carried days leave”."""
+    named = Question(question).named
+    return " ".join(word for word in plain_words(question).split() if stem(word) in named)
+
 
 def added_term(question: str) -> str:
     """The term of a question that has no verb: “for crews?” in “and for crews?”; empty for any other."""

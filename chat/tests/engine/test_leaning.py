@@ -129,6 +129,18 @@ class FollowUpSearchTests(TestCase):
         self.assertEqual(len(found), 5)
         self.assertIn("Leave for a wedding: two days.", [passage.content for passage in found])
 
+    def test_a_passage_with_another_word_for_the_term_is_found_among_many_with_the_term(self):
+        principal = principal_of(User.objects.create_user("reader"))
+        rules = [f"Carried days of leave must be used by {day} March." for day in range(1, 7)]
+        make_document(
+            "leave.txt", [*rules, "Seagoing staff do not carry leave over. Days lost are credited."]
+        )
+        make_document("crews.txt", [f"Crews of vessel {name} must use locker {name}." for name in "ABCDEFGH"])
+        before = EarlierMessage("user", "When must carried days of leave be used?")
+        query = asyncio.run(QuotingModel().search_query("and for crews?", [before]))
+        found = search_for(principal, query).passages
+        self.assertTrue(any(passage.content.startswith("Seagoing") for passage in found), found)
+
 
 class MayLeanTests(SimpleTestCase):
     """A question that hardly names a subject is searched with earlier ones, which have less weight."""

@@ -14,7 +14,7 @@ import numpy as np
 from django.utils.functional import cached_property
 
 from chat.quoting.questions.amounts import has_number
-from chat.quoting.questions.applicability import condition_of, directions_of, outsiders_in
+from chat.quoting.questions.applicability import condition_of, directions_of, offices_in, outsiders_in
 from chat.quoting.questions.entities import has_name, has_place
 from chat.quoting.table_rows.named_rows import names_in
 from ingestion.embedding import BUILT_IN_NAME, Vectors, embedder, runs_here
@@ -127,6 +127,10 @@ class QuotableSentence:
     @cached_property
     def outsiders(self) -> frozenset[str]:
         return outsiders_in(f"{self.text} {self.heading}")
+
+    @cached_property
+    def offices(self) -> frozenset[tuple[str, frozenset[str]]]:
+        return offices_in(self.text)
 
     @cached_property
     def directions(self) -> frozenset[tuple[bool, str]]:

@@ -38,6 +38,7 @@ ELSEWHERE = 0.5  # penalty for a sentence that only says where the answer can be
 OUTSIDERS = 0.1  # penalty for a text about passengers, customers, … whom the question does not mention
 HISTORY = 0.5  # penalty for a list of changes, or of contents, unless the question asks for it
 OPPOSITE = 0.5  # penalty for the opposite direction and for a row about another name
+OFFICE = 0.5  # penalty if the thing with a price is only a part of an office's name: “the travel desk may …”
 ADDED = 0.5  # bonus for the term that a follow-up question adds: “and for crews?”
 EARLIER = 0.5  # factor for a word that only earlier questions have
 SYNONYM = 0.6  # factor for a synonym of a word
@@ -205,6 +206,7 @@ class _Scoring:
             - OPPOSITE * (text in self.other_rows or is_opposite(question.directions, sentence.directions))
             - OPPOSITE * (bool(self.stays_with) and self.stays_with.isdisjoint(sentence.everywhere))
             - HISTORY * (bool(sentence.history) and self.asked.isdisjoint(sentence.history))
+            - OFFICE * question.is_about_office(sentence.offices)
             - OUTSIDERS * question.is_for_others(sentence.outsiders, self.others)
         )
 

@@ -209,7 +209,8 @@ _KINDS = (
     ),
     _Kind(
         re.compile(
-            r"\bhow much (?:is|are|does|do|money|for|it)\b(?=[^?]{0,80}\b(?:costs?|pay|paid|spend|fee|price"
+            r"\bhow much (?:is|are|does|do|can|may|could|should|will|would|must|money|for|it)\b"
+            r"(?=[^?]{0,80}\b(?:costs?|pay|paid|spend|fee|price"
             r"|money|charged?|allowance|bonus|fare|tickets?|claim)\b)"
             r"|\bhow much (?:money|does it cost|is it)\b|\bhow much (?:is|are) (?:an?|that)\b"
             r"|\b(?:costs?|prices?|kostet|kosten)\b|\b(?:budget|allowance|stipend|(?<!is there a )fee) for\b"
@@ -245,6 +246,10 @@ class AskedAmount:
     def asking(self) -> frozenset[str]:
         """The stems of the words that only ask for it: “how much do they pay for …”."""
         return self.kind.asking if self.kind else frozenset()
+
+    @property
+    def is_money(self) -> bool:
+        return self.kind is not None and self.kind.has is _HAS_MONEY
 
     def is_in(self, text: str) -> bool:
         if self.kind is None:

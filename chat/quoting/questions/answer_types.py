@@ -19,7 +19,7 @@ from ingestion.search.sentence_splitting import spans_of
 from ingestion.search.tokens import search_text
 
 from .amounts import counts, has_bare_number, has_date, has_duration, has_money, has_number
-from .applicability import directions_of, is_opposite
+from .applicability import directions_of, is_opposite, offices_in
 from .entities import has_deed, has_place, says_who, says_who_does
 from .instructions import says_how, tells_to
 from .question import NEGATION, Question
@@ -416,6 +416,11 @@ ANSWER_TYPES = (
     ),
     AnswerType(
         "stated amount", lambda question: question.asks_amount and not question.counted, _states_amount
+    ),
+    AnswerType(
+        "price of the thing",
+        lambda question: question.amount and question.amount.is_money,
+        lambda quoted: not quoted.question.is_about_office(offices_in(quoted.texts[0])),
     ),
     AnswerType(
         "person",

@@ -43,6 +43,14 @@ _LEAVES_FOR = re.compile(
     r"\b(?:leaves?|leaving|departs?|departing|sails?|sailing) (?:from )?"
     r"(?P<start>[A-Z][\w-]+(?: [A-Z][\w-]+)*) for (?=[A-Z])"
 )
+# An office that acts or is addressed: “the travel desk may approve”, “book through the travel desk”.
+_OFFICE = r"(?:the|our|your|an?) ((?:[\w-]{2,20} ){1,2})([\w-]{2,20})\b"
+_ACTS = re.compile(
+    rf"\b{_OFFICE}"
+    r"(?= (?:may|can|will|must|shall|should|decides|approves|answers|helps|handles|checks|issues)\b)"
+    rf"|\b(?:through|via|by|ask|call|ring|phone|contact|tell|inform|notify|e-?mail) {_OFFICE}",
+    re.IGNORECASE,
+)
 _LEAVES = re.compile(r"\b(?:leaves?|leaving|departs?|departing) (?=[A-Z])")
 
 
@@ -62,6 +70,23 @@ def condition_of(text: str) -> frozenset[str]:
     """
     found = _CONDITION.match(text) or _AFTER.match(text) or _IN_MONTH.match(text) or _EXCEPTION.match(text)
     return stems(found[1]) - weak_stems() if found else frozenset()
+
+
+def offices_in(text: str) -> frozenset[tuple[str, frozenset[str]]]:
+    """The offices that act or are addressed in a text: the stem of the noun, and those of words before it.
+
+    “The travel desk may approve more” has “desk” with “travel”. Left out are nouns that the text also has in
+    another role.
+    """
+    found = list(_ACTS.finditer(text))
+    rest = held_stems(_ACTS.sub(" ", text)) if found else frozenset[str]()
+    offices = ((match[2] or match[4], match[1] or match[3]) for match in found)
+    return frozenset(
+        (head, stems(kind))
+        for noun, kind in offices
+        for head in stems(noun)
+        if head not in rest and stems(kind)
+    )
 
 
 def directions_of(text: str) -> frozenset[tuple[bool, str]]:

@@ -2,7 +2,13 @@
 
 from django.test import SimpleTestCase
 
-from chat.quoting.questions.applicability import condition_of, directions_of, is_opposite, outsiders_in
+from chat.quoting.questions.applicability import (
+    condition_of,
+    directions_of,
+    is_opposite,
+    offices_in,
+    outsiders_in,
+)
 from chat.quoting.questions.question import Question
 from ingestion.search.rough_stems import stems
 
@@ -34,3 +40,22 @@ class ApplicabilityTests(SimpleTestCase):
         self.assertTrue(Question("What is the hotel limit?").is_for_others(passengers))
         self.assertFalse(Question("What is the hotel limit of a passenger?").is_for_others(passengers))
         self.assertFalse(Question("What is the hotel limit?").is_for_others(outsiders_in("We pay. Delays")))
+
+    def test_an_office_acts_or_is_addressed_and_its_noun_has_no_other_role(self):
+        for text in ("The travel desk may approve more.", "Book through the travel desk, extension 3250."):
+            self.assertEqual(offices_in(text), {("desk", frozenset({"travel"}))}, text)
+        for text in (
+            "A standing desk costs £300.",
+            "The desk may cost £300.",
+            "Ask the travel desk for a desk.",
+        ):
+            self.assertEqual(offices_in(text), frozenset(), text)
+
+    def test_the_name_of_an_office_does_not_answer_what_a_thing_costs(self):
+        offices = offices_in("The travel desk may approve up to 30 per cent more.")
+        for question, is_about in (
+            ("How much can I spend on a desk?", True),
+            ("How much may the travel desk charge?", False),
+            ("Who may approve a desk?", False),
+        ):
+            self.assertEqual(Question(question).is_about_office(offices), is_about, question)

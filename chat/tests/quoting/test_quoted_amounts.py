@@ -46,6 +46,22 @@ class QuotedAmountTests(QuotingCase):
                 answer = self.answer(question, sources=[source(1, "a.md", own)], fit=8.0)
                 self.assertTrue(answer.startswith(f"> {own}"), answer)
 
+    def test_the_price_of_a_thing_comes_before_an_office_with_the_same_word(self):
+        office = source(
+            1,
+            "travel.md",
+            "Book through the travel desk. The travel desk may approve up to 30 per cent more than £90.",
+            heading="Hotels",
+            score=1.0,
+        )
+        thing = source(
+            2, "home.md", "You may spend up to £400 on furniture such as a desk or a chair.", score=0.6
+        )
+        answer = self.answer("How much can I spend on a desk?", sources=[office, thing], fit=5.0)
+        self.assertTrue(answer.split("> ")[1].startswith("You may spend up to £400"), answer)
+        alone = self.answer("How much can I spend on a desk?", sources=[office], fit=5.0)
+        self.assertTrue(alone.startswith(UNSURE), alone)
+
     def test_words_that_only_ask_for_a_deadline_need_not_be_in_the_answer(self):
         rule = source(1, "a.md", "Tell the harbour master of a cruise at least 7 weeks beforehand.")
         ahead = source(2, "b.md", "Skip ahead and ask the office about the tickets for a cruise.", score=0.95)

@@ -238,4 +238,5 @@ def _is_bare_item(spans: Sequence[Span], place: int) -> bool:
     first = place
     while first and spans[first - 1].is_item:
         first -= 1
-    return first == 0 or spans[first - 1].is_heading or not spans[first - 1].text.endswith((":", "："))
+    leads_in = (":", "：", "—", "–")
+    return first == 0 or spans[first - 1].is_heading or not spans[first - 1].text.endswith(leads_in)

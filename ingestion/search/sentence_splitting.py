@@ -7,13 +7,14 @@ a heading does. So does each line break of a paragraph whose lines are short, as
 import functools
 import itertools
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 MAX_CACHED = 1_000  # passages, some kilobytes each; cached because different questions find the same passages
 LONGEST = 500  # characters; longer sentences are cut at semicolons or line breaks
 _SHORT_LINE = 70  # characters of a line that may be a heading
 _NUMBERED_LINE = 100  # the same for a line that begins with a section number
+MIN_CLAUSE = 12  # characters of a clause of an enumeration; “(a) and (b)” only refers to one
 # A line is short if the next line's first word would fit into this share of the longest line.
 _SHORT_SHARE, _LONGEST_SHORT = 0.75, 90
 
@@ -28,6 +29,8 @@ _RULE = re.compile(r"[\s|:\-=_*+]*\Z")
 _END = re.compile(
     r"(?<![.!?…])[.!?…]+[\"'”’»)\]]*(?=\s+[\"'“‘«„¿¡(\[]*(\w))|[。！？｡]+[」』”’）]*|[؟۔।]+[\"'”’»)\]]*"
 )
+_CLAUSE = re.compile(r"\(([a-z])\)(?=\s?\w)")  # as in “The owner must: (a) …; (b) …”
+_ENDS_CLAUSE = re.compile(r"(?:[;,.:—–]|\b(?:and|or|und|oder))\Z")
 _CUT = re.compile(r";\s|\n")
 # A sentence before a list: “Try the following. If one does not help, go on to the next.”
 INTRODUCES_LIST = re.compile(
@@ -77,27 +80,29 @@ class Span:
 
 @functools.lru_cache(maxsize=MAX_CACHED)
 def spans_of(content: str) -> tuple[Span, ...]:
-    """The sentences, table rows and headings of a passage.
+    """The pieces of a passage that can be quoted by themselves.
 
-    Cached, because the same passages are found repeatedly. Rows are whole, because the second sentence of a
-    cell would have no column.
+    Cached, because the same passages are found repeatedly.
     """
-    return tuple(split_sentences(content, whole_rows=True))
+    return tuple(split_sentences(content, to_quote=True))
 
 
-def split_sentences(content: str, *, whole_rows: bool = False) -> list[Span]:
+def split_sentences(content: str, *, to_quote: bool = False) -> list[Span]:
     """The non-empty sentences and headings of `content` in order, without bullets and markup.
 
-    By default, a table row with several sentences is split, because each of them can be verified by itself.
+    With `to_quote`, table rows are whole, because the second sentence of a cell would have no column, and the
+    clauses of a sentence such as “No person may: (a) …; (b) …” are list items. Otherwise both are split only
+    at the ends of sentences, each of which can be verified by itself.
     """
     spans = []
     columns = _first_columns(content)
-    for number, (start, end, is_line) in enumerate(_blocks(content, columns)):
+    blocks = _blocks(content, columns)
+    for number, (start, end, is_line, is_clause) in enumerate(_with_clauses(content, blocks, to_quote)):
         block = content[start:end]
-        heading = not is_line and _is_heading(block)
+        heading = not is_line and not is_clause and _is_heading(block)
         row = _is_row(block, columns)
-        item = not row and bool(_ITEM.match(block))
-        is_whole = heading or (row and whole_rows)
+        item = is_clause or (not row and bool(_ITEM.match(block)))
+        is_whole = heading or (row and to_quote)
         for first, last in [(start, end)] if is_whole else _sentences(content, start, end):
             marker = _MARKER.match(content, first, last)
             begin, stop = marker.end() if marker else first, last
@@ -134,6 +139,48 @@ def _blocks(content: str, columns: Collection[str]) -> Iterator[tuple[int, int, 
             if not following or not following.lstrip()[:1].islower():
                 yield first, place, True
                 first = place
+
+
+def _with_clauses(
+    content: str, blocks: Iterable[tuple[int, int, bool]], is_split: bool
+) -> Iterator[tuple[int, int, bool, bool]]:
+    """The blocks, each with whether it is a clause of an enumeration; `is_split` splits enumerations."""
+    for start, end, is_line in blocks:
+        starts = _clauses(content, start, end) if is_split else []
+        if not starts:
+            yield start, end, is_line, False
+            continue
+        if start < starts[0]:
+            yield start, starts[0], is_line, False
+        yield from ((first, last, False, True) for first, last in itertools.pairwise(starts))
+        # The sentences after the last clause are no part of it.
+        stop = next(last for _, last in _sentences(content, starts[-1], end))
+        yield starts[-1], stop, False, True
+        if stop < end:
+            yield stop, end, is_line, False
+
+
+def _clauses(content: str, start: int, end: int) -> list[int]:
+    """The starts of the clauses “(a) …; (b) …” in a block; empty if it has no such enumeration.
+
+    At the beginning of a passage, which may be cut, the enumeration may begin with a later clause.
+    """
+    found: list[int] = []
+    expected = ""
+    is_cut = not content[:start].strip()
+    for match in _CLAUSE.finditer(content, start, end):
+        before = content[max(start, match.start() - 4) : match.start()].rstrip()
+        if found:
+            is_next = match[1] == expected and match.start() - found[-1] >= MIN_CLAUSE
+            follows = is_next and _ENDS_CLAUSE.search(before)
+        elif match[1] == "a":
+            follows = before.endswith((":", "—", "–"))
+        else:
+            follows = is_cut and match[1] not in "ivx" and _ENDS_CLAUSE.search(before)
+        if follows:
+            found.append(match.start())
+            expected = chr(ord(match[1]) + 1)
+    return found if len(found) > 1 else []
 
 
 def _are_short(lines: Sequence[str]) -> bool:

@@ -39,7 +39,8 @@ _NUMBER = re.compile(
     r"|zwölf|zwanzig|dreißig|einmal|zweimal|hälfte|drittel|zweidrittel\w{0,20}|täglich|wöchentlich|monatlich|jährlich)\b",
     re.IGNORECASE,
 )
-_ITEM = re.compile(r"(?:(?<=\s)|\A)\d{1,2}[.)] (?=[^\W\d])")
+# The number of a list item, or of a paragraph: “(1)No person may …”; not “six (6) months”.
+_ITEM = re.compile(r"(?:(?<=\s)|\A)\d{1,2}[.)] (?=[^\W\d])|(?:(?<=[.;:] )|\A)\(\d{1,2}\) ?(?=[^\W\d])")
 _WORDS = (
     r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
     r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|zwanzig|dreißig|eine?|zwei|drei|vier|fünf|sechs"

@@ -3,7 +3,7 @@
 from django.test import SimpleTestCase
 
 from ingestion.search.rough_stems import matching_words
-from ingestion.search.sentence_splitting import split_sentences
+from ingestion.search.sentence_splitting import spans_of, split_sentences
 
 
 class SplittingTests(SimpleTestCase):
@@ -59,6 +59,25 @@ class SplittingTests(SimpleTestCase):
         spans = split_sentences("Item: Drill; Notes: 14 volts\nItem: Files\nItem: Driver\nNote: Ask first.")
         self.assertEqual([span.is_row for span in spans], [True, True, True, False])
         self.assertFalse(any(span.is_row for span in split_sentences("Item: Files\nItem: Driver")))
+
+    def test_clauses_are_items_and_rows_whole_where_they_are_quoted(self):
+        for text, items in (
+            (
+                "He must: (a) feed the animal; (b) clean the yard. He pays.",
+                ["(a) feed the animal;", "(b) clean the yard."],
+            ),
+            (
+                "its noise;(c)break the bottles; or(d)leave them there.",
+                ["(c)break the bottles; or", "(d)leave them there."],
+            ),
+            ("See these parts: (a) and (b) of section 3(a).", []),
+            ("A plan of 401(k) is (a) an old one, (b) a good one.", []),
+        ):
+            self.assertEqual([span.text for span in spans_of(text) if span.is_item], items, text)
+            self.assertFalse(any(span.is_item for span in split_sentences(text)), text)
+        row = "Item: Van; Rule: Book it. Return it"
+        self.assertEqual([span.text for span in spans_of(row)], [row])
+        self.assertEqual(len(split_sentences(row)), 2)
 
     def test_lines_of_a_page_are_joined(self):
         self.assertEqual(

@@ -14,7 +14,13 @@ import numpy as np
 from django.utils.functional import cached_property
 
 from chat.quoting.questions.amounts import has_number
-from chat.quoting.questions.applicability import condition_of, directions_of, offices_in, outsiders_in
+from chat.quoting.questions.applicability import (
+    case_of,
+    condition_of,
+    directions_of,
+    offices_in,
+    outsiders_in,
+)
 from chat.quoting.questions.entities import has_name, has_place
 from chat.quoting.table_rows.named_rows import names_in
 from ingestion.embedding import BUILT_IN_NAME, Vectors, embedder, runs_here
@@ -113,6 +119,10 @@ class QuotableSentence:
     @cached_property
     def condition(self) -> frozenset[str]:
         return condition_of(self.text)
+
+    @cached_property
+    def case(self) -> frozenset[str]:
+        return case_of(self.text)
 
     @cached_property
     def names(self) -> Sequence[frozenset[str]]:

@@ -31,6 +31,7 @@ TOPIC = 0.15  # bonus if the innermost heading has exactly the named words
 OPENS = 0.15  # bonus for the first sentence below such a heading, unless an amount is asked for
 ENTITY = 0.4  # bonus for a telephone number, a form or an address if one is asked for
 CONDITION = 0.2  # penalty for a condition that the question does not mention: “If a guest is ill, …”
+CASE = 0.3  # bonus for a sentence about the question's case (“… if I am ill”), and for its heading
 NAMED_ROW = 0.06  # bonus for a row about something that the question names; affects only the order
 DEFINES = 0.2  # bonus for a definition of the thing asked for
 NO_ANSWER = 0.2  # penalty for a sentence that refers elsewhere, is cut off, or introduces missing content
@@ -197,6 +198,7 @@ class _Scoring:
             + TOPIC * is_topic
             + OPENS * opens
             + ENTITY * bool(entity and entity.rare.search(text))
+            + CASE * (kind > 0 or not question.asks_kind) * self.case(sentence)
             - CONDITION * self.unasked_condition(sentence)
             + ADDED * self.added(sentence)
             + DEFINES * states(question.defined_thing, text, sentence.headings)
@@ -285,6 +287,20 @@ class _Scoring:
             and topic <= self.known_forms
             and not any(forms.isdisjoint(topic) for forms in self.forms.values())
         )
+
+    def case(self, sentence: QuotableSentence) -> float:
+        """How well the cases of the sentence match that of the question, plus 1 if the heading names only it.
+
+        The share of the words is squared, because a single one of them hardly tells one case from another.
+        """
+        asked = self.question.case
+        if not asked:
+            return 0.0
+        forms = [self.forms.get(word, frozenset({word})) for word in asked]
+        share = sum(not each.isdisjoint(sentence.case) for each in forms) / len(forms)
+        topic = sentence.topic
+        is_headed = topic <= frozenset().union(*forms) and not any(map(topic.isdisjoint, forms))
+        return share * share + is_headed
 
     def unasked_condition(self, sentence: QuotableSentence) -> float:
         """The share of the words in its condition that are missing in both question and headings."""

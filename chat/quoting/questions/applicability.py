@@ -23,6 +23,14 @@ _CONDITION = re.compile(
 _AFTER = re.compile(
     r"(?:after|before|in case of|following) an? ([^,;:]{3,80}?) (?:the|you|we)\b", re.IGNORECASE
 )
+# The case that a question names (“… after the guest has checked in”), or for which a sentence says something.
+_CASE = re.compile(
+    r"\b(?:if|after|before|once|unless|wenn|falls|nachdem|bevor|sobald)\b(?! (?:not|so|possible|any)\b)"
+    r"([^,;:.?!]{3,80})"
+    r"|(?<=\w )(?<!by )(?<!till )(?<!until )(?<!since )\bwhen\b([^,;:.?!]{3,80})"
+    r"|\A\s*when\b([^,;:.?!]{3,80}),",
+    re.IGNORECASE,
+)
 _IN_MONTH = re.compile(
     r"(?:in|during|im) (january|february|march|april|may|june|july|august|september|october|november|december"
     r"|januar|februar|märz|mai|juni|juli|oktober|dezember)\b",
@@ -70,6 +78,15 @@ def condition_of(text: str) -> frozenset[str]:
     """
     found = _CONDITION.match(text) or _AFTER.match(text) or _IN_MONTH.match(text) or _EXCEPTION.match(text)
     return stems(found[1]) - weak_stems() if found else frozenset()
+
+
+def case_of(text: str) -> frozenset[str]:
+    """The stems of the cases that a question or a sentence names: “if …”, “after …”.
+
+    Unlike a condition, a case may be at the end, as in “You cannot cancel after you have checked in”.
+    """
+    found = (match[1] or match[2] or match[3] for match in _CASE.finditer(text))
+    return frozenset().union(*map(stems, found))
 
 
 def offices_in(text: str) -> frozenset[tuple[str, frozenset[str]]]:

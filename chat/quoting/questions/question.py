@@ -15,7 +15,7 @@ from ingestion.search.tokens import plain_words
 from ingestion.search.translations import language_of, stems_of_question
 
 from .amounts import AskedAmount, asked_amount, counted, numbers_of
-from .applicability import directions_of, names_outsiders
+from .applicability import case_of, directions_of, names_outsiders
 from .entities import Entity, asks_where, asks_who, asks_who_does, deed_asked_for, entity_asked_for
 from .instructions import asks_how_to, asks_what_to_do
 
@@ -274,6 +274,11 @@ class Question:
     def asks_who_does(self) -> bool:
         return asks_who_does(self.text)
 
+    @property
+    def asks_kind(self) -> bool:
+        """Whether it asks for an amount, a place, a person or an instruction."""
+        return self.asks_amount or self.asks_where or self.asks_who or self.asks_what_to_do
+
     @cached_property
     def deed(self) -> frozenset[str]:
         """The stem of the verb: “approves” in “Who approves overtime?”"""
@@ -344,6 +349,11 @@ class Question:
     @cached_property
     def is_negated(self) -> bool:
         return bool(_NEGATION.search(self.text))
+
+    @cached_property
+    def case(self) -> frozenset[str]:
+        """The stems of the case that it names: “library” in “What happens if I delete a library?”."""
+        return case_of(self.own) & self.own_stems
 
     @cached_property
     def directions(self) -> frozenset[tuple[bool, str]]:

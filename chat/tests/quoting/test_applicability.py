@@ -3,6 +3,7 @@
 from django.test import SimpleTestCase
 
 from chat.quoting.questions.applicability import (
+    case_of,
     condition_of,
     directions_of,
     is_opposite,
@@ -10,7 +11,7 @@ from chat.quoting.questions.applicability import (
     outsiders_in,
 )
 from chat.quoting.questions.question import Question
-from ingestion.search.rough_stems import stems
+from ingestion.search.rough_stems import stems, weak_stems
 
 
 class ApplicabilityTests(SimpleTestCase):
@@ -40,6 +41,16 @@ class ApplicabilityTests(SimpleTestCase):
         self.assertTrue(Question("What is the hotel limit?").is_for_others(passengers))
         self.assertFalse(Question("What is the hotel limit of a passenger?").is_for_others(passengers))
         self.assertFalse(Question("What is the hotel limit?").is_for_others(outsiders_in("We pay. Delays")))
+
+    def test_a_question_or_sentence_names_a_case_at_its_beginning_or_end(self):
+        for text, case in (
+            ("What happens if I delete a library?", {"delet", "librari"}),
+            ("After a library is deleted, shares are cancelled.", {"delet", "librari"}),
+            ("When the alarm rings, go out.", {"alarm", "ring"}),
+            ("When is the alarm tested?", set()),
+            ("Until when can I cancel?", set()),
+        ):
+            self.assertEqual(case_of(text) - weak_stems(), stems(" ".join(case)) - weak_stems(), text)
 
     def test_an_office_acts_or_is_addressed_and_its_noun_has_no_other_role(self):
         for text in ("The travel desk may approve more.", "Book through the travel desk, extension 3250."):

@@ -56,6 +56,17 @@ class BestSentencesTests(SimpleTestCase):
         self.assertEqual((best[0].passage, best[0].text), (1, "You have 27 days of annual leave a year."))
         self.assertEqual(passage.content[best[0].start : best[0].end], best[0].text)
 
+    def test_a_sentence_about_the_case_that_the_question_names_comes_first(self):
+        shared = found(
+            "You and your friends may add, change or delete any files in a library on your computers."
+        )
+        effects = "- The links to it end.\n- Your computer keeps its files."
+        deleted = found(
+            f"After a library is deleted, this happens:\n\n{effects}", heading="Deleting a library"
+        )
+        question = "What happens to the files on my computer if I delete a library?"
+        self.assertIn("After", best_sentences(question, [shared, deleted])[0].text)
+
     def test_a_row_of_a_table_is_found(self):
         rows = "\n".join(
             f"Grade: {letter}; Salary: {40 + number},000" for number, letter in enumerate("ABCDEFG")

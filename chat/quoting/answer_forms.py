@@ -205,6 +205,9 @@ def _sentences(findings: Findings) -> QuotedAnswer:
     if first.is_asked_by_heading:  # Everything below that heading answers.
         whole = first.below_heading
         kept = [whole, *(each for each in kept if not whole.has(each.sentence))]
+    elif first.is_part_of_explanation:
+        whole = first.in_short_section
+        kept = [whole, *(each for each in kept if not whole.has(each.sentence))]
     texts = (*_texts(alike.text), *findings.quoted(kept))
     return QuotedAnswer(texts, True, is_several, is_part=not alike.is_whole)
 

@@ -21,6 +21,7 @@ from .confidence import answers
 from .extracts import (
     MAX_CHARACTERS,
     MAX_FIRST_PASSAGE,
+    MAX_PASSAGE,
     MAX_UNASKED_ROWS,
     Extract,
     extract,
@@ -174,6 +175,17 @@ class Quotation:
         )
 
     @property
+    def is_part_of_explanation(self) -> bool:
+        """Whether the rest of its section may explain what its sentence does not.
+
+        This is so if the question asks how to do something, or asks why or whether and has words that the
+        sentence lacks.
+        """
+        question = self.question
+        held = self.held.known(question.named, held_stems(self.sentence.text))
+        return question.asks_how_to or (question.asks_explanation and held < len(question.named))
+
+    @property
     def is_part_of_table(self) -> bool:
         quoted = self.quoted
         return quoted.kind == "table" and (bool(self.all_rows) or len(quoted.lines) < quoted.rows)
@@ -226,6 +238,15 @@ class Quotation:
         """The quotation, extended by the surrounding text of its passage."""
         quoted = with_surroundings(self.source.content, self.quoted)
         return replace(self, quoted=quoted, text=markdown(quoted, self.source, self.all_rows))
+
+    @property
+    def in_short_section(self) -> "Quotation":
+        """The paragraph with its whole passage if that can be quoted in full; otherwise unchanged."""
+        if len(self.source.content.strip()) > MAX_PASSAGE or self.quoted.kind != "text":
+            return self
+        whole = self.in_passage
+        ends = self.quoted.start, self.quoted.end
+        return self if (whole.quoted.start, whole.quoted.end) == ends else whole
 
     @property
     def in_section(self) -> "Quotation":

@@ -44,6 +44,11 @@ _MAY_DO = re.compile(
     r"\s*(?:can|may|could) (?:i|we|you|one) (\w+)(?: (?:(?:my|our|the|an?|any|own|some) )+(\w+))?",
     re.IGNORECASE,
 )
+_ASKS_EXPLANATION = re.compile(
+    r"(?:[^?]{0,80}, )?(?:and |but |so )?(?:why|can|may|must|do|does|is|are|am|should|will"
+    r"|warum|wieso|weshalb|kann|darf|muss|soll|ist|sind|bin)\b",
+    re.IGNORECASE,
+)
 # The verb “may”, not the month: “May I take …?”, “what may I take”.
 _MODAL_MAY = re.compile(r"\bmay\b|\A\s*May\b(?! \d)")
 # The asker's action (“may I take …”); the other named words are objects of this verb.
@@ -287,6 +292,11 @@ class Question:
     @cached_property
     def asks_how_to(self) -> bool:
         return asks_how_to(self.own)
+
+    @cached_property
+    def asks_explanation(self) -> bool:
+        """Whether it asks why or whether something is so."""
+        return bool(_ASKS_EXPLANATION.match(self.own))
 
     @cached_property
     def asks_what_to_do(self) -> bool:

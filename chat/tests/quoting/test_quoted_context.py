@@ -63,6 +63,33 @@ class QuotedContextTests(QuotingCase):
         self.assertIn("| Van | Book it in the portal. Return it with a full tank. Clean it | Fleet [", answer)
         self.assertNotIn("uncited", {each.verdict for each in verify(answer, [page])})
 
+    def test_a_short_section_is_quoted_whole_if_an_explanation_is_asked_for(self):
+        text = (
+            "Some people like to print their cards for reviews on paper.\n\n"
+            "Printing is handled by the add-on Basic Printing.\n\nIts settings are in the menu Tools."
+        )
+        page = source(1, "faq.md", text, heading="Printing cards")
+        self.assertIn("> Its settings are", self.answer("How do I print my cards?", sources=[page], fit=6.0))
+        self.assertNotIn("settings", self.answer("Which add-on handles printing?", sources=[page], fit=6.0))
+        rules = "Owners remove what a dog leaves in the park.\n\nThe keeper walks it on a leash."
+        page = source(1, "law.md", rules, heading="Dogs in public places")
+        answer = self.answer("Must I walk my dog on a lead in the park?", sources=[page], fit=6.0)
+        self.assertIn("> The keeper walks it", answer)
+
+    def test_the_clauses_of_an_enumeration_are_quoted_as_a_list_below_their_lead_in(self):
+        law = (
+            "(1)No person may, without a permit, keep on any land—(a)more than two dogs; and"
+            "(b)more than two cats. (2)An application is made on a form."
+        )
+        page = source(1, "law.html", law, heading="14 Number of dogs and cats")
+        answer = self.answer("How many dogs may a person keep?", sources=[page], fit=6.0)
+        self.assertIn("keep on any land—\n>\n> - (a)more than two dogs; and\n> - (b)more", answer)
+        other = source(
+            2, "law.html", "(1)A person must keep a dog on a leash.", heading="19 Dogs in streets", score=1.0
+        )
+        both = self.answer("How many dogs may a person keep?", sources=[other, page], fit=6.0)
+        self.assertIn("more than two dogs", both.split("[law.html]")[0])
+
     def test_only_the_requested_rows_of_many_are_quoted(self):
         rows = "\n".join(
             f"Grade: {grade}; Notice: {number} weeks" for number, grade in enumerate("KLMNPQR", 2)

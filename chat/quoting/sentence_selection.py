@@ -31,7 +31,7 @@ TOPIC = 0.15  # bonus if the innermost heading has exactly the named words
 OPENS = 0.15  # bonus for the first sentence below such a heading, unless an amount is asked for
 ENTITY = 0.4  # bonus for a telephone number, a form or an address if one is asked for
 CONDITION = 0.2  # penalty for a condition that the question does not mention: “If a guest is ill, …”
-CASE = 0.3  # bonus for a sentence about the question's case (“… if I am ill”), and for its heading
+CASE = 0.3  # bonus for the question's case (“… if I am ill”), and for its heading; affects only the order
 NAMED_ROW = 0.06  # bonus for a row about something that the question names; affects only the order
 DEFINES = 0.2  # bonus for a definition of the thing asked for
 NO_ANSWER = 0.2  # penalty for a sentence that refers elsewhere, is cut off, or introduces missing content
@@ -145,9 +145,10 @@ def _judged(
             is_other = bool(each.names) and not is_named
             is_counted = bool(counted) and not (is_other and not scoring.names_column(each))
             sentence = Sentence(index, each.span.start, each.span.end, each.text, score, is_counted)
-            # Two bonuses affect the order, but not the score. A number is ignored in a row about another
+            # These bonuses affect the order, but not the score. A number is ignored in a row about another
             # thing, such as another reason for leave.
-            judged.append((score + COUNTED * counted * (not is_other) + NAMED_ROW * is_named, sentence))
+            first = COUNTED * counted * (not is_other) + NAMED_ROW * is_named + CASE * scoring.case(each)
+            judged.append((score + first, sentence))
     return [sentence for _, sentence in sorted(judged, key=lambda each: -each[0])]
 
 
@@ -198,7 +199,6 @@ class _Scoring:
             + TOPIC * is_topic
             + OPENS * opens
             + ENTITY * bool(entity and entity.rare.search(text))
-            + CASE * (kind > 0 or not question.asks_kind) * self.case(sentence)
             - CONDITION * self.unasked_condition(sentence)
             + ADDED * self.added(sentence)
             + DEFINES * states(question.defined_thing, text, sentence.headings)
@@ -294,7 +294,7 @@ class _Scoring:
         The share of the words is squared, because a single one of them hardly tells one case from another.
         """
         asked = self.question.case
-        if not asked:
+        if not asked or (self.question.asks_kind and not self.kind(sentence)):
             return 0.0
         forms = [self.forms.get(word, frozenset({word})) for word in asked]
         share = sum(not each.isdisjoint(sentence.case) for each in forms) / len(forms)

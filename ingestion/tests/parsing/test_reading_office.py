@@ -85,6 +85,22 @@ class WordTests(SimpleTestCase):
         )
         self.assertEqual(self.texts(paragraph("Text.", '<w:pStyle w:val="x"/>'), styles=styles), ["Text."])
 
+    def test_signs_of_symbol_fonts_are_read(self):
+        signs = "".join(
+            f'<w:r><w:sym w:font="{font}" w:char="{code}"/></w:r>'
+            for font, code in (
+                ("Symbol", "F0B3"), ("Symbol", "00B4"), ("Symbol", "F06D"), ("Wingdings", "F0FE"),
+                ("Wingdings 2", "F0A3"), ("Webdings", "F045"), ("Arial", "00E9"), ("Arial", "x"),
+            )
+        )  # fmt: skip
+        self.assertEqual(self.texts(f"<w:p>{signs}</w:p>"), ["≥×μ☑☐é"])
+
+    def test_phonetic_guides_are_left_out_and_text_boxes_begin_a_line(self):
+        base = "<w:rubyBase><w:r><w:t>東京</w:t></w:r></w:rubyBase>"
+        ruby = f"<w:r><w:ruby><w:rt><w:r><w:t>とうきょう</w:t></w:r></w:rt>{base}</w:ruby></w:r>"
+        box = f"<w:r><w:pict><w:txbxContent>{paragraph('Box.')}</w:txbxContent></w:pict></w:r>"
+        self.assertEqual(self.texts(f"<w:p>{ruby}{box}</w:p>"), ["東京\nBox."])
+
     def test_lists_keep_their_bullets_and_numbers(self):
         numbering = (
             '<w:abstractNum w:abstractNumId="7"><w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/></w:lvl>'
@@ -310,6 +326,22 @@ class DrawingTests(SimpleTestCase):
         parts["ppt/slides/_rels/slide1.xml.rels"] = self.relations("../x/")
         found = reading("a.pptx", building.package(parts)).sections
         self.assertEqual(found[0].text, f"Ferries\n\nIn 2026\n\n{self.lines}\n\n- Harbour master\n- Crew")
+
+    def test_slide_numbers_and_other_texts_of_the_page_with_notes_are_left_out(self):
+        def shape(runs):
+            text = f"<p:txBody><a:p>{runs}</a:p></p:txBody>"
+            return f"<p:sp><p:nvSpPr><p:nvPr/></p:nvSpPr>{text}</p:sp></p:spTree>"
+
+        with zipfile.ZipFile(BytesIO(building.pptx(("Ferries", ["In 2026"], "Smile.")))) as archive:
+            parts = {name: archive.read(name).decode() for name in archive.namelist()}
+        namespace = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+        math = f'<m:oMath xmlns:m="{namespace}"><m:r><m:t>a=b</m:t></m:r></m:oMath>'
+        number = '<a:fld type="slidenum"><a:t>7</a:t></a:fld>'
+        slide, notes = "ppt/slides/slide1.xml", "ppt/notesSlides/notes1.xml"
+        parts[slide] = parts[slide].replace("</p:spTree>", shape(f"<a:r><a:t>Page</a:t></a:r>{number}{math}"))
+        parts[notes] = parts[notes].replace("</p:spTree>", shape("<a:r><a:t>(footer)</a:t></a:r>"))
+        found = reading("a.pptx", building.package(parts)).sections
+        self.assertEqual(found[0].text, "Ferries\n\nIn 2026\n\nPagea=b\n\nNotes: Smile.")
 
     def test_charts_and_diagrams_of_a_word_file_are_read_in_place(self):
         space = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'

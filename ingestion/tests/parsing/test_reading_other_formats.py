@@ -30,6 +30,7 @@ NAMES = " ".join(
     for short, name in (
         ("office", "office"), ("text", "text"), ("table", "table"), ("draw", "drawing"),
         ("presentation", "presentation"), ("style", "style"), ("fo", "xsl-fo-compatible"),
+        ("svg", "svg-compatible"),
     )
 )  # fmt: skip
 STYLES = (
@@ -192,6 +193,18 @@ class OtherFormatsTests(SimpleTestCase):
         found = self.parts("a.ods", odf("spreadsheet", body))
         self.assertEqual([anchor for anchor, _ in found], ["sheet=Fares!A2:B51", "sheet=Fares!A52:B99"])
         self.assertTrue(found[1][1].startswith("Port: Port 52; Fare: 45\n"), found[1][1][:80])
+
+    def test_descriptions_of_shapes_are_lines_and_phonetic_guides_are_left_out(self):
+        guide = "<text:ruby-text>とうきょう</text:ruby-text>"
+        ruby = f"<text:ruby><text:ruby-base>東京</text:ruby-base>{guide}</text:ruby>"
+        described = "<svg:title>Map</svg:title><svg:desc>The harbour.</svg:desc><text:p>Pier 1</text:p>"
+        body = f"<text:p>{ruby}<draw:rect>{described}</draw:rect></text:p>"
+        found = reading("a.odt", odf("text", body))
+        self.assertEqual(found.sections[0].text, "東京\nMap\nThe harbour.\nPier 1")
+
+    def test_the_title_of_a_rich_text_is_its_second_form_in_unicode(self):
+        title = rb"{\info{\upr{\title ????}{\*\ud\uc0{\title \u1055\u1086\u1088\u1090}}}}"
+        self.assertEqual(reading("a.rtf", rb"{\rtf1\ansi" + title + rb"Text.\par}").title, "Порт")
 
     def test_an_opendocument_presentation_is_read_slide_by_slide_with_its_notes(self):
         page = (

@@ -12,6 +12,8 @@ A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 D = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+RUNS = (f"{A}t", f"{A}br", f"{M}t")
 MAX_POINTS = 1_000  # categories of a chart
 MAX_SERIES = 50
 
@@ -34,12 +36,14 @@ def drawing_text(archive: zipfile.ZipFile, kind: str, part: str, *, with_values:
 
 
 def paragraphs(element: ElementTree.Element) -> Iterator[str]:
-    """The paragraphs with text in a shape, each as one line."""
+    """The paragraphs with text in a shape, each as one line, without the number of the slide."""
     for paragraph in element.iter(f"{A}p"):
+        fields = paragraph.iterfind(f"{A}fld")
+        numbers = {part for field in fields if field.get("type") == "slidenum" for part in field}
         words = (
-            run.text or "" if run.tag == f"{A}t" else " "
+            " " if run.tag == f"{A}br" else run.text or ""
             for run in paragraph.iter()
-            if run.tag in (f"{A}t", f"{A}br")
+            if run.tag in RUNS and run not in numbers
         )
         if text := one_line(clean("".join(words)), CELL_CHARACTERS):
             yield text

@@ -33,7 +33,13 @@ DC = "{http://purl.org/dc/elements/1.1/}"
 # Elements that are not text of the document: deleted text, comments, layout fields.
 LEFT_OUT = frozenset(
     {f"{TEXT}tracked-changes", f"{OFFICE}annotation", f"{TEXT}sequence-decls", f"{OFFICE}forms"}
-    | {f"{TEXT}table-of-content", f"{TEXT}bibliography", f"{TEXT}alphabetical-index", f"{SHOW}notes"}
+    | {
+        f"{TEXT}ruby-text",
+        f"{TEXT}table-of-content",
+        f"{TEXT}bibliography",
+        f"{TEXT}alphabetical-index",
+        f"{SHOW}notes",
+    }
 )
 AROUND = frozenset(
     {f"{TEXT}section", f"{OFFICE}text", f"{TEXT}numbered-paragraph"}
@@ -47,6 +53,10 @@ MAX_DIGITS = 9  # maximum length of a number in an attribute
 XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 SHAPES = ("frame", "g", "custom-shape", "rect", "ellipse", "caption", "line", "path", "polygon")
 ATTACHED = frozenset({f"{OFFICE}annotation", *(f"{DRAW}{name}" for name in SHAPES)})
+SVG = URN("svg-compatible")
+SHAPE_TAGS = frozenset(f"{DRAW}{name}" for name in SHAPES)
+# Elements in a paragraph after which another line begins: paragraphs of shapes, and the shapes' descriptions.
+ENDING_LINES = SHAPE_TAGS | {f"{TEXT}p", f"{TEXT}h", f"{SVG}title", f"{SVG}desc"}
 MAX_REPEATED = 1_000  # how often one element may repeat a row
 MAX_DEPTH = 100
 # Level of a heading that is only a bold paragraph, or has the style on which heading styles are based.
@@ -288,10 +298,10 @@ def _words(element: ElementTree.Element, depth: int = 0) -> str:
         elif child.tag in (f"{TEXT}tab", f"{TEXT}line-break"):
             words.append("\n" if child.tag.endswith("break") else " ")
         elif child.tag not in LEFT_OUT and child.tag != f"{TEXT}note":
-            if child.tag == f"{DRAW}frame":
+            if child.tag in SHAPE_TAGS:
                 words.append("\n")
             words.append(_words(child, depth + 1))
-            if child.tag in (f"{TEXT}p", f"{TEXT}h", f"{DRAW}frame"):
+            if child.tag in ENDING_LINES:
                 words.append("\n")
         words.append(child.tail or "")
     return "".join(words)

@@ -138,7 +138,8 @@ class _Reader:
         if word == b"fonttbl":
             self._fonts_at = len(self._stack)
         elif word == b"title":
-            self._title_at, state.skipped = len(self._stack), False
+            # Word writes a title twice, the second time in Unicode, if the first one cannot have all letters.
+            self._title_at, state.skipped, self.title = len(self._stack), False, ""
             return
         if self._fonts_at:
             self._font_control(word, number)

@@ -37,8 +37,7 @@ def read(path: Path, limits: Limits) -> Contents:
             for kind, target in related:
                 if not kind.endswith("/notesSlide"):
                     continue
-                said = "\n".join(_slide(xml_part(archive, target).iter())[1])
-                if said:
+                if said := "\n".join(_said(xml_part(archive, target))):
                     blocks.append("Notes:" + ("\n" if "\n" in said else " ") + said)
             text = "\n\n".join([heading, *blocks] if heading else blocks)
             contents.title = first_title(contents.title, heading)
@@ -53,14 +52,26 @@ def _slide(elements: Iterator[ElementTree.Element]) -> tuple[str, list[str]]:
         if element.tag == f"{A}tbl":
             blocks.append(table_text(_rows(element)))
         elif element.tag == f"{P}sp":
-            placeholder = element.find(f"{P}nvSpPr/{P}nvPr/{P}ph")
-            kind = placeholder.get("type", "") if placeholder is not None else ""
+            kind = _placeholder(element)
             lines = list(paragraphs(element))
             if kind in TITLES and not heading:
                 heading = one_line("\n".join(lines), CELL_CHARACTERS)
             elif lines and kind not in BOILERPLATE:
                 blocks.append("\n".join(f"- {line}" for line in lines) if len(lines) > 1 else lines[0])
     return heading, [block for block in blocks if block]
+
+
+def _said(notes: ElementTree.Element) -> list[str]:
+    """The speaker's notes, without other texts of their page, such as its header, if that is known."""
+    shapes = list(notes.iter(f"{P}sp"))
+    bodies = [shape for shape in shapes if _placeholder(shape) == "body"]
+    return _slide(iter(bodies or shapes))[1]
+
+
+def _placeholder(shape: ElementTree.Element) -> str:
+    """The kind of text for which a shape is the place; empty if there is none."""
+    placeholder = shape.find(f"{P}nvSpPr/{P}nvPr/{P}ph")
+    return placeholder.get("type", "") if placeholder is not None else ""
 
 
 def _rows(table: ElementTree.Element) -> Iterator[list[str]]:

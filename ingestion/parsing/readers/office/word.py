@@ -18,6 +18,7 @@ from ingestion.parsing.strict_parts import OfficePackage
 
 from .drawings import drawing_text
 from .list_labels import LABEL_CHARACTERS, formatted
+from .symbol_font import symbol
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 UNMARKED = "none"
@@ -183,7 +184,7 @@ AROUND = frozenset(
     {f"{W}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "smartTag", "customXml", "hyperlink")}
     | {f"{MC}AlternateContent", f"{MC}Choice"}
 )
-LEFT_OUT = frozenset({f"{W}del", f"{W}moveFrom", f"{MC}Fallback", f"{W}pPr", f"{W}rPr"})
+LEFT_OUT = frozenset({f"{W}del", f"{W}moveFrom", f"{MC}Fallback", f"{W}pPr", f"{W}rPr"} | {f"{W}rt"})
 NOTES = ("footnote", "endnote")
 NOTES_BY_REFERENCE = {f"{W}{kind}Reference": kind for kind in NOTES}
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
@@ -309,7 +310,11 @@ def _text(element: ElementTree.Element) -> str:
             words.append(child.text or "")
         elif child.tag in SIGNS:
             words.append(SIGNS[child.tag])
+        elif child.tag == f"{W}sym":
+            words.append(symbol(child.get(f"{W}font", ""), child.get(f"{W}char", "")))
         else:
+            if child.tag == f"{W}txbxContent":  # the text before it is another paragraph
+                words.append("\n")
             words.append(_text(child))
             if child.tag == f"{W}p":  # a paragraph of a text box, a cell or a footnote
                 words.append("\n")

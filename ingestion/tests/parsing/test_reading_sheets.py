@@ -10,6 +10,7 @@ from openpyxl.comments import Comment
 from openpyxl.styles import Font
 
 from ingestion.parsing.readers.office.cell_styles import open_workbook
+from ingestion.parsing.readers.office.sheets import shown
 from ingestion.parsing.readers.tables import table_lines
 from ingestion.tests import building
 from ingestion.tests.parsing.test_reading_formats import reading
@@ -92,6 +93,33 @@ def styled(value, number):
     if isinstance(value, str):
         return f'<c s="{number}" t="inlineStr"><is><t>{value}</t></is></c>'
     return f'<c s="{number}"><v>{value}</v></c>'
+
+
+class NumberFormatTests(SimpleTestCase):
+    def test_numbers_are_written_as_their_format_shows_them(self):
+        telephone = r"[<=9999999]###\-####;\(###\)\ ###\-####"
+        short = '[>=1000000]0.0,,"M";[>=1000]0.0,"K";0'
+        for value, number_format, text in (
+            (123456789, r"000\-00\-0000", "123-45-6789"),
+            (5551234, telephone, "555-1234"),
+            (8005551234, telephone, "(800) 555-1234"),
+            (1234567.891, r"#\ ##0.00\ \k\g", "1234 567.89 kg"),
+            (-1234, "# ##0;(# ##0)", "-1 234"),
+            (12, "# ##0", "12"),
+            (2500000, short, "2.5M"),
+            (2500, short, "2.5K"),
+            (0.4, short, "0"),
+            (-7, "[Color 10]0;[Color 12]-0", "-7"),
+            (1, '"yes";"yes";"no"', "yes"),
+            (0, '"yes";"yes";"no"', "no"),
+            (0, '#,##0;-#,##0;"-"', "0"),
+            (7, 'General" kg"', "7 kg"),
+            (-3.5, r'"$" #,##0.00;"$" #,##0.00\-', "-$ 3.50"),
+            (0.256, r"0.0\ %", "25.6 %"),
+            (1.5, "# ?/?", "1.5"),
+            (5, "", "5"),
+        ):
+            self.assertEqual(shown(value, number_format), text, number_format)
 
 
 class StylesTests(SimpleTestCase):

@@ -1,0 +1,99 @@
+"""Numbers in the formats of spreadsheets, such as `#,##0.00 "kg"` or `[<=9999999]###-####;(###) ###-####`."""
+
+import operator
+import re
+
+QUOTED = re.compile(r'"([^"]*)"|\\(.)')
+CURRENCY = re.compile(r"\[\$([^\[\]-]*)(?:-[^\[\]]*)?\]")
+NOTES = re.compile(r"\[[^\[\]]*\]|_.|\*.")  # colours, conditions, and characters that only take up space
+CONDITION = re.compile(r"\[(<=|>=|<>|<|>|=)(-?\d{1,15}(?:\.\d{1,15})?)\]")
+DIGITS = re.compile(r"([#0?][#0?,]*)(?:\.([#0?]+))?,*")
+TOKEN = re.compile(r'"[^"]*"|\\.|.')
+HOLDS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "<>": operator.ne,
+}
+MARK = "\ue000"  # instead of quoted characters
+DECIMALS = 15
+GENERAL = "General"
+
+
+def formatted_number(value: float, number_format: str) -> str:
+    """A number with the digits, separators and signs of its format; as it is for unsupported formats."""
+    as_it_is = f"{value:.15g}" if isinstance(value, float) else str(value)
+    if number_format == GENERAL:
+        return as_it_is
+    section = _section(value, number_format)
+    plain = NOTES.sub("", CURRENCY.sub(lambda match: match[1], section))
+    marked = QUOTED.sub(lambda match: MARK * len(match[0]), plain)
+    found = DIGITS.search(marked)
+    if (
+        not found
+        and any(map(str.isalnum, _words(plain)))
+        and not any(map(str.isalnum, marked.replace(MARK, "")))
+    ):
+        return _words(plain)  # such as “yes”
+    if not found or "E+" in section or "/" in marked:
+        before, general, after = plain.partition(GENERAL)
+        return f"{_words(before)}{as_it_is}{_words(after)}" if general else as_it_is
+    scaled = abs(value) * (100 if "%" in marked else 1)
+    if "," not in marked and len(DIGITS.findall(marked)) > 1:
+        text = _filled(scaled, plain if value >= 0 else plain.translate(dict.fromkeys(map(ord, "()-"))))
+        return f"-{text}" if value < 0 else text
+    decimals = min(len(found[2] or ""), DECIMALS)
+    scaled /= 1_000 ** (len(found[0]) - len(found[0].rstrip(",")))
+    text = f"{scaled:,.{decimals}f}" if "," in found[0].rstrip(",") else f"{scaled:.{decimals}f}"
+    if "#" in (found[2] or ""):
+        text = text.rstrip("0").rstrip(".")
+    if "," not in found[1]:
+        whole, point, rest = text.partition(".")
+        text = whole.zfill(min(found[1].count("0"), DECIMALS)) + point + rest
+    before, after = _words(plain[: found.start()]), _words(plain[found.end() :])
+    after = after.replace("-", "") if value < 0 else after
+    sign = "-" if value < 0 and float(text.replace(",", "")) else ""
+    return f"{sign}{before.replace('-', '').replace('(', '')}{text}{after.replace(')', '').rstrip()}"
+
+
+def _section(value: float, number_format: str) -> str:
+    """The part of a format for this number: by its conditions, or else for positive, negative, zero."""
+    sections = number_format.split(";")
+    conditions = [CONDITION.search(section) for section in sections[:3]]
+    if any(conditions):
+        for section, condition in zip(sections, conditions, strict=False):
+            if not condition or HOLDS[condition[1]](value, float(condition[2])):
+                return section
+        return GENERAL
+    if value < 0 and len(sections) > 1:
+        return sections[1]
+    if value == 0 and len(sections) > 2 and any(map(str.isalnum, NOTES.sub("", sections[2]))):
+        return sections[2]
+    return sections[0]
+
+
+def _words(plain: str) -> str:
+    return QUOTED.sub(lambda match: match[1] or match[2] or "", plain)
+
+
+def _filled(number: float, plain: str) -> str:
+    """The digits in their places among other characters, as in a telephone number; filled from the right."""
+    signs = TOKEN.findall(plain)
+    point = signs.index(".") if "." in signs else len(signs)
+    decimals = [sign for sign in signs[point:] if sign in "#0?"][:DECIMALS]
+    whole, _, rest = f"{number:.{len(decimals)}f}".partition(".")
+    digits, places = list(whole), sum(sign in "#0?" for sign in signs[:point])
+    filled: list[str] = []
+    for sign in reversed(signs[:point]):
+        if sign not in "#0?":
+            filled.append(_words(sign))
+            continue
+        places -= 1
+        if digits:
+            filled.append(digits.pop() if places else "".join(digits))
+        elif sign == "0":
+            filled.append("0")
+    after = "".join(_words(sign) for sign in signs[point + 1 :] if sign not in "#0?")
+    return ("".join(reversed(filled)) + (f".{rest}" if rest else "") + after).strip()

@@ -13,9 +13,14 @@ from chatsite.accounts.models import User
 from chatsite.db.threads import reading_everything
 from ingestion.access.lists import audience_of, change_rights, narrowed
 
+from .file_names import UploadRefused
 from .models import Document, DocumentQuerySet, ExternalId
 from .queue.fair_queue import enqueue, last_queued_file, next_position, requeue
 from .storage import files
+
+NAME_TAKEN = (
+    "Another document of yours has this name and folder. Choose another folder, or replace that document."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +43,21 @@ def origin_of(owner: User | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file to store, with the row for a new document, its external id, and the given details."""
+    """A file to store, with the row for a new document, its external id, and the given details.
+
+    `replaces` is the primary key of the document that it replaces whatever the name of the file.
+    """
 
     document: Document
     external_id: str
     details: Mapping[str, Any]
+    replaces: int | None = None
 
     def existing(self) -> DocumentQuerySet:
         """The document that an upload replaces: it has the same identity and still the same owner."""
         mine = Document.objects.filter(owner=self.document.owner)
+        if self.replaces:
+            return mine.filter(pk=self.replaces)
         if self.external_id:
             named = ExternalId.objects.filter(owner=self.document.owner, external_id=self.external_id)
             return mine.filter(pk__in=named.values("document"))
@@ -108,14 +119,21 @@ class Upload:
         return UpsertResult(known, "replaced", replacement)
 
     def _move(self, known: Document) -> set[str]:
-        """Set place, details, and the category (if given) on `known`. Returns the changed columns."""
+        """Set place, details, and the category (if given) on `known`. Returns the changed columns.
+
+        Raises UploadRefused if another document has the new place.
+        """
         wanted = {name: getattr(self.document, name) for name in ("folder", "name", "media_type")}
         wanted |= {"category": self.document.category or known.category, **self.details}
         changed = {name: value for name, value in wanted.items() if getattr(known, name) != value}
         if changed:
             for name, value in changed.items():
                 setattr(known, name, value)
-            Document.objects.filter(pk=known.pk).update(**changed)
+            try:
+                with transaction.atomic():
+                    Document.objects.filter(pk=known.pk).update(**changed)
+            except IntegrityError as error:
+                raise UploadRefused("name_taken", NAME_TAKEN) from error
         return set(changed)
 
     def insert(self) -> bool:

@@ -127,16 +127,19 @@ def upsert(
     details: Details | None = None,
     may_replace: bool = True,
     check_sender: Callable[[], None] = lambda: None,
+    replaces: Document | None = None,
 ) -> UpsertResult:
     """Store a file as a new document, or as the next version of an existing document.
 
     An uploaded document is identified by its owner, folder and name, with a unique constraint, so that a file
     becomes one document even if several callers send it at once. The last call sets the audience. Added
     readers see the document after the new file has been read; removed readers lose access at once. A document
-    with an `external_id` is identified by its owner and that id, so that its folder and name may change. A
-    `mirrored` document is identified by its SourceFile, and this function always adds it. Members missing
-    from `details` keep their values. Raises UploadRefused; with `within_quota`, also if the file exceeds the
-    owner's quota. Without `may_replace`, raises Exists if there is such a document, and stores nothing.
+    with an `external_id` is identified by its owner and that id, so that its folder and name may change. So
+    may those of the owner's document that the file `replaces`. A `mirrored` document is identified by its
+    SourceFile, and this function always adds it. Members missing from `details` keep their values. Raises
+    UploadRefused, for example if another document has the new folder and name; with `within_quota`, also if
+    the file exceeds the owner's quota. Without `may_replace`, raises Exists if there is such a document, and
+    stores nothing.
     `check_sender` is called before and after the file is stored; nothing of the file is kept if it raises.
     """
     check_sender()
@@ -152,7 +155,7 @@ def upsert(
         media_type=kind.media_type if kind else "application/octet-stream",
         **(given_details := columns(details or {})),
     )
-    upload = Upload(document, external_id, given_details)
+    upload = Upload(document, external_id, given_details, replaces.pk if replaces else None)
     if may_replace and not mirrored and (unchanged := upload.unchanged(file)):
         return unchanged
     stored = _store(file)

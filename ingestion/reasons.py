@@ -119,6 +119,9 @@ MESSAGES = (
     gettext_noop("The server's disk is full, so the file was not saved."),
     gettext_noop("The file is larger than %(number)s MB and was not accepted."),
     gettext_noop("The file has no name."),
+    gettext_noop(
+        "Another document of yours has this name and folder. Choose another folder, or replace that document."
+    ),
     DOCUMENT_ON_HOLD,
     gettext_noop("The folder's path is longer than %(number)s characters."),
     gettext_noop("You may keep %(most)s documents and have %(number)s. Delete some first."),

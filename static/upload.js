@@ -256,7 +256,9 @@ if (form) {
   for (const name of ['dragleave', 'drop']) drop.addEventListener(name, () => drop.classList.remove('over'));
   drop.addEventListener('drop', event => {
     event.preventDefault();
-    if (event.dataTransfer.files.length) input.files = event.dataTransfer.files;
+    const several = event.dataTransfer.files.length > 1;
+    showProblems(several && !input.multiple ? [t('Choose one file.')] : []);
+    if (event.dataTransfer.files.length && (input.multiple || !several)) input.files = event.dataTransfer.files;
     showChosen();
   });
 }

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import Q
-from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
@@ -66,8 +66,11 @@ def add(request: HttpRequest) -> HttpResponseBase:
     )
     added: list[UpsertResult] = []
     refused: list[dict[str, str]] = []
+    replaced = _to_replace(request, principal)
+    if posted and "replace" in request.GET and not replaced:
+        raise Http404  # deleted meanwhile: the file must not become a document of its own
     if posted and form.is_valid():
-        added, refused = add_files(form, principal)
+        added, refused = add_files(form, principal, replaces=replaced)
     bad = posted and (bool(refused) or not added)
     status = status_of(refused) if bad else 201 if posted else 200
     if request.get_preferred_type(["text/html", "application/json"]) == "application/json":
@@ -81,8 +84,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
         .filter(Q(status__in=Document.UNFINISHED) | Q(created_at__gt=timezone.now() - RECENT))
     )
     recent = rows(list(library.with_readers(mine)[:MAX_RECENT]), principal)
-    replaced = None if posted else _to_replace(request, principal)
-    if replaced:
+    if replaced and not posted:
         form = UploadForm(principal=principal, any_group=any_group(request), current=audience_of(replaced))
         form.initial = {**form.initial, "folder": replaced.folder, "category": replaced.category}
     context = {
@@ -103,18 +105,23 @@ def add(request: HttpRequest) -> HttpResponseBase:
 
 
 def add_files(
-    form: UploadForm, principal: Principal, on_added: Callable[[UpsertResult], None] | None = None
+    form: UploadForm,
+    principal: Principal,
+    on_added: Callable[[UpsertResult], None] | None = None,
+    *,
+    replaces: Document | None = None,
 ) -> tuple[list[UpsertResult], list[dict[str, str]]]:
     """Add each file independently: a refused one does not affect the others.
 
-    `on_added` is called for each accepted file, before the next one.
+    `on_added` is called for each accepted file, before the next one. The first file replaces the document
+    `replaces`, if there is one.
     """
     check_sender = partial(SenderCheck(principal), form.demand_groups)
     owner = User.objects.get(pk=principal.user_id)
     audience = form.audience()
     added: list[UpsertResult] = []
     refused: list[dict[str, str]] = []
-    for file in form.cleaned_data["file"]:
+    for number, file in enumerate(form.cleaned_data["file"]):
         try:
             put = upsert(
                 file,
@@ -125,6 +132,7 @@ def add_files(
                 category=form.cleaned_data["category"],
                 within_quota=True,
                 check_sender=check_sender,
+                replaces=None if number else replaces,
             )
         except documents.UploadRefused as refusal:
             refused.append(

@@ -114,7 +114,7 @@ class UploadTests(TestCase):
         page = self.client.get(f"/documents/{document.public_id}/")
         self.assertContains(page, "Replace with a new file")
         form = self.client.get(f"/documents/add/?replace={document.public_id}")
-        self.assertContains(form, f"Choose the new <bdi>{document.name}</bdi>")
+        self.assertContains(form, f"The file that you choose replaces <bdi>{document.name}</bdi>")
         self.assertContains(form, 'value="People"')
         self.assertContains(form, 'value="everyone" checked')
         words = f"Replaced: version 2 of {document.name}"
@@ -125,6 +125,37 @@ class UploadTests(TestCase):
         values["file"] = [SimpleUploadedFile(document.name, b"Third words.")]
         told = self.client.post("/documents/add/", values, headers={"Accept": "application/json"}).json()
         self.assertEqual(told["documents"][0]["outcome_words"], words)
+
+    def test_a_file_of_another_name_replaces_the_document_that_was_chosen(self):
+        self.upload(folder="People", who="everyone")
+        document = Document.objects.get()
+        Document.objects.update(version=1, status=Document.Status.READY)
+        address = f"/documents/add/?replace={document.public_id}"
+
+        def replace(*names):
+            files = [SimpleUploadedFile(name, f"Words of {name}.".encode()) for name in names]
+            values = {"who": "everyone", "folder": "People", "file": files}
+            return self.client.post(address, values, headers={"Accept": "application/json"})
+
+        reply = replace("leave-2027.md").json()["documents"][0]
+        self.assertEqual((reply["id"], reply["name"]), (str(document.public_id), "leave-2027.md"))
+        self.assertEqual(reply["outcome_words"], "Replaced: version 2 of leave-2027.md")
+        self.assertEqual(Document.objects.get().name, "leave-2027.md")
+        with self.subTest("only the first of several files replaces it"):
+            outcomes = [each["outcome"] for each in replace("leave-2028.md", "other.md").json()["documents"]]
+            self.assertEqual(outcomes, ["replaced", "added"])
+        with self.subTest("the name of another document is refused"):
+            refused = replace("other.md")
+            self.assertContains(refused, "Another document of yours has this name", status_code=422)
+            self.assertEqual(Document.objects.get(pk=document.pk).name, "leave-2028.md")
+        with self.subTest("a colleague cannot replace it, and adds nothing"):
+            self.client.force_login(self.colleague)
+            self.assertEqual(replace("mine.md").status_code, 404)
+        with self.subTest("a deleted document is not replaced, and nothing is added"):
+            self.client.force_login(self.user)
+            Document.objects.get(pk=document.pk).delete()
+            self.assertEqual(replace("leave-2029.md").status_code, 404)
+        self.assertEqual(Document.objects.values_list("name", flat=True).get(), "other.md")
 
     def test_a_document_is_added_for_a_group(self):
         self.upload(who="some", groups=[self.hr.pk])

@@ -30,6 +30,7 @@ from ingestion.access.lists import (
     audience_of,
     count_people,
 )
+from ingestion.attachment_folder import attached
 from ingestion.document_identity import UpsertResult
 from ingestion.documents import upsert
 from ingestion.file_names import decode_sent_name
@@ -157,7 +158,7 @@ def reply(
     lines = rows([put.document for put in added], principal)
     return {
         "documents": [
-            as_json(line) | {"outcome": put.outcome, "outcome_words": _replaced(put)}
+            as_json(line) | {"outcome": put.outcome, "outcome_words": _replaced(put) or _twin(put)}
             for line, put in zip(lines, added, strict=True)
         ],
         "refused": refused,
@@ -181,7 +182,7 @@ def status_of(refused: list[dict[str, str]]) -> int:
 OUTCOMES = ("added", "replaced", "unchanged")
 
 
-MAX_NAMED = 5  # replaced files whose names are listed
+MAX_NAMED = 5  # replaced files, and documents like an added one, whose names are listed
 
 
 def _replaced(put: UpsertResult) -> str:
@@ -192,9 +193,28 @@ def _replaced(put: UpsertResult) -> str:
     return words % {"version": put.document.version + 1, "name": put.document.name}
 
 
+def _twin(put: UpsertResult) -> str:
+    """Names another document of the owner with the same file, or with the same name; empty if there is none.
+
+    Answers would cite both, and a new version that got a folder of its own leaves the old one in use.
+    """
+    added = put.document
+    if put.outcome != "added":
+        return ""
+    others = Document.objects.filter(owner=added.owner, part_of=None).exclude(attached()).exclude(pk=added.pk)
+    if twin := others.filter(sha256=added.sha256).first():
+        words = gettext("You have this file already: %(document)s")
+    elif twin := others.filter(name=added.name).first():
+        words = gettext("You have another document of this name: %(document)s")
+    else:
+        return ""
+    return words % {"document": "/".join(filter(None, (twin.folder, twin.name)))}
+
+
 def _words(added: list[UpsertResult]) -> str:
     """A text like “2 files added, 1 replaced, 1 unchanged.”, with the names of replaced files."""
     replaced = [words for words in map(_replaced, added) if words]
+    twins = [words for words in map(_twin, added) if words]
     if len(added) == 1 and replaced:
         return f"{replaced[0]}."
     counts: Counter[str] = Counter(put.outcome for put in added)
@@ -210,7 +230,8 @@ def _words(added: list[UpsertResult]) -> str:
     }
     named = [words[first], *(short[outcome] for outcome in others)]
     counted = [text % {"number": counts[o]} for text, o in zip(named, [first, *others], strict=True)]
-    return " ".join([f"{', '.join(counted)}.", *(f"{text}." for text in replaced[:MAX_NAMED])])
+    notes = [*replaced[:MAX_NAMED], *twins[:MAX_NAMED]]
+    return " ".join([f"{', '.join(counted)}.", *(f"{text}." for text in notes)])
 
 
 def _to_replace(request: HttpRequest, principal: Principal) -> Document | None:

@@ -157,6 +157,21 @@ class UploadTests(TestCase):
             self.assertEqual(replace("leave-2029.md").status_code, 404)
         self.assertEqual(Document.objects.values_list("name", flat=True).get(), "other.md")
 
+    def test_a_second_copy_and_a_namesake_in_another_folder_are_pointed_out(self):
+        def words(name, text, folder=""):
+            file = SimpleUploadedFile(name, text)
+            reply = self.upload(file, folder=folder, accept="application/json").json()
+            return reply["documents"][0]["outcome_words"]
+
+        self.assertEqual(words("plan.md", b"# Plan", "People"), "")
+        self.assertEqual(words("copy.md", b"# Plan"), "You have this file already: People/plan.md")
+        namesake = "You have another document of this name: People/plan.md"
+        self.assertEqual(words("plan.md", b"# Plan of 2027"), namesake)
+        page = self.upload(SimpleUploadedFile("third.md", b"# Plan"))
+        self.assertContains(self.client.get(page.url), "1 file added. You have this file already: ")
+        self.client.force_login(self.colleague)
+        self.assertEqual(words("plan.md", b"# Plan"), "")
+
     def test_a_document_is_added_for_a_group(self):
         self.upload(who="some", groups=[self.hr.pk])
         self.assertEqual(self.readers(), ["ada", "mia"])

@@ -52,7 +52,7 @@ from .file_names import (
     folder_name,
 )
 from .indexing import reading
-from .models import Document, ExternalId
+from .models import MAX_REASON, Document, ExternalId
 from .queue.fair_queue import (
     Shares,
     first_positions,
@@ -460,7 +460,7 @@ def _fail(document_id: int, reason: str, stored: files.StoredFile | None) -> Non
         unfinished = documents.exclude(file=stored.name)
     with transaction.atomic():
         failed = unfinished.update(
-            status=Document.Status.FAILED, reason=reason[:300], progress_done=0, progress_total=0,
+            status=Document.Status.FAILED, reason=reason[:MAX_REASON], progress_done=0, progress_total=0,
             changed_at=timezone.now(),
         )  # fmt: skip
         if failed:
@@ -472,4 +472,4 @@ def _fail(document_id: int, reason: str, stored: files.StoredFile | None) -> Non
 def _delay(document_id: int, reason: str) -> None:
     with contextlib.suppress(DatabaseError, InterfaceError):  # the database itself may be the cause
         documents = Document.objects.filter(pk=document_id, status__in=Document.UNFINISHED)
-        documents.update(status=Document.Status.WAITING, reason=reason[:300])
+        documents.update(status=Document.Status.WAITING, reason=reason[:MAX_REASON])

@@ -31,6 +31,7 @@ from .details import is_web_address
 from .glossary.models import HouseWord  # noqa: F401 (a table of this app)
 
 EXPIRY_REMINDER = timedelta(days=30)
+MAX_REASON = 1_000  # characters; a reason that is cut cannot be translated
 MAX_WORDS = 10  # words of a search by name; the rest is ignored
 WITH_PARTS = """
     WITH RECURSIVE found (id) AS (
@@ -234,7 +235,7 @@ class Document(models.Model):
     )
     status = models.CharField(max_length=10, choices=Status, default=Status.WAITING, db_index=True)
     reason = models.CharField(
-        max_length=300, blank=True, help_text=gettext_lazy("Why it failed, as a sentence for people.")
+        max_length=MAX_REASON, blank=True, help_text=gettext_lazy("Why it failed, as a sentence for people.")
     )
     queue_position = models.PositiveIntegerField(
         default=0,

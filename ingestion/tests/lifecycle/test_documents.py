@@ -6,6 +6,7 @@ from unittest import mock
 from django.core.files.base import ContentFile
 from django.db import IntegrityError, OperationalError, transaction
 from django.test import TestCase, override_settings
+from django.utils import translation
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts.models import User
@@ -14,6 +15,8 @@ from ingestion.access.lists import Audience
 from ingestion.embedding import EmbeddingError
 from ingestion.indexing import reading, replacing
 from ingestion.models import Document, Passage, PreparedVector, Vector
+from ingestion.parsing.formats import format_names
+from ingestion.reasons import in_words
 from ingestion.storage import files
 from ingestion.tests import building
 from ingestion.tests.media import MediaMixin, forget_jobs, stored_bytes
@@ -100,6 +103,13 @@ class PipelineTests(MediaMixin, TestCase):
             document.reason, "The new file was not accepted; the former one remains. The file is empty."
         )
         self.assertEqual((self.texts(document), len(self.files())), (["Old words."], 1))
+
+    def test_the_list_of_readable_formats_is_stored_whole_so_that_it_is_translated(self):
+        document = self.add("logo.psd", data="8BPS")
+        reason = Document.objects.get(pk=document.pk).reason
+        self.assertTrue(reason.endswith(f"{format_names()[-1]}."), reason)
+        with translation.override("de"):
+            self.assertIn("können nicht gelesen werden", in_words(reason))
 
     def test_a_replacement_finished_before_a_crash_is_not_repeated(self):
         document = self.add(data="Old words.")

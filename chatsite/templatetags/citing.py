@@ -1,9 +1,11 @@
-"""A template tag for how many conversations cite a document."""
+"""Template tags for how many conversations and verified answers cite a document."""
 
 from django import template
 from django.db.models import Func, JSONField
 from django.db.models.expressions import F
+from django.utils import timezone
 
+from chat.models import VerifiedAnswer
 from history.models import Source
 from ingestion.models import Document
 
@@ -24,3 +26,10 @@ def conversations_citing(document: Document) -> int:
     cited = sources.filter(message__citations__contains=label).order_by()
     number = cited.values("message__conversation").distinct()[:MAX_COUNTED].count()
     return number if number >= MIN_COUNTED else 0
+
+
+@register.simple_tag
+def verified_answers_citing(document: Document) -> int:
+    """The number of verified answers in use that cite the document, and so end if it is deleted."""
+    answers = VerifiedAnswer.objects.filter(active=True, valid_until__gte=timezone.localdate())
+    return answers.filter(citations__document=document).distinct().count()

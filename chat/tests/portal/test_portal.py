@@ -6,10 +6,12 @@ from uuid import uuid4
 
 import pytest
 
+from chat.models import VerifiedAnswer
 from chat.portal import views
 from chat.portal.exported_page import as_page
 from chat.statements import Statement, to_rows
 from chat.tests.conversations import LABEL, WORDS, answered
+from chat.tests.engine.test_verified_answers import make_verified
 from chat.tests.portal_case import START, PortalCase, compact_text_of, text_of
 from chatsite.accounts.principal import Principal
 from chatsite.http import checked_transfer
@@ -296,6 +298,16 @@ class CitingTests(PortalCase):
         self.assertIn("3 conversations cite it.", self.shown())
         with patch.object(citing, "MAX_COUNTED", 2), patch.object(citing, "MIN_COUNTED", 1):
             self.assertIn("2 conversations cite it.", self.shown())
+
+    def test_deleting_a_document_says_how_many_verified_answers_end(self):
+        self.mine = make_document("mine.md", [WORDS], owner=self.user)
+        words = "1 verified answer cites it, and is not given any more."
+        self.assertNotIn("verified answer", self.shown())
+        answer = make_verified(self.mine)
+        self.assertIn(words, self.shown())
+        self.assertIn(words, text_of(self.client.get(f"/documents/{self.mine.public_id}/delete/")))
+        VerifiedAnswer.objects.filter(pk=answer.pk).update(active=False)
+        self.assertNotIn("verified answer", self.shown())
 
     def test_readers_without_the_right_to_change_a_document_see_no_count(self):
         self.mine = make_document("mine.md", owner=self.other, everyone=True)

@@ -16,6 +16,9 @@ def require_object(value: Any, member: str) -> dict[str, Any]:
 
 
 def require_list(value: Any, member: str) -> list[Any]:
+    """A list; null counts as a missing one."""
+    if value is None:
+        raise InvalidRequest(f"“{member}” is missing.", member)
     if not isinstance(value, list):
         raise InvalidRequest(f"“{member}” must be a list.", member)
     return value

@@ -15,5 +15,14 @@ class StrictJSONParser(parsers.BaseParser):
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         try:
             return jiter.from_json(stream.read(), allow_inf_nan=False)
-        except (ValueError, RecursionError):
-            raise exceptions.ParseError(gettext("The body is not valid JSON.")) from None
+        except (ValueError, RecursionError) as error:
+            raise exceptions.ParseError(_refusal(str(error))) from None
+
+
+def _refusal(error: str) -> str:
+    """The refusal of a body, with the place that jiter names (“… at line 1 column 47”)."""
+    line, _, column = error.rpartition(" at line ")[2].partition(" column ")
+    if line.isdecimal() and column.isdecimal():
+        words = gettext("The body is not valid JSON (line %(line)s, column %(column)s).")
+        return words % {"line": line, "column": column}
+    return gettext("The body is not valid JSON.")

@@ -196,6 +196,14 @@ class RefusalTests(GoldenTestCase):
     async def test_broken_json_is_refused(self):
         for body in (b"{broken", b"\xff\xfe", b'{"messages": NaN}', b"[" * 50_000):
             await self.every_door(400, lambda _, body=body: body)
+        response = await self.post("/chat", b'{"messages": [{"role": "user"}')
+        self.assertEqual(response.json()["error"], "The body is not valid JSON (line 1, column 30).")
+
+    async def test_a_missing_list_is_reported_as_missing(self):
+        response = await self.post("/chat", {"message": "How?"})
+        self.assertEqual(response.json()["error"], "“messages” is missing.")
+        response = await self.post("/chat", {"messages": "How?"})
+        self.assertEqual(response.json()["error"], "“messages” must be a list.")
 
     async def test_callers_without_a_valid_key_are_refused(self):
         for header in ("", "Basic YTpi", "Bearer wrong"):

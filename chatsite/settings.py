@@ -203,7 +203,7 @@ REST_FRAMEWORK = {
         "chatsite.accounts.api.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": [
-        "rest_framework.permissions.IsAuthenticated",
+        "chatsite.accounts.api.permissions.IsKnown",
         "chatsite.accounts.api.permissions.HasScopes",
     ],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],

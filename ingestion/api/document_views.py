@@ -158,6 +158,15 @@ class DocumentsView(ResourceView):
             response.headers["Link"] = f'<{request.path}?{urlencode(values)}>; rel="next"'
         return response
 
+    def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # type: ignore[override]
+        """Refuse the method; to a caller who tries to add a document here, name the right one."""
+        if request.method == "POST":
+            words = gettext("Add a document with {method} {path}.")
+            raise exceptions.MethodNotAllowed(
+                "POST", words.format(method="PUT", path="/api/documents/{name}")
+            )
+        raise exceptions.MethodNotAllowed(str(request.method))
+
 
 class OneDocumentView(ResourceView):
     """Base of the views of one document."""

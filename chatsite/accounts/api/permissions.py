@@ -1,4 +1,4 @@
-"""The scopes of API keys, checked before a view runs."""
+"""The default permissions: a known caller, and the scopes of API keys. Checked before a view runs."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -10,6 +10,16 @@ from rest_framework.request import Request
 
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.principal import Principal
+
+
+class IsKnown(BasePermission):
+    """Refuses callers without a key, a token or a session, and says how to send a key."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        if not request.user.is_authenticated:
+            words = gettext("Send an API key in the header “{header}”, or sign in.")
+            raise exceptions.NotAuthenticated(words.format(header="Authorization: Bearer chs_…"))
+        return True
 
 
 class HasScopes(BasePermission):

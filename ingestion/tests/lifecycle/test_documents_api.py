@@ -59,6 +59,15 @@ class DocumentsApiTests(DocumentsApiTestCase):
         Document.objects.filter(name="failed.md").update(version=0, status="failed")
         self.assertEqual(self.names(), ["own.md", "guide.md"])
 
+    def test_a_refusal_says_how_to_add_a_document_and_how_to_send_a_key(self):
+        refused = self.client.post("/api/documents", headers=self.headers)
+        self.assertEqual((refused.status_code, refused["Allow"]), (405, "GET, HEAD, OPTIONS"))
+        self.assertEqual(refused.json()["detail"], "Add a document with PUT /api/documents/{name}.")
+        refused = self.client.get("/api/documents")
+        self.assertEqual((refused.status_code, refused["WWW-Authenticate"]), (401, "Bearer"))
+        words = "Send an API key in the header “Authorization: Bearer chs_…”, or sign in."
+        self.assertEqual(refused.json()["detail"], words)
+
     def test_readers_are_shown_only_to_callers_who_may_change_them(self):
         make_document(
             "shared.md", owner=self.user, users=[self.eve], groups=[Group.objects.create(name="Crew")]

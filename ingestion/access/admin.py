@@ -136,10 +136,9 @@ class AccessForm(forms.Form):
         text = self.cleaned_data["document"]
         found = documents_named(text) if text else []
         if text and not found:
-            refused = [forms.ValidationError(gettext("There is no such document."))]
+            refused = gettext("There is no such document.")
             if meant := "; ".join(map(document_entry, documents_like(text, self.reader)[:MEANT_SHOWN])):
-                words = gettext("Do you mean: %(documents)s?") % {"documents": meant}
-                refused.append(forms.ValidationError(words))
+                refused += " " + gettext("Do you mean: %(documents)s?") % {"documents": meant}
             raise forms.ValidationError(refused)
         return found
 

@@ -77,7 +77,8 @@ class AccessPageTests(TestCase):
     def test_a_part_of_a_title_is_refused_with_a_list_of_the_matching_documents(self):
         Document.objects.filter(pk=self.pay.pk).update(title="Bands of pay")
         page = self.show(person="bob", document="bands")
-        self.assertContains(page, "Do you mean: Bands of pay (pay.md)?")
+        self.assertContains(page, "There is no such document. Do you mean: Bands of pay (pay.md)?")
+        self.assertContains(page, "Please correct 1 error.")
         clerk = User.objects.create(username="clerk", is_staff=True)
         clerk.user_permissions.set(Permission.objects.filter(codename="view_as_others"))
         self.client.force_login(clerk)

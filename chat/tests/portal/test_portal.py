@@ -267,6 +267,11 @@ class ChangeTests(PortalCase):
         self.assertIn("<h2>Second?</h2>", page)
         self.assertIn("<em>So.</em>", page)
 
+    def test_deleting_a_conversation_says_that_attached_files_stay(self):
+        words = "Files that you attached stay in your documents."
+        self.assertIn(words, text_of(self.client.get(self.url)))
+        self.assertIn(words, text_of(self.client.get(f"{self.url}delete")))
+
     def test_the_exported_page_links_to_the_origin_of_a_document(self):
         Document.objects.update(source_url="https://wiki.example/leave?a=1&b=2")
         page = text_of(self.client.get(f"{self.url}export.html"))

@@ -240,7 +240,7 @@ class PipelineTests(MediaMixin, TestCase):
         line = ("INFO", "A document was deleted while it was read.", None)
         for owner, name, fault in (
             (reading, "prepare", IntegrityError()),
-            (replacing, "_keep", None),
+            (replacing, "_store_prepared", None),
             (reading, "prepare", files.StorageFault()),
         ):
             with self.subTest(name, fault=fault):
@@ -251,7 +251,7 @@ class PipelineTests(MediaMixin, TestCase):
     def test_deletion_before_the_vectors_are_stored_violates_no_constraint(self):
         document = self.add(read=False)
         with mock.patch.object(replacing, "copy_vectors") as copied:
-            self.read_and_deleted(document, replacing, "_keep")
+            self.read_and_deleted(document, replacing, "_store_prepared")
         copied.assert_not_called()
 
     @override_settings(DOCUMENT_MAX_BYTES=1_000_000)

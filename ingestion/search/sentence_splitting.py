@@ -145,8 +145,9 @@ def _with_clauses(
     content: str, blocks: Iterable[tuple[int, int, bool]], is_split: bool
 ) -> Iterator[tuple[int, int, bool, bool]]:
     """The blocks, each with whether it is a clause of an enumeration; `is_split` splits enumerations."""
+    beginning = len(content) - len(content.lstrip())  # the first block of a passage may be cut
     for start, end, is_line in blocks:
-        starts = _clauses(content, start, end) if is_split else []
+        starts = _clauses(content, start, end, is_cut=start <= beginning) if is_split else []
         if not starts:
             yield start, end, is_line, False
             continue
@@ -160,14 +161,13 @@ def _with_clauses(
             yield stop, end, is_line, False
 
 
-def _clauses(content: str, start: int, end: int) -> list[int]:
+def _clauses(content: str, start: int, end: int, *, is_cut: bool) -> list[int]:
     """The starts of the clauses “(a) …; (b) …” in a block; empty if it has no such enumeration.
 
-    At the beginning of a passage, which may be cut, the enumeration may begin with a later clause.
+    With `is_cut`, the enumeration may begin with a later clause.
     """
     found: list[int] = []
     expected = ""
-    is_cut = not content[:start].strip()
     for match in _CLAUSE.finditer(content, start, end):
         before = content[max(start, match.start() - 4) : match.start()].rstrip()
         if found:

@@ -51,6 +51,13 @@ async def collect(principal, run_id, after=0):
         return [item async for item in numbered]
 
 
+async def first_text(accepted):
+    """Wait until the answer has text: its search is over then."""
+    async with asyncio.timeout(HANG_SECONDS):
+        while not run_manager().active[accepted.run_id].has_text():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
 def text_of(numbered):
     return "".join(event.text for _, event in numbered if isinstance(event, TextDelta))
 
@@ -152,7 +159,7 @@ class RunTests(TransactionTestCase):
         with use_model(model):
             accepted = await in_database(ask, self.principal)
             runs.start(accepted)
-            await asyncio.sleep(0.2)
+            await first_text(accepted)
             await in_database(runs.request_stop, self.principal, accepted.run_id)
             numbered = await collect(self.principal, accepted.run_id)
         self.assertEqual(numbered[-1][1], Finished("stopped"))
@@ -296,7 +303,7 @@ class RunTests(TransactionTestCase):
             accepted = await in_database(ask, self.principal)
             runs.start(accepted)
             reader = asyncio.create_task(collect(self.principal, accepted.run_id))
-            await asyncio.sleep(0.1)
+            await first_text(accepted)
             await in_database(type(self.user).objects.filter(pk=self.user.pk).update, is_active=False)
             await asyncio.wait([reader], timeout=2 + MARGIN_SECONDS)
             self.assertTrue(reader.done())
@@ -318,7 +325,7 @@ class RunTests(TransactionTestCase):
                 accepted = await in_database(ask, self.principal)
                 runs.start(accepted)
                 reader = asyncio.create_task(collect(self.principal, accepted.run_id))
-                await asyncio.sleep(0.3)
+                await first_text(accepted)
                 await in_database(change)
                 await asyncio.wait([reader], timeout=2 + MARGIN_SECONDS)
                 self.assertTrue(reader.done())

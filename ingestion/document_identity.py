@@ -12,6 +12,7 @@ from django.db.models import F
 from chatsite.accounts.models import User
 from chatsite.db.threads import reading_everything
 from ingestion.access.lists import audience_of, change_rights, narrowed
+from ingestion.parsing.formats import FORMATS, ending_of
 
 from .file_names import UploadRefused
 from .models import Document, DocumentQuerySet, ExternalId
@@ -83,9 +84,10 @@ class Upload:
 
         If a newer file is queued for the document, the queued file is compared.
         """
-        if known.media_type != self.document.media_type:
-            return None  # the new name has another extension, and therefore another format
         pending = last_queued_file(known.pk)  # the newest queued file, if any
+        queued = FORMATS.get(pending.get("ending", "")) if pending else None
+        if (queued.media_type if queued else known.media_type) != self.document.media_type:
+            return None  # the new name has another extension, and therefore another format
         if pending is None:
             if known.sha256 != sha256:
                 return None
@@ -104,7 +106,7 @@ class Upload:
 
     def replace(self, known: Document, stored: files.StoredFile) -> UpsertResult:
         """Queue the stored file as the next version of `known`, whose row is locked."""
-        replacement: dict[str, str | int] = asdict(stored)
+        replacement: dict[str, str | int] = asdict(stored) | {"ending": ending_of(self.document.name)}
         # Readers who may only see the new file must not see the earlier contents. They are added when the new
         # file replaces the old one, unless the audience is changed again before.
         wanted = audience_of(self.document)
@@ -123,7 +125,8 @@ class Upload:
 
         Raises UploadRefused if another document has the new place.
         """
-        wanted = {name: getattr(self.document, name) for name in ("folder", "name", "media_type")}
+        # The media type changes with the file: until the new one has been read, the former one is sent.
+        wanted = {name: getattr(self.document, name) for name in ("folder", "name")}
         wanted |= {"category": self.document.category or known.category, **self.details}
         changed = {name: value for name, value in wanted.items() if getattr(known, name) != value}
         if changed:

@@ -371,7 +371,12 @@ def stored_file(replacement: dict[str, str | int] | None) -> files.StoredFile | 
     """The stored file that a job's `replacement` describes; None without one."""
     if replacement is None:
         return None
-    return files.StoredFile(str(replacement["name"]), int(replacement["size"]), str(replacement["sha256"]))
+    return files.StoredFile(
+        str(replacement["name"]),
+        int(replacement["size"]),
+        str(replacement["sha256"]),
+        str(replacement.get("ending", "")),  # missing in jobs that an earlier version has queued
+    )
 
 
 def _to_read(document_id: int, stored: files.StoredFile | None) -> Document | None:

@@ -21,7 +21,7 @@ from ingestion.parsing import process
 from ingestion.parsing.formats import (
     CONTAINERS,
     FORMATS,
-    ending_of,
+    ending_for,
     format_names,
 )
 from ingestion.parsing.sections import Unreadable
@@ -66,7 +66,9 @@ def read(
 
     Raises Unreadable, EmbeddingError, Interrupted, and any error of database or storage.
     """
-    ending = ending_of(document.name)
+    ending = ending_for(document.name, document.media_type)
+    if stored:
+        ending = stored.ending or ending
     if ending not in FORMATS:
         known = ", ".join(format_names())
         what = f"Files ending in {ending}" if ending else "Files without an ending"
@@ -156,9 +158,11 @@ def _swap(
             former_versions.keep(current)
         with interruption.ending(_Statement()):
             write_passages(document, passages, prepared)
-        changes: dict[str, Any] = (
-            {"file": stored.name, "size": stored.size, "sha256": stored.sha256} if stored else {}
-        )
+        changes: dict[str, Any] = {}
+        if stored:
+            changes = {"file": stored.name, "size": stored.size, "sha256": stored.sha256}
+            if stored.ending in FORMATS:
+                changes["media_type"] = FORMATS[stored.ending].media_type
         waits = _is_read_again(current, document, stored)
         if audience and current.audience_version == audience.version:
             changes["access_list_id"] = audience.access_list_id

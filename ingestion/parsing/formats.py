@@ -106,6 +106,17 @@ def ending_of(name: str) -> str:
     return PurePosixPath(name).suffix.lower()
 
 
+def ending_for(name: str, media_type: str) -> str:
+    """The extension for reading a file of this media type.
+
+    This is the name's, unless the document was renamed for a file of another format that could not be read.
+    """
+    ending = ending_of(name)
+    if ending in FORMATS and FORMATS[ending].media_type == media_type:
+        return ending
+    return next((each for each, kind in FORMATS.items() if kind.media_type == media_type), ending)
+
+
 HEAD_BYTES = 4_096
 MEMBERS = 10_000
 RATIO = 200  # highest ratio of unpacked to packed size; XML rarely exceeds 50

@@ -41,11 +41,15 @@ class StorageFault(OSError):
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A stored file: its generated name, its size in bytes, its digest."""
+    """A stored file: its generated name, its size in bytes, its digest.
+
+    `ending` is the extension of an uploaded file that may be of another format than the one it replaces.
+    """
 
     name: str
     size: int
     sha256: str
+    ending: str = ""
 
 
 def store(upload: "File[bytes]", limit: int) -> StoredFile:

@@ -19,7 +19,7 @@ from ingestion.parsing.formats import format_names
 from ingestion.reasons import in_words
 from ingestion.storage import files
 from ingestion.tests import building
-from ingestion.tests.media import MediaMixin, forget_jobs, stored_bytes
+from ingestion.tests.media import EVERYONE, MediaMixin, forget_jobs, stored_bytes
 
 
 class Fault(Exception):
@@ -203,6 +203,46 @@ class PipelineTests(MediaMixin, TestCase):
         self.assertEqual(Passage.objects.exclude(document=other).count(), 0)
         self.assertEqual(Vector.objects.exclude(document=other).count(), 0)
         self.assertEqual(len(self.files()), 1)
+
+    def test_the_media_type_is_that_of_the_file_in_use(self):
+        owner = User.objects.create(username="ada")
+
+        def replaced(name, data):
+            put = documents.upsert(
+                ContentFile(data), name, owner=owner, audience=EVERYONE, replaces=Document.objects.get()
+            )
+            waiting = Document.objects.get()
+            documents.read_document(waiting.pk, put.replacement)
+            forget_jobs()
+            return waiting, Document.objects.get()
+
+        self.add("rules.md", "# Leave\n\nFive days.", owner=owner)
+        with self.subTest("a file of another format that cannot be read"):
+            waiting, document = replaced("rules.pdf", b"%PDF-1.7 cut")
+            self.assertEqual((waiting.name, waiting.media_type), ("rules.pdf", "text/markdown"))
+            self.assertEqual((document.status, document.media_type), ("failed", "text/markdown"))
+        with self.subTest("the former file is read again as what it is"):
+            documents.retry(document)
+            documents.read_document(document.pk)
+            document = Document.objects.get()
+            self.assertEqual((document.status, document.version), ("ready", 2), document.reason)
+        with self.subTest("a file of another format that can be read"):
+            waiting, document = replaced("rules.pdf", building.pdf(["Six days."]))
+            self.assertEqual(waiting.media_type, "text/markdown")
+            self.assertEqual((document.status, document.media_type), ("ready", "application/pdf"))
+            self.assertEqual(self.texts(document), ["Six days."])
+        with self.subTest("the same file again, while the former one of that format is queued"):
+            first, again = (
+                documents.upsert(
+                    ContentFile(b"Seven days."),
+                    "rules.txt",
+                    owner=owner,
+                    audience=EVERYONE,
+                    replaces=document,
+                )
+                for _ in range(2)
+            )
+            self.assertEqual((first.outcome, again.outcome), ("replaced", "unchanged"))
 
     def test_a_document_deleted_while_it_is_read_leaves_nothing(self):
         document = self.add(read=False)

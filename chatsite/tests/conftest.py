@@ -8,7 +8,7 @@ import pytest
 from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.tests.faults import FaultSite, Upstream, cluster
 from chatsite.tests.long_answer import add_long_answer
-from chatsite.tests.server import Site, prepared, temporary_folder, wait_for_documents
+from chatsite.tests.server import Site, prepared, temporary_folder
 
 
 @pytest.fixture(scope="session")
@@ -22,8 +22,7 @@ def slow_site():
         with Site(
             prepared(folder), CHATSITE_QUOTING_WORDS_PER_SECOND="18", CHATSITE_LEASE_SECONDS="2"
         ) as site:
-            add_long_answer(site.sign_in("employee"))
-            wait_for_documents(site)
+            add_long_answer(site, site.sign_in("employee"))
             yield site
     finally:
         shutil.rmtree(folder, ignore_errors=True)

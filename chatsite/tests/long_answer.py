@@ -1,6 +1,7 @@
 """A question whose answer takes some 18 seconds, for tests that need an unfinished answer."""
 
 from chatsite.tests.faults import upload
+from chatsite.tests.server import wait_for_documents
 
 LONG_QUESTION = "What does the roll call of the night watch say?"
 
@@ -15,8 +16,9 @@ def _roll_call(name):
     return words + "."
 
 
-def add_long_answer(session):
+def add_long_answer(site, session):
     """Add a document that only the signed-in person can read, and wait until it has been read."""
     text = "\n\n".join(map(_roll_call, ("first", "second")))
     status, reply = upload(session, "night-watch.txt", text.encode(), who="me")
     assert status == 201, reply
+    wait_for_documents(site)

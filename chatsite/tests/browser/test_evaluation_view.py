@@ -55,7 +55,9 @@ def test_a_document_found_by_typing_becomes_the_scope_of_the_next_question(chrom
         page.get_by_role("button", name="Choose folders, categories or documents").click()
         names = page.get_by_role("searchbox", name="Words in the name of a folder")
         names.press_sequentially("xylophone")
-        expect(page.get_by_role("status")).to_contain_text("Nothing that you can read")
+        expect(page.get_by_role("status")).to_contain_text(
+            "No folder, category or document that you can read"
+        )
         names.fill("handbook")
         page.get_by_role("checkbox", name="Marlowe Ferries Employee Handbook").check()
         page.get_by_role("button", name="Search in the ticked documents").click()
@@ -78,7 +80,9 @@ def test_text_typed_before_the_script_loads_is_searched_for_too(chromium, slow_s
         while not held:
             page.wait_for_timeout(20)
         held.pop().continue_()
-        expect(page.get_by_role("status")).to_contain_text("Nothing that you can read")
+        expect(page.get_by_role("status")).to_contain_text(
+            "No folder, category or document that you can read"
+        )
 
 
 @pytest.mark.parametrize("width", [1024, 1280, 1440])

@@ -166,7 +166,7 @@ def test_signing_out_ends_an_open_stream_within_two_seconds(slow_site):
 
 def test_a_password_changed_by_another_process_ends_streams_and_sockets_within_two_seconds(slow_site):
     session = slow_site.sign_in("hr")
-    add_long_answer(session)
+    add_long_answer(slow_site, session)
     connection, response, conversation = begin_stream(session, LONG_QUESTION)
     read_deltas(response, 2)
     change = "UPDATE accounts_user SET password = %s WHERE username = 'hr'"

@@ -33,6 +33,7 @@ class FormatNameTests(LibraryCase):
     def test_the_form_and_the_refusal_of_a_file_list_the_formats_in_the_same_order(self):
         names = self.client.get("/documents/add/").context["kinds"]
         refused = make_document("a.exe", owner=self.user)
+        refused.media_type = "application/octet-stream"
         with self.assertRaises(Unreadable) as caught:
             read(refused, None)
         self.assertIn(f"Readable formats: {', '.join(names)}.", str(caught.exception))

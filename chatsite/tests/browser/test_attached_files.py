@@ -52,6 +52,13 @@ def test_many_files_take_one_line_on_a_phone_and_the_newest_is_visible(chromium,
     with open_page(chromium, slow_site.url, viewport={"width": 390, "height": 844}) as page:
         sign_in(page, "employee", slow_site.passwords["employee"])
         page.goto("/")
+        page.set_input_files(".attach input", [CRANE | {"name": f"crane-{'on-the-pier-' * 9}.md"}])
+        only, strip = (
+            page.locator("#attached li").bounding_box(),
+            page.locator("#attached ul").first.bounding_box(),
+        )
+        assert 0.9 * strip["width"] < only["width"] <= strip["width"]
+        page.locator("#attached button").click()
         names = [f"crane-{number}.md" for number in range(1, 6)]
         page.set_input_files(".attach input", [CRANE | {"name": name} for name in names])
         chips = page.locator("#attached li")

@@ -9,9 +9,8 @@ TITLE_WORDS = 10
 PROSE_CHARACTERS = 60  # a block of at least this length is a paragraph, even without punctuation at its end
 MIN_TITLES = 3  # fewer titles are not trusted
 MAX_TITLE_SHARE = 0.5  # a text with more titles among its blocks is a form or a list of names
-MIN_FOLLOWED_SHARE = (
-    0.7  # of the lines that have the form of a title, the share that must have a paragraph below
-)
+# Of the lines that have the form of a title, this share must have a paragraph below.
+MIN_FOLLOWED_SHARE = 0.7
 UPPER, LOWER = 1, 2  # levels of titles in capitals, and of others
 _ITEM = re.compile(r"[-*•–▪]\s|\(?\w{1,3}[.)]\s")
 _MARKED = re.compile(r"(={2,6}) (\S[^\n]{0,100})")  # AsciiDoc and MediaWiki

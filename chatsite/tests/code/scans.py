@@ -1,10 +1,8 @@
 """Every function of the product whose parameters are all text, found by its annotations."""
 
 import ast
-import hashlib
 import importlib
 import inspect
-from functools import cache
 
 from chatsite.tests.code.expressions import ROOT, trees
 
@@ -46,47 +44,6 @@ def functions():
             if kinds and node.name not in left_out:
                 found[f"{name}.{node.name}"] = (name, node.name, kinds)
     return found
-
-
-@cache
-def digest_of_sources(name):
-    """All modules that a module imports, directly or indirectly, and the versions of packages."""
-    known, found, waiting = modules(), set(), [name.removesuffix(".__init__")]
-    while waiting:
-        if (module := waiting.pop()) not in found and module in known:
-            found.add(module)
-            waiting += imports_of(module)
-    assert found, name
-    files = [ROOT / "requirements.txt", *(known[module] for module in sorted(found))]
-    return hashlib.sha256("".join(map(digest_of_file, files)).encode()).hexdigest()
-
-
-@cache
-def digest_of_file(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-@cache
-def modules():
-    """{module: its file}; for a package its `__init__`."""
-    names = {path: ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in trees()}
-    return {name.removesuffix(".__init__"): path for path, name in names.items()}
-
-
-@cache
-def imports_of(module):
-    """The names in a module's imports; those after “from … import” may be modules, too."""
-    path = modules()[module]
-    package = module.split(".") if path.stem == "__init__" else module.split(".")[:-1]
-    found = set()
-    for node in ast.walk(trees()[path]):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            parents = package[: len(package) - node.level + 1] if node.level else []
-            origin = ".".join([*parents, *([node.module] if node.module else [])])
-            found |= {origin, *(f"{origin}.{alias.name}" for alias in node.names)}
-    return frozenset(found)
 
 
 def call_of(name, function, kinds):

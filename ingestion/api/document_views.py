@@ -194,7 +194,11 @@ class DocumentWriteView(OneDocumentView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        self.check_sender = SenderCheck(self.principal)
+        self.check_sender = SenderCheck(self.principal, self._look_up_caller)
+
+    def _look_up_caller(self) -> None:
+        # What staff may do is decided by their account, which may have been changed since it was loaded.
+        self.request.user = User.objects.get(pk=self.principal.user_id)
 
     def put_file(
         self,

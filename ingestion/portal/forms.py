@@ -7,7 +7,7 @@ from django import forms
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import UploadedFile
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, Q, QuerySet
 from django.utils.translation import gettext, gettext_lazy
 
 from chatsite.accounts import directory
@@ -63,17 +63,20 @@ class AudienceForm(forms.Form):
         current = current or Audience()
         kwargs["initial"] = self._initial(current)
         super().__init__(*args, **kwargs)
-        self._current = current
+        self._principal, self._current = principal, current
         self.offers_guests = current.guests or not settings.LOGIN_REQUIRED
-        offered = Q() if any_group else Q(user=principal.user_id) | Q(pk__in=current.group_ids)
+        own = User.groups.through.objects.filter(user_id=principal.user_id)
+        near = Q(pk__in=own.values("group_id")) | Q(pk__in=current.group_ids)
+        # Looked up again by each query, because staff may be demoted while files are stored.
+        staff = User.objects.filter(pk=principal.user_id, is_active=True, is_staff=True)
+        offered = near | Q(Exists(staff)) if any_group else near
         field = self.fields["groups"]
         assert isinstance(field, forms.ModelMultipleChoiceField)
-        field.queryset = Group.objects.filter(offered).distinct().order_by("name")
+        field.queryset = Group.objects.filter(offered).order_by("name")
         self.offers_other_groups = any_group and field.queryset.count() > MAX_BOXES
         if self.offers_other_groups:
-            near = Q(user=principal.user_id) | Q(pk__in=current.group_ids)
             field.widget.choices = [
-                (group.pk, group.name) for group in Group.objects.filter(near).distinct().order_by("name")
+                (group.pk, group.name) for group in Group.objects.filter(near).order_by("name")
             ]
 
     def offered_groups(self) -> QuerySet[Group]:
@@ -136,7 +139,7 @@ class AudienceForm(forms.Form):
             raise forms.ValidationError(gettext("Choose a group, name a person, or select “Only me”."))
         return cleaned
 
-    def demand_groups(self) -> None:
+    def demand_readers(self) -> None:
         """Raise UploadRefused if one of the selected groups may no longer be selected."""
         chosen = {group.pk for group in self.cleaned_data["groups"]}
         if chosen - set(self.offered_groups().values_list("pk", flat=True)):

@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -117,7 +116,7 @@ def add_files(
     `on_added` is called for each accepted file, before the next one. The first file replaces the document
     `replaces`, if there is one.
     """
-    check_sender = partial(SenderCheck(principal), form.demand_groups)
+    check_sender = SenderCheck(principal, form.demand_readers)
     owner = User.objects.get(pk=principal.user_id)
     audience = form.audience()
     added: list[UpsertResult] = []

@@ -20,6 +20,7 @@ from ingestion.bulk.forms import groups_field, people_field
 from ingestion.document_identity import UpsertResult
 from ingestion.models import Document
 from ingestion.parsing.formats import format_names
+from ingestion.sender_check import demand_staff
 
 from .forms import GUESTS, READERS, SOME, UploadForm
 from .upload import add_files, status_of
@@ -54,6 +55,10 @@ class SeveralFilesForm(UploadForm):
     def clean_people(self) -> frozenset[int]:
         chosen = self.cleaned_data["people"] if self.data.get("who") == SOME else []
         return frozenset(user.pk for user in chosen)
+
+    def demand_readers(self) -> None:
+        """Raise UploadRefused if the person may no longer add documents here, for whichever readers."""
+        demand_staff(self._principal)
 
 
 class AddSeveral:

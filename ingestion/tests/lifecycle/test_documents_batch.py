@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from uuid import uuid4
 
 import pytest
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, Permission
 from django.core.files.base import ContentFile
 from django.db import OperationalError
 from django.http import Http404
@@ -69,6 +69,41 @@ class BatchTests(DocumentsTestCase):
         self.assertEqual([each["status"] for each in reply["results"]], [401] * 4)
         self.assertEqual([each.pk for each in Document.objects.all()], [kept.pk])
         self.assertEqual([path for path in Path(self.media).rglob("*") if path.is_file()], [])
+
+    def test_staff_change_no_document_of_others_once_they_are_demoted(self):
+        Group.objects.create(name="Board")
+        ids = [str(make_document(name, owner=self.eve, everyone=True).public_id) for name in "abc"]
+        permissions = Permission.objects.filter(codename__in=["change_document", "delete_document"])
+        scopes = ["documents:write", "admin:documents"]
+        secret = ApiKey.objects.issue(self.user, "staff", scopes=scopes)[1]
+        self.headers = {"Authorization": f"Bearer {secret}"}
+        items = [
+            {"action": "patch", "id": ids[0], "title": "Before"},
+            {"action": "patch", "id": ids[1], "title": "After"},
+            {"action": "delete", "id": ids[2]},
+            {"action": "put", "id": "new", "text": "Words.", "groups": ["Board"]},
+        ]
+        accounts, done = User.objects.filter(pk=self.user.pk), batch.BatchView._done
+        for withdraw, shared in (
+            (self.user.user_permissions.clear, 201),  # staff without these permissions may choose any group
+            (lambda: accounts.update(is_staff=False), 400),
+        ):
+            accounts.update(is_staff=True)
+            self.user.user_permissions.set(permissions)
+
+            def slowly_done(view, item, withdraw=withdraw):
+                result = done(view, item)
+                withdraw()
+                return result
+
+            with (
+                mock.patch.object(sender_check, "CHECK_SECONDS", -1),
+                mock.patch.object(batch.BatchView, "_done", slowly_done),
+            ):
+                reply = self.results(*items)
+            statuses = [each["status"] for each in reply["results"]]
+            self.assertEqual(statuses, [200, 403, 403, shared])
+        self.assertEqual(Document.objects.filter(owner=self.eve).count(), 3)
 
     def send(self, *items, **body):
         values = body or {"items": items}

@@ -3,6 +3,7 @@
 import io
 import re
 import zipfile
+from unittest import mock
 
 import pytest
 from django.contrib.auth.models import Group, Permission
@@ -10,6 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client, TestCase, override_settings
 
 from chatsite.accounts.models import AuditEntry, User
+from ingestion import documents, sender_check
 from ingestion.access.lists import Audience, audience_of
 from ingestion.models import Document
 from ingestion.tests.media import MediaMixin
@@ -127,6 +129,31 @@ class AddSeveralTests(MediaMixin, TestCase):
         self.client.logout()
         self.assertEqual(self.send(("a.md", b"Text.")).status_code, 302)
         self.assertFalse(Document.objects.exists())
+
+    def test_nothing_is_added_after_the_permission_is_withdrawn_while_files_are_stored(self):
+        store = documents._store
+
+        def stored_slowly(withdraw):
+            def stored(upload):
+                result = store(upload)
+                withdraw()
+                return result
+
+            return mock.patch.object(documents, "_store", stored)
+
+        demote = User.objects.filter(pk=self.manager.pk).update
+        with mock.patch.object(sender_check, "CHECK_SECONDS", -1):
+            for withdraw in (self.allow, lambda: demote(is_staff=False)):
+                with stored_slowly(withdraw):
+                    page = self.send(("a.md", b"Text."), ("b.md", b"Text too."), who="everyone")
+                self.assertContains(page, "You may no longer add documents here", 2, status_code=422)
+                self.allow("add_document")
+            demote(is_staff=True)
+            with stored_slowly(self.allow):
+                upload = {"upload": SimpleUploadedFile("a.md", b"Text."), "everyone": "on"}
+                self.assertEqual(self.client.post(f"{LIST}add/", upload).status_code, 302)
+        self.assertFalse(Document.objects.exists())
+        self.assertEqual(self.subjects(), [])
 
     def test_the_list_links_to_the_page_for_users_who_may_add(self):
         self.assertContains(self.client.get(LIST), PAGE)

@@ -8,6 +8,7 @@ from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import TestCase, override_settings
 
+from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from ingestion import documents, sender_check
 from ingestion.access.lists import (
@@ -81,6 +82,22 @@ class UploadTests(TestCase):
         refusals = [(refused["name"], refused["message"]) for refused in answer.json()["refused"]]
         words = "You can choose only groups you belong to."
         self.assertEqual(refusals, [("leave.md", words), ("pay.md", words)])
+        self.assertFalse(Document.objects.exists())
+
+    def test_staff_demoted_while_files_are_stored_share_none_with_groups_that_are_not_theirs(self):
+        User.objects.filter(pk=self.user.pk).update(is_staff=True)
+        store = documents._store
+
+        def stored_slowly(upload):
+            User.objects.filter(pk=self.user.pk).update(is_staff=False)
+            return store(upload)
+
+        with (
+            mock.patch.object(sender_check, "CHECK_SECONDS", -1),
+            mock.patch.object(documents, "_store", stored_slowly),
+        ):
+            answer = self.upload(accept="application/json", who="some", groups=[self.board.pk, self.hr.pk])
+        self.assertEqual([each["code"] for each in answer.json()["refused"]], ["group_closed"])
         self.assertFalse(Document.objects.exists())
 
     def readers(self):

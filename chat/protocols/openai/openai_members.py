@@ -163,7 +163,7 @@ def check_tools(
     chosen = members.get(choice)
     if chosen in (None, "auto", "none") or (chosen == "required" and not offered):
         return
-    reason = f"this site answers itself. For an answer as JSON, use “{form}”."
+    reason = f"this site calls no tools. For an answer as JSON, use “{form}”."
     raise InvalidRequest(f"“{choice}” must be “auto” or “none”: {reason}", choice)
 
 

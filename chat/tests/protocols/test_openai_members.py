@@ -119,7 +119,8 @@ class ReadingTests(SimpleTestCase):
         self.assert_refused("tool_choice", tools=tool, tool_choice="required")
         self.assert_refused("tool_choice", tools=tool, tool_choice=named)
         self.assert_refused("function_call", functions=[{}], function_call={"name": "a"})
-        with self.assertRaisesMessage(InvalidRequest, "use “response_format”"):
+        advice = "calls no tools. For an answer as JSON, use “response_format”"
+        with self.assertRaisesMessage(InvalidRequest, advice):
             parsed(tools=tool, tool_choice=named)
         for name, value in (
             ("n", 2), ("logprobs", True), ("top_logprobs", 3), ("logit_bias", {"5": 1}), ("store", True),

@@ -60,6 +60,9 @@ class ProtocolView(APIView):
         if request.method in self.methods:
             response: HttpResponseBase = await getattr(self, request.method.lower())(request, **kwargs)
             return response
+        return self.method_not_allowed()
+
+    def method_not_allowed(self) -> JsonResponse:
         words = f"Only {' and '.join(self.methods)} is answered here."
         response = json_response(self.protocol.error(words, status=405), 405)
         response.headers["Allow"] = ", ".join(self.methods)

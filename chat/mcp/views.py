@@ -5,10 +5,10 @@ The answer to a question may be streamed.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from http import HTTPStatus
-from typing import cast
+from typing import Any, TypeVar, cast
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
@@ -43,6 +43,8 @@ from ingestion.search import retrieval
 
 from . import document_tools
 from .resource_metadata import challenge
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +85,24 @@ class McpView(ProtocolView):
     authentication_classes = [McpBearer, GuestSession]
     slot: ConnectionSlot | None = None
 
+    async def dispatch(  # type: ignore[override]
+        self, request: HttpRequest, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        """Also refuse a GET without valid credentials with 401.
+
+        Clients whose POST was refused try a GET for a stream of the former transport, and many show only
+        what that GET was answered. A 405 would hide that the key is not valid.
+        """
+        if request.method == "GET":
+            return await self.authenticate(request, lambda _: self.method_not_allowed())
+        return await super().dispatch(request, *args, **kwargs)
+
+    async def authenticate(self, original: HttpRequest, act: Callable[[Request], T]) -> T | HttpResponseBase:
+        answer = await super().authenticate(original, act)
+        if isinstance(answer, HttpResponseBase) and answer.status_code == HTTPStatus.UNAUTHORIZED:
+            answer.headers["WWW-Authenticate"] = challenge(original)
+        return answer
+
     async def post(self, request: HttpRequest) -> HttpResponseBase:
         # Pages of other sites cannot send JSON without a preflight, nor hide their Origin. This check also
         # stops pages that resolve their own host name to this server (DNS rebinding).
@@ -96,8 +116,6 @@ class McpView(ProtocolView):
             answering.add_done_callback(lambda _: self._release())
             raise
         if isinstance(started, HttpResponseBase):
-            if started.status_code == HTTPStatus.UNAUTHORIZED:
-                started.headers["WWW-Authenticate"] = challenge(request)
             return started
         request_may_wait()
         release_slot()

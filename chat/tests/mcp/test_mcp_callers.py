@@ -34,6 +34,13 @@ class Callers(McpTestCase):
             refused = self.post(unreadable, headers, secret="chs_wrong")
             self.assertEqual((refused.status_code, "id" in refused.json()), (401, False), unreadable)
 
+    def test_a_get_without_a_valid_key_is_refused_for_the_key(self):
+        for headers in ({}, {"Authorization": "Bearer chs_wrong"}):
+            refused = Client().get("/mcp", headers=headers | {"Accept": "text/event-stream"})
+            self.assertEqual(refused.status_code, 401)
+            self.assertTrue(refused.headers["WWW-Authenticate"].startswith("Bearer"))
+            self.assertIn("key", refused.json()["error"]["message"].lower())
+
     def test_a_page_of_another_origin_is_refused_with_any_credentials(self):
         body, headers = new_message("tools/list")
         for origin in ("http://evil.example", "null", "https://testserver.evil.example"):

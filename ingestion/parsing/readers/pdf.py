@@ -39,6 +39,7 @@ from .pdf_running_titles import without_running_titles
 from .pdf_scans import is_scanned, recognise_pages
 from .pdf_sections import sections_of
 from .pdf_tables import Table
+from .pdf_turned import level_page
 
 IMAGE_SCALE = 110 / 72
 IMAGE_SIDE = 2_000  # longest side in pixels, because a page may claim any size
@@ -141,7 +142,7 @@ def characters(path: Path, number: int) -> dict[str, Any]:
     document = open_pdf(path)
     if not 1 <= number <= len(document):
         raise Unreadable("The file has no such page.")
-    page = document[number - 1]
+    page = level_page(document, number - 1)
     scale = UNITS / max(*page.get_size(), 1)
     width, height = (round(side * scale) for side in page.get_size())
     textpage = page.get_textpage()
@@ -184,7 +185,7 @@ def _page(
     Raises DecompressionBombError if it is too large to render.
     """
     try:
-        page = document[number]
+        page = level_page(document, number)
         read = lines_of(page, above, repeated)
         read = replace(read, lines=with_fields(page, read.lines))
         is_scan = is_scanned(page, read.lines)

@@ -30,6 +30,11 @@ def cropped(data):
     return data.replace(b"/Resources<<", b"/CropBox[40 500 500 830]/Resources<<")
 
 
+def wide(data):
+    return data.replace(b"/MediaBox[0 0 595 842]", b"/MediaBox[0 0 842 595]")
+
+
+UPWARDS, DOWNWARDS = "0 1 -1 0 842 0 cm", "0 -1 1 0 0 595 cm"
 # A table with words that also occur elsewhere on the page; one cell has two lines.
 TEXT = "Ordinary leave is 5 days by pay, until 31 March."
 HEAD = ["Case, by name", "Days", "Use by"]
@@ -46,9 +51,9 @@ COLUMNS = (50, 250, 350)
 ROW_HEIGHT = 40
 
 
-def ruled_table(without=None):
+def ruled_table(without=None, matrix=""):
     """A page with this text and table; the cell in the row and column of `without` is empty."""
-    parts = [f"BT /F1 11 Tf 1 0 0 1 50 780 Tm ({_escaped(TEXT)}) Tj ET"]
+    parts = [matrix, f"BT /F1 11 Tf 1 0 0 1 50 780 Tm ({_escaped(TEXT)}) Tj ET"]
     for number, row in enumerate([[[name] for name in HEAD], *ROWS]):
         top = 740 - ROW_HEIGHT * number
         parts.append(f"50 {top + 14} m 500 {top + 14} l S")
@@ -136,11 +141,13 @@ class BoxTests(SimpleTestCase):
         self.assertEqual(self.boxes(pdf([BEFORE]), "", (0, 0)), [])
 
     def test_each_cell_of_a_table_has_its_boxes_on_rotated_pages_too(self):
-        """The boxes are where a page without that cell is blank."""
+        """The boxes are where a page without that cell is blank, also if text runs upwards or downwards."""
         content = "\n".join(ROW_TEXTS)
-        for change in (bytes, turned(90), turned(180), turned(270)):
-            page = characters(self.written(change(ruled_table())), 1)
-            image = self.image(change(ruled_table()))
+        ways = [(change, "") for change in (bytes, turned(90), turned(180), turned(270))]
+        ways += [(lambda data: turned(90)(wide(data)), UPWARDS), (wide, DOWNWARDS)]
+        for change, matrix in ways:
+            page = characters(self.written(change(ruled_table(matrix=matrix))), 1)
+            image = self.image(change(ruled_table(matrix=matrix)))
             scale = image.width / page["width"]
             for row, column in ((0, 0), (1, 0), (2, 1), (2, 2)) if change is not bytes else CELLS:
                 cell = ROWS[row][column]
@@ -149,7 +156,7 @@ class BoxTests(SimpleTestCase):
                 found = boxes_of(page, content, [(start, start + len(" ".join(cell)))])
                 self.assertEqual(len(found), len(cell), found)
                 sides = zip((min, min, max, max), zip(*found, strict=True), strict=True)
-                without = self.image(change(ruled_table((row, column))))
+                without = self.image(change(ruled_table((row, column), matrix)))
                 ink = ImageChops.difference(image, without).point(lambda grey: 255 * (grey > 60)).getbbox()
                 for (outermost, side), expected in zip(sides, ink, strict=True):
                     self.assertLess(

@@ -34,11 +34,11 @@ FORMATS = {
 }
 
 
-def placed(words, ruled=()):
+def placed(words, ruled=(), matrix=""):
     """A PDF with texts at given positions, and horizontal lines from x to x at given heights."""
     text = "".join(f"BT /F1 11 Tf 1 0 0 1 {x} {y} Tm ({word}) Tj ET\n" for x, y, word in words)
     lines = "".join(f"{left} {height} m {right} {height} l S\n" for left, right, height in ruled)
-    stream = (lines + text).encode("latin-1")
+    stream = (matrix + lines + text).encode("latin-1")
     whole = building.pdf(["PLACE"])
     start, end = whole.index(b"<</Length"), whole.index(b"\nendstream")
     return whole[:start] + b"<</Length %d>>stream\n%s" % (len(stream), stream) + whole[end:]
@@ -69,6 +69,13 @@ class TablesTests(SimpleTestCase):
                 "After that.",
             ],
         )
+
+    def test_a_pdf_table_whose_text_runs_upwards_or_downwards_has_rows_and_columns(self):
+        words = self.cells(ROWS, (50, 200, 300))
+        level = reading("a.pdf", placed(words))
+        for matrix in ("0 1 -1 0 842 0 cm\n", "0 -1 1 0 0 595 cm\n"):
+            turned = reading("a.pdf", placed(words, matrix=matrix))
+            self.assertEqual(turned.sections, level.sections)
 
     def test_a_pdf_table_with_lines_keeps_cells_of_several_lines_together(self):
         words = [(50, 700, "Signal"), (200, 700, "Meaning"), (50, 670, "Seven short"), (50, 658, "blasts")]

@@ -33,5 +33,6 @@ class ChatConfig(AppConfig):
         }
         for start, protocol in protocols.items():
             register_error_body(start, protocol.error)
+        register_error_body("/register", mcp.registration_refused)
         register_missing("/s", *NO_LINK)
         register_hint(base_url.hint)

@@ -117,6 +117,18 @@ class Site:
         return {"name": "chatsite", "title": self.name, "version": self.version}
 
 
+def registration_refused(_: str, /, *, status: int) -> Json:
+    """The error for clients that try to register for OAuth, because their key was refused.
+
+    Many of them show this error and not the refusal of the key.
+    """
+    words = (
+        "This site registers no clients. Send a valid API key in the header “Authorization: Bearer chs_…”, "
+        "or a token of the site's sign-in provider if it has one."
+    )
+    return {"error": "invalid_request", "error_description": words}
+
+
 class Refusals:
     """Encodes refusals of requests; those of requests whose message was not parsed have no id."""
 

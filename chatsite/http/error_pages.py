@@ -48,6 +48,7 @@ PROGRAM_PATHS = (
     "/auth_setup",
     "/config",
     "/mcp",
+    "/register",  # where MCP clients try to register for OAuth after a 401
     "/.well-known/oauth-protected-resource",
 )
 WORDS = {

@@ -41,6 +41,11 @@ class Callers(McpTestCase):
             self.assertTrue(refused.headers["WWW-Authenticate"].startswith("Bearer"))
             self.assertIn("key", refused.json()["error"]["message"].lower())
 
+    def test_an_attempt_to_register_for_oauth_says_that_a_key_is_needed(self):
+        refused = Client().post("/register", "{}", content_type="application/json")
+        self.assertEqual((refused.status_code, refused.json()["error"]), (404, "invalid_request"))
+        self.assertIn("API key", refused.json()["error_description"])
+
     def test_a_page_of_another_origin_is_refused_with_any_credentials(self):
         body, headers = new_message("tools/list")
         for origin in ("http://evil.example", "null", "https://testserver.evil.example"):

@@ -6,10 +6,11 @@ sandboxed.
 """
 
 import functools
+import hashlib
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
@@ -113,6 +114,12 @@ class StorageAway(APIException):
 
     status_code = HTTPStatus.SERVICE_UNAVAILABLE
     default_detail = gettext_lazy("The file storage does not respond. Try again in a moment.")
+
+
+class FileDamaged(APIException):
+    """The stored file is not the one that was added."""
+
+    default_detail = gettext_lazy("The stored file is damaged. Ask an administrator to add it again.")
 
 
 class RenderingTooSlow(APIException):
@@ -248,7 +255,11 @@ def _principal(request: Request) -> Principal:
 
 
 def file_response(request: Request, document: Document) -> HttpResponseBase:
-    """The file of a document that the caller may read, or 304. Raises Http404 and StorageAway."""
+    """The file of a document that the caller may read, or 304.
+
+    Raises Http404, StorageAway, and FileDamaged if the stored file has another size. The SHA-256 is compared
+    while a whole file is sent. Of a part, only the size of the whole file is compared.
+    """
     # Browsers cache the media type with the file, so the type is part of the tag.
     renamed = document.media_type not in SHOWN and _media_type(document) != document.media_type
     etag = quote_etag(f"{document.sha256}-inert" if renamed else document.sha256)
@@ -258,6 +269,10 @@ def file_response(request: Request, document: Document) -> HttpResponseBase:
     release_connection()  # the storage may hang
     try:
         file = files.open_file(document)
+        if files.size_of(file) != document.size:
+            file.close()
+            logger.error("The stored file of document %d has another size than it had.", document.pk)
+            raise FileDamaged
     except FileNotFoundError:
         raise Http404 from None
     except files.StorageFault as error:
@@ -269,11 +284,12 @@ def file_response(request: Request, document: Document) -> HttpResponseBase:
     start, end = wanted or (0, size - 1)
     length = max(0, end - start + 1)
     file.seek(start)
-    body: Iterator[bytes] | AsyncIterator[bytes] = _pieces(file, length)
+    read = _Pieces(document, file, length)
+    body: Iterator[bytes] | AsyncIterator[bytes] = iter(read, b"")
     # With ASGI, Django would buffer the whole file if it got a plain iterator.
     if isinstance(django_request(request), ASGIRequest):
         may_read = partial(_may_read, _principal(request), document.pk)
-        body = checked_transfer.while_allowed(_pieces_async(file, length), may_read, checked)
+        body = checked_transfer.while_allowed(_pieces_async(read), may_read, checked)
     response = StreamingHttpResponse(body, content_type=_media_type(document))
     close_with(response, file.close)
     response.headers["Content-Length"] = str(length)
@@ -342,16 +358,9 @@ def _storage_threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(STORAGE_THREADS, thread_name_prefix="storage")
 
 
-def _pieces(file: "File[bytes]", length: int) -> Iterator[bytes]:
-    while length > 0 and (piece := _piece(file, length)):
-        length -= len(piece)
-        yield piece
-
-
-async def _pieces_async(file: "File[bytes]", length: int) -> AsyncIterator[bytes]:
-    read = sync_to_async(_piece, thread_sensitive=False, executor=_storage_threads())
-    while length > 0 and (piece := await read(file, length)):
-        length -= len(piece)
+async def _pieces_async(read: Callable[[], bytes]) -> AsyncIterator[bytes]:
+    read_next = sync_to_async(read, thread_sensitive=False, executor=_storage_threads())
+    while piece := await read_next():
         yield piece
 
 
@@ -363,13 +372,35 @@ def _may_read(principal: Principal, document_id: int) -> bool:
         return Document.objects.visible_to(principal).filter(pk=document_id).exists()
 
 
-def _piece(file: "File[bytes]", length: int) -> bytes:
-    """Read the next piece.
+class _Pieces:
+    """Each call reads the next piece of a response's body; empty after the last one.
 
-    Raises RequestAborted if the storage fails: the response has already begun, so the connection is cut.
+    Raises RequestAborted, which cuts the connection because the response has begun, if the storage fails, the
+    file ends early, or the whole file has another SHA-256 than the document. In that case, the last piece is
+    held back.
     """
-    try:
-        return files.read_piece(file, min(CHUNK_BYTES, length))
-    except files.StorageFault as fault:
-        logger.error("The storage failed while a file was sent: %s", type(fault.__cause__ or fault).__name__)
-        raise RequestAborted from None
+
+    def __init__(self, document: Document, file: "File[bytes]", length: int) -> None:
+        self._document, self._file, self._left = document, file, length
+        self._digest = hashlib.sha256() if length == document.size else None
+
+    def __call__(self) -> bytes:
+        if not self._left:
+            return b""
+        try:
+            piece = files.read_piece(self._file, min(CHUNK_BYTES, self._left))
+        except files.StorageFault as fault:
+            fault_name = type(fault.__cause__ or fault).__name__
+            logger.error("The storage failed while a file was sent: %s", fault_name)
+            raise RequestAborted from None
+        self._left -= len(piece)
+        is_damaged = not piece
+        if self._digest:
+            self._digest.update(piece)
+            is_damaged |= not self._left and self._digest.hexdigest() != self._document.sha256
+        if is_damaged:
+            logger.error(
+                "The stored file of document %d is damaged; sending it was aborted.", self._document.pk
+            )
+            raise RequestAborted
+        return piece

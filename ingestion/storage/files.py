@@ -130,6 +130,12 @@ def open_file(document: Document) -> "File[bytes]":
         return default_storage.open(str(document.file.name))
 
 
+def size_of(file: "File[bytes]") -> int:
+    """The size of an open file. Raises StorageFault."""
+    with _answering():
+        return file.size
+
+
 def read_piece(file: "File[bytes]", size: int) -> bytes:
     """The next bytes of an open file. Raises StorageFault, also if a remote file ends early."""
     with _answering():

@@ -1,9 +1,12 @@
 """Files and page images: who gets them, how they are sent, and that browsers execute nothing in them."""
 
 import asyncio
+import hashlib
 import logging
+import os
 import threading
 from io import BufferedReader, BytesIO
+from pathlib import Path
 from unittest import mock
 from urllib.parse import quote
 from uuid import uuid4
@@ -13,7 +16,7 @@ from asgiref.sync import sync_to_async
 from django.core.exceptions import RequestAborted
 from django.core.files import File
 from django.core.files.base import ContentFile
-from django.test import AsyncClient, TestCase, TransactionTestCase, override_settings
+from django.test import AsyncClient, Client, TestCase, TransactionTestCase, override_settings
 from django.utils import timezone
 from PIL import Image
 
@@ -55,6 +58,36 @@ class ContentTests(MediaMixin, TestCase):
 
     def image(self, document, page=1):
         return f"/content/{document.public_id}/pages/{page}.png"
+
+    def test_a_stored_file_that_was_changed_or_cut_is_not_sent_completely(self):
+        document = self.mine("a.txt", b"x" * 300_000)
+        address, path = f"/content/{document.public_id}/a.txt", Path(document.file.path)
+        client = Client()
+        client.force_login(self.owner)
+
+        def received_until_the_end(response):
+            pieces = []
+            with self.assertRaises(RequestAborted), self.assertLogs(content.logger, "ERROR") as logged:
+                pieces.extend(response.streaming_content)
+            words = f"The stored file of document {document.pk} is damaged; sending it was aborted."
+            self.assertEqual([record.getMessage() for record in logged.records], [words])
+            return len(b"".join(pieces))
+
+        path.write_bytes(b"x" * 299_999 + b"y")
+        for headers in ({}, {"range": "bytes=0-"}):
+            received = received_until_the_end(client.get(address, headers=headers))
+            self.assertEqual(received, content.CHUNK_BYTES)
+        part = client.get(address, headers={"range": "bytes=299998-"})
+        self.assertEqual((part.status_code, body(part)), (206, b"xy"))  # of a part, only the size is compared
+        response = client.get(address)
+        os.truncate(path, 299_999)
+        received_until_the_end(response)
+        for headers in ({}, {"range": "bytes=0-9"}):
+            with self.assertLogs(content.logger, "ERROR") as logged:
+                refused = client.get(address, headers=headers)
+            self.assertEqual(refused.status_code, 500)
+            self.assertIn("The stored file is damaged.", refused.content.decode())
+            self.assertIn(f"document {document.pk} has another size", logged.output[0])
 
     # Who
 
@@ -333,7 +366,10 @@ def test_downloads_that_wait_for_the_storage_do_not_delay_other_work_in_threads(
             return super().read(size)
 
     async def scenario():
-        bodies = [content._pieces_async(File(Hanging(b"words")), 5) for _ in range(40)]
+        document = Document(size=5, sha256=hashlib.sha256(b"words").hexdigest())
+        bodies = [
+            content._pieces_async(content._Pieces(document, File(Hanging(b"words")), 5)) for _ in range(40)
+        ]
         begun = [asyncio.ensure_future(anext(body)) for body in bodies]
         try:
             await asyncio.sleep(0)

@@ -9,6 +9,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -17,7 +18,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
+from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.models import User
+from chatsite.accounts.principal import still_valid
 from chatsite.http.csv_cells import MAX_FILE_BYTES, BadFile
 
 
@@ -60,7 +63,13 @@ class CsvAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         if request.method == "POST" and form.is_valid():
             upload: UploadedFile[bytes] = form.cleaned_data["upload"]
             try:
-                done = self.import_csv(user_of(request), upload.read(MAX_FILE_BYTES + 1))
+                with transaction.atomic():
+                    done = self.import_csv(user_of(request), upload.read(MAX_FILE_BYTES + 1))
+                    # An import takes seconds, and the permission may be withdrawn meanwhile.
+                    request.user = User.objects.get(pk=user_of(request).pk)
+                    allowed = self.admin_site.has_permission(request) and self.may_import(request)
+                    if not (allowed and still_valid(session_principal(request))):
+                        raise PermissionDenied
             except BadFile as refusal:
                 form.add_error("upload", gettext("%(refusal)s Nothing was imported.") % {"refusal": refusal})
             else:

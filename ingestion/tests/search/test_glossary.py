@@ -4,6 +4,7 @@ import codecs
 import contextlib
 import csv
 import io
+from unittest import mock
 
 import pytest
 from django.contrib.auth.models import Group, Permission
@@ -16,6 +17,7 @@ from hypothesis.strategies import characters, lists, sampled_from, sets, text, t
 from chatsite.accounts.models import AuditEntry
 from chatsite.db.sql_files import rows
 from chatsite.http.csv_cells import MAX_FILE_BYTES, BadFile
+from ingestion.glossary import glossary_csv
 from ingestion.glossary.glossary_csv import ImportCounts, read_csv, write_csv
 from ingestion.glossary.lookup import Glossary, Lookup
 from ingestion.glossary.models import HouseWord, names_of
@@ -414,6 +416,17 @@ class AdminTests(TestCase):
         self.assertEqual((HouseWord.objects.count(), self.entries()), (0, []))
         self.assertRedirects(send("word,meaning\nVPN,The way in\n"), WORDS)
         self.assertEqual(self.entries(), ["Imported words from a file: 1 new, 0 changed"])
+
+        def read_slowly(user, content):
+            counts = read_csv(user, content)
+            user.user_permissions.clear()
+            return counts
+
+        with mock.patch.object(
+            glossary_csv, "read_csv", read_slowly
+        ):  # the permission is withdrawn meanwhile
+            self.assertEqual(send("word,meaning\nLAN,The cable\n").status_code, 403)
+        self.assertEqual((HouseWord.objects.count(), len(self.entries())), (1, 1))
 
     def test_built_in_words_can_be_found_and_changed(self):
         page = self.client.get(f"{WORDS}built-in/?q=payday").content.decode()

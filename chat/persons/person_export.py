@@ -1,5 +1,6 @@
 """All data of one person as a zip file, written to a path or streamed."""
 
+import hashlib
 import json
 import logging
 import os
@@ -226,8 +227,12 @@ def _export_files(person: User, archive: ZipFile) -> None:
             archive.writestr(f"{name}.missing.txt", "The file is missing on the server.")
             continue
         with source, archive.open(name, "w", force_zip64=True) as target:
+            digest = hashlib.sha256()
             while piece := files.read_piece(source, CHUNK_BYTES):
+                digest.update(piece)
                 target.write(piece)
+        if digest.hexdigest() != document.sha256:
+            archive.writestr(f"{name}.damaged.txt", "The file on the server is not the one that was added.")
     for former in FormerVersion.objects.filter(document__owner=person).select_related("document"):
         name = f"documents/{former.document.public_id}/version-{former.version}.txt"
         archive.writestr(name, former.content)

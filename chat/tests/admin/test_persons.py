@@ -483,6 +483,13 @@ class CommandTests(TestCase):
                 call_command("export_person", person.username, str(path))
             with ZipFile(path) as archive:
                 content = {name: archive.read(name).decode() for name in archive.namelist()}
+            document = Document.objects.filter(owner=person).exclude(file="").first()
+            Path(document.file.path).write_bytes(b"cut")
+            call_command("export_person", person.username, f"{path}2", stdout=StringIO())
+            with ZipFile(f"{path}2") as archive:
+                damaged = set(archive.namelist()) - content.keys()
+        name = f"documents/{document.public_id}/{document.name}"
+        self.assertEqual(damaged, {f"{name}.damaged.txt"})
         self.assertEqual(json.loads(content["profile.json"])["groups"], ["Crew"])
         self.assertEqual(json.loads(content["feedback.json"])[0]["comment"], CANARY)
         self.assertIn(f"## Who is {CANARY}?", content["conversations/00001.md"])

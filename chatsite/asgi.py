@@ -1,8 +1,6 @@
 """The ASGI application: HTTP to Django, WebSockets to Channels."""
 
 import os
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 
 import django
 
@@ -24,6 +22,7 @@ from chatsite.accounts.known_callers import credential, known_caller  # noqa: E4
 from chatsite.demo_guard import DemoGuard  # noqa: E402
 from chatsite.http.access_log import AccessLog  # noqa: E402
 from chatsite.http.address_limit import AddressLimit  # noqa: E402
+from chatsite.http.asgi_types import Receive, Scope, Send  # noqa: E402
 from chatsite.http.body_limits import (  # noqa: E402
     BodyLimit,
     LengthHandler,
@@ -35,12 +34,8 @@ from chatsite.http.overload import OverloadLimit  # noqa: E402
 from chatsite.http.websocket_auth import OwnSession  # noqa: E402
 from chatsite.server.lifespan import lifespan  # noqa: E402
 
-Message = MutableMapping[str, Any]
 
-
-async def no_such_socket(
-    scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
-) -> None:
+async def no_such_socket(scope: Scope, receive: Receive, send: Send) -> None:
     """Refuse an unknown socket path as if its conversation did not exist; the router would log an error."""
     await receive()
     await send({"type": "websocket.close", "code": CLOSED_UNKNOWN})

@@ -2,14 +2,13 @@
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 
 from django.db import DatabaseError
 from django.template import loader
 
 from chatsite.db.threads import in_database_within_budget
 from chatsite.demo import known_passwords
+from chatsite.http.asgi_types import Application, Receive, Scope, Send
 from chatsite.http.loopback import is_local
 from chatsite.http.middleware import PORTAL_POLICY
 
@@ -17,9 +16,6 @@ from .http import error_pages
 
 logger = logging.getLogger(__name__)
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 
 LOOK_SECONDS = 2.0  # pause between two checks of the accounts
 WORDS = (
@@ -31,12 +27,12 @@ WORDS = (
 class DemoGuard:
     """ASGI middleware for requests and sockets. Local ones pass without a query."""
 
-    def __init__(self, application: Callable[..., Awaitable[None]]) -> None:
+    def __init__(self, application: Application) -> None:
         self.application = application
         self._looked_at = float("-inf")
         self._open = False
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {
             name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
         }

@@ -7,9 +7,8 @@ of the URL instead of the URL, so that search terms, ids and tokens stay out of 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Awaitable, Sequence
 from http import HTTPStatus
-from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -19,13 +18,10 @@ from chatsite import logs, metrics, traces
 from chatsite.db.threads import request_reader
 from chatsite.dependency_internals import is_evaluated
 
+from .asgi_types import Application, Message, Receive, Scope, Send
+
 logger = logging.getLogger("chatsite.access")
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 RECORD = "chatsite.record"  # key in the ASGI scope
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "WEBSOCKET"})

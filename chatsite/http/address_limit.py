@@ -7,7 +7,7 @@ waiting behind them, and one person who keeps opening expensive pages would take
 import asyncio
 import functools
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextvars import ContextVar
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
@@ -17,12 +17,8 @@ from django.conf import settings
 from chatsite.db.lanes import DECISION_SECONDS, Departures
 
 from . import error_pages
+from .asgi_types import Application, Message, Receive, Scope, Send
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Key = tuple[str, bool]
 
 HEALTH_PATHS = frozenset({"/healthz", "/readyz"})

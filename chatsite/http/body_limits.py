@@ -5,7 +5,7 @@ import logging
 import re
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from http.cookies import CookieError, SimpleCookie
@@ -22,6 +22,7 @@ from chatsite.db.threads import in_database_within_budget
 from chatsite.event_loops import PerEventLoop
 
 from . import error_pages
+from .asgi_types import Application, Message, Receive, Scope, Send
 from .middleware import (
     PORTAL_POLICY,
     identifier_from,
@@ -32,11 +33,6 @@ logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Scope = dict[str, Any]
-Message = Mapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 DRAIN_SECONDS = 1.0
 # Limit for all refused bodies together: reading a hundred of them at full speed would delay everybody else.
@@ -76,9 +72,7 @@ class UploadLimit:
     presents if that has not been verified yet; senders without session and key are counted by address.
     """
 
-    def __init__(
-        self, application: Callable[[Any, Any, Any], Awaitable[None]], credential: Callable[[Scope], str]
-    ) -> None:
+    def __init__(self, application: Application, credential: Callable[[Scope], str]) -> None:
         self.application = application
         self._credential = credential
         self._sent: Counter[str] = Counter()  # by credential
@@ -288,7 +282,7 @@ class LengthHandler(ASGIHandler):
         super().__init__()
         self._idle: list[RequestThread] = []
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         thread = self._idle.pop() if self._idle else RequestThread()
         thread.is_used = thread.is_sent = ended = False
         _thread.set(thread)
@@ -302,7 +296,7 @@ class LengthHandler(ASGIHandler):
             else:  # the thread may still run code of a cancelled request
                 thread.shutdown(wait=False)
 
-    async def send_response(self, response: HttpResponseBase, send: Send) -> None:
+    async def send_response(self, response: HttpResponseBase, send: Any) -> None:
         await super().send_response(response, send)
         _thread.get().is_sent = True
 

@@ -5,18 +5,12 @@ no page of the portal or the admin can be read from another origin.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
 
 from django.conf import settings
 
+from .asgi_types import Application, Message, Receive, Scope, Send
 from .error_pages import is_for_programs
 
-Scope = dict[str, Any]
-Message = Mapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
 METHODS = b"GET, HEAD, POST, PUT, PATCH, DELETE"

@@ -5,17 +5,14 @@ the host and from subdomains, so a cookie alone does not prove that one of the s
 request.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from typing import Any
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils.http import is_same_domain
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+from .asgi_types import Application, Receive, Scope, Send
 
 CLOSED = 4403
 
@@ -26,10 +23,10 @@ class OwnOrigin:
     The origin must be this host or a trusted one.
     """
 
-    def __init__(self, application: Callable[[Message, Receive, Send], Awaitable[None]]) -> None:
+    def __init__(self, application: Application) -> None:
         self.application = application
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
         texts = {name.lower(): value.decode("latin-1").lower() for name, value in headers}
         if _is_own(texts.get(b"origin", ""), texts.get(b"host", "")) or _is_trusted(texts.get(b"origin", "")):

@@ -14,7 +14,8 @@ from chatsite.db.threads import is_crowded
 from chatsite.event_loops import PerEventLoop
 
 from . import error_pages
-from .body_limits import Application, Message, Receive, Scope, Send, is_upload, refuse
+from .asgi_types import Application, Message, Receive, Scope, Send
+from .body_limits import is_upload, refuse
 
 # Requests that start an answer or a search, by method. A test in test_overload compares them with the URLs.
 BEGINS = {

@@ -1,7 +1,6 @@
 """Authentication of sockets by the session cookie, within a time limit."""
 
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from django.contrib.auth import get_user
@@ -19,16 +18,13 @@ from chatsite.db.threads import (
 
 from .access_log import RECORD
 from .address_limit import WAITED_KEY
+from .asgi_types import Application, Message, Receive, Scope, Send
 from .body_limits import header, session_key
 from .languages import activate_browser_settings, activate_person_settings
 from .middleware import identifier_from
 from .outgoing.retry_after import SECONDS
 
 logger = logging.getLogger(__name__)
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 
 
 class OwnSession:
@@ -37,10 +33,10 @@ class OwnSession:
     Runs in the threads of chatsite.db.threads, within the time budget of a request; otherwise 503.
     """
 
-    def __init__(self, application: Callable[[Message, Receive, Send], Awaitable[None]]) -> None:
+    def __init__(self, application: Application) -> None:
         self.application = application
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         opened, budget = False, Budget(scope.get(WAITED_KEY, 0.0))
         logs.request_id.set(identifier_from((header(scope, b"x-request-id") or b"").decode("latin-1")))
 

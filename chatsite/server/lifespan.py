@@ -1,8 +1,6 @@
 """The tasks of a web process besides requests: housekeeping, and an orderly shutdown."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 
 from django.conf import settings
 
@@ -11,16 +9,13 @@ from chat.limits import connection_limiter
 from chatsite import traces
 from chatsite.accounts import guests
 from chatsite.event_loops import close_all
+from chatsite.http.asgi_types import Receive, Scope, Send
 
 from . import metrics_page
 from .watchdog import watched
 
-Message = MutableMapping[str, Any]
 
-
-async def lifespan(
-    scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
-) -> None:
+async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
     """The ASGI lifespan protocol.
 
     Puts the function `end` into the lifespan state, which the server calls before it shuts down. `end` gives

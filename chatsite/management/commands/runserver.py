@@ -7,7 +7,6 @@ development environment. `manage.py up` is the server everywhere else.
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from django.conf import settings
@@ -16,6 +15,7 @@ from django.db import connections
 from django.utils.autoreload import DJANGO_AUTORELOAD_ENV
 
 from chatsite.demo import create_demo, demo_accounts
+from chatsite.http.asgi_types import Application, Message, Receive, Scope, Send
 from chatsite.management.commands.work import workers
 from chatsite.server import database_setup
 from chatsite.server.processes import Children
@@ -27,11 +27,6 @@ except ModuleNotFoundError:
     raise ImproperlyConfigured(
         "The development server needs the developers' environment: run `make dev`."
     ) from None
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class Command(runserver.Command):  # type: ignore[misc]  # daphne has no types
@@ -81,7 +76,7 @@ class WithLifespan:
         self._application = application
         self._lifespan: asyncio.Task[None] | None = None
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._lifespan is None:
             self._lifespan = asyncio.create_task(self._start())
         await self._application(scope, receive, send)

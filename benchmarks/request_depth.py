@@ -16,7 +16,7 @@ from django.conf import settings
 from django.test import AsyncClient, TransactionTestCase
 
 from chat.llm import use_model
-from chat.llm.scripted import ScriptedModel
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.db import threads
 from ingestion.tests.factories import make_document, make_user
 

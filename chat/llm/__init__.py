@@ -1,8 +1,7 @@
-"""The interface to language models, with three implementations.
+"""The interface to language models.
 
-:class:`~chat.llm.remote.RemoteModel` calls any OpenAI-compatible server,
-:class:`~chat.quoting.quoting_model.QuotingModel` answers without a model, and
-:class:`~chat.llm.scripted.ScriptedModel` is the test double.
+:class:`~chat.llm.remote.RemoteModel` calls any OpenAI-compatible server, and
+:class:`~chat.quoting.quoting_model.QuotingModel` answers without a model.
 """
 
 from .chat_model import (

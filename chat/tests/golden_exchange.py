@@ -10,7 +10,7 @@ from pathlib import Path
 from django.test import AsyncClient, TransactionTestCase, override_settings
 
 from chat.llm import use_model
-from chat.llm.scripted import ScriptedModel
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.accounts.models import ApiKey
 from ingestion.tests.factories import make_document, make_user
 

@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import aclosing
 
-from chat.llm.scripted import ScriptedModel
+from chat.tests.scripted_model import ScriptedModel
 
 
 class HeldModel(ScriptedModel):

@@ -5,7 +5,7 @@ import json
 from django.test import AsyncClient, TransactionTestCase, override_settings
 
 from chat.llm import use_model
-from chat.llm.scripted import ScriptedModel
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.accounts.models import ApiKey
 from chatsite.db.threads import in_database
 from history.models import Message

@@ -20,10 +20,10 @@ from chat import runs, site_texts
 from chat.errors import Refused
 from chat.llm import use_model
 from chat.llm.chat_model import answer_instructions, instructions
-from chat.llm.scripted import ScriptedModel
 from chat.portal.starters import starts
 from chat.requests import RunRequest
 from chat.site_texts.models import SiteTexts, StartingQuestion
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.accounts.models import ApiKey, AuditEntry, User
 from chatsite.accounts.principal import Principal
 from chatsite.tests.limits import HANG_SECONDS

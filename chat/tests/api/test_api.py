@@ -7,8 +7,8 @@ from django.test import AsyncClient, TransactionTestCase, override_settings
 
 from chat.llm import ModelError, use_model
 from chat.llm.chat_model import NOTHING_IN_PART
-from chat.llm.scripted import ScriptedModel
 from chat.models import Run
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.accounts.models import ApiKey
 from chatsite.db.threads import in_database
 from history.models import Conversation, Message

@@ -15,9 +15,9 @@ from chat.attachments import (
 )
 from chat.llm import Prompt, use_model
 from chat.llm.chat_model import messages
-from chat.llm.scripted import ScriptedModel
 from chat.requests import ImageInput
 from chat.tests.golden_exchange import WORDS, GoldenTestCase
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.db.threads import in_database
 from history.models import Message
 

@@ -13,12 +13,12 @@ from chat.limits import (
     connection_limiter,
 )
 from chat.llm import use_model
-from chat.llm.scripted import ScriptedModel
 from chat.models import Run
 from chat.tests.api.test_run_events import ASKED, RunEventsCase
 from chat.tests.golden_exchange import GoldenTestCase
 from chat.tests.portal.test_consumers import ConsumerCase
 from chat.tests.protocols.test_golden_refusals import DOORS
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.accounts.models import ApiKey
 from chatsite.db.threads import in_database
 from chatsite.http import address_limit

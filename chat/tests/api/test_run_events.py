@@ -15,9 +15,9 @@ from chat import runs
 from chat.api import streaming_responses
 from chat.engine import searching
 from chat.llm import ModelError, use_model
-from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry, Run
 from chat.requests import RunRequest
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.accounts.models import ApiKey
 from chatsite.accounts.principal import valid_among
 from chatsite.db.threads import in_database

@@ -9,8 +9,8 @@ from chat.errors import Refused
 from chat.events import TextDelta
 from chat.llm import ModelError, Prompt, use_model
 from chat.llm.chat_model import instructions, messages
-from chat.llm.scripted import ScriptedModel
 from chat.requests import RunRequest
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.db.threads import in_database
 from history.models import Message, Source
 from ingestion.access.lists import Audience, set_audience

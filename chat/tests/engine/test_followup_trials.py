@@ -5,9 +5,9 @@ from unittest import mock
 from django.test import TestCase
 
 from chat.engine import trial
-from chat.llm.scripted import ScriptedModel
 from chat.quoting.quoting_model import QuotingModel
 from chat.requests import EarlierMessage
+from chat.tests.scripted_model import ScriptedModel
 from ingestion.access.lists import Audience, set_audience
 from ingestion.models import Document
 from ingestion.tests.documents import make_document, principal_of

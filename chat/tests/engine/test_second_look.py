@@ -27,12 +27,12 @@ from chat.events import (
 )
 from chat.llm import ModelError, side_texts
 from chat.llm.connections import connection
-from chat.llm.scripted import ScriptedModel
 from chat.portal.frames import SocketFrames
 from chat.protocols import ChatCompletions, ChatUi, RagChat, RagChat2026, WebComponent, run_events
 from chat.requests import RunRequest
 from chat.statements import Proof, Statement, from_rows, to_api, to_rows
 from chat.tests.fake_openai import FakeOpenAI, completion_for
+from chat.tests.scripted_model import ScriptedModel
 from chat.tests.sources import source
 from chat.tests.upstream_case import SERVER
 from chat.tests.upstream_faults import FAULTS, answer, completion

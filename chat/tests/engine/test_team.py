@@ -7,9 +7,9 @@ from django.test import TransactionTestCase, override_settings
 from chat import runs
 from chat.events import ContextReady, Finished, MessageDone, MessageStarted, TextDelta
 from chat.llm import ModelError, configured_model, use_model
-from chat.llm.scripted import ScriptedModel
 from chat.models import Agent, JournalEntry
 from chat.requests import RunRequest
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.db.threads import in_database
 from history.models import Conversation, Message
 from ingestion.tests.factories import command_principal, make_document, make_user

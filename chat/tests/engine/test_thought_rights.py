@@ -10,9 +10,9 @@ from django.test import TransactionTestCase, override_settings
 from chat import runs
 from chat.events import ContextReady
 from chat.llm import use_model
-from chat.llm.scripted import ScriptedModel
 from chat.requests import RunRequest
 from chat.tests.runs.test_runs import collect
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import in_database
 from ingestion.tests.factories import make_document, make_user

@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from chat.llm import use_model
 from chat.llm.chat_model import NOTHING_FITS
-from chat.llm.scripted import ScriptedModel
 from chat.models import VerifiedAnswer
+from chat.tests.scripted_model import ScriptedModel
 from chat.verified_answers import digest_of, passage_with
 from chatsite.accounts.models import ApiKey
 from chatsite.accounts.principal import Principal

@@ -10,10 +10,10 @@ from django.contrib.auth.models import Group
 from django.test import AsyncClient, Client, SimpleTestCase, TransactionTestCase, override_settings
 
 from chat.llm import use_model
-from chat.llm.scripted import ScriptedModel
 from chat.protocols import mcp, mcp_tools
 from chat.protocols.framing import EVENT_STREAM
 from chat.tests.held_model import HeldModel
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.accounts.models import ApiKey
 from chatsite.db.threads import in_database
 from chatsite.tests.limits import MARGIN_SECONDS

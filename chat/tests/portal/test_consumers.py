@@ -16,7 +16,6 @@ from django.utils import timezone
 from chat import runs
 from chat.limits import MESSAGES_AT_WORK, message_turns
 from chat.llm import use_model
-from chat.llm.scripted import ScriptedModel
 from chat.models import Agent, Run
 from chat.portal.consumers import MAX_MESSAGES, ConversationConsumer
 from chat.portal.conversation.turns import turns_of
@@ -25,6 +24,7 @@ from chat.routing import websocket_urlpatterns
 from chat.runs.manager import run_manager
 from chat.tests.held_model import HeldModel
 from chat.tests.portal.test_transcript import Reader
+from chat.tests.scripted_model import ScriptedModel
 from chat.tests.sockets import Socket
 from chatsite.db.threads import in_database
 from history import recording

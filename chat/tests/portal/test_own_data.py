@@ -13,10 +13,10 @@ from django.test import AsyncClient, Client, TestCase, TransactionTestCase
 from chat import runs
 from chat.llm import use_model
 from chat.llm.chat_model import messages
-from chat.llm.scripted import ScriptedModel
 from chat.requests import RunRequest
 from chat.tests.conversations import answered
 from chat.tests.golden_exchange import GoldenTestCase
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.accounts.models import ApiKey, AuditEntry, User
 from chatsite.accounts.principal import Principal
 from history import projects, recording

@@ -12,11 +12,11 @@ from django.test import Client, TransactionTestCase, override_settings
 
 from chat import runs
 from chat.llm import use_model
-from chat.llm.scripted import ScriptedModel
 from chat.portal.frames import newer_turns
 from chat.requests import RunRequest
 from chat.routing import websocket_urlpatterns
 from chat.runs import revalidation
+from chat.tests.scripted_model import ScriptedModel
 from chat.tests.sockets import Socket
 from chatsite.accounts.principal import valid_among
 from chatsite.db.threads import in_database

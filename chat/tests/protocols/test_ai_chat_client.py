@@ -9,9 +9,9 @@ from django.test import AsyncClient, override_settings
 from django.utils import timezone
 
 from chat.llm import ModelError
-from chat.llm.scripted import ScriptedModel
 from chat.models import Run
 from chat.tests.golden_exchange import GoldenTestCase
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.accounts.models import User
 from history.models import Conversation, Message
 

@@ -6,9 +6,9 @@ from django.test import SimpleTestCase
 
 from chat.events import Finished, MessageDone, Started, TextDelta, Usage
 from chat.llm import ModelError
-from chat.llm.scripted import ScriptedModel
 from chat.protocols import ChatCompletions
 from chat.tests.golden_exchange import FILE, QUESTIONS, VERIFIED, WORDS, GoldenTestCase, differences, golden
+from chat.tests.scripted_model import ScriptedModel
 from history.models import Conversation, Message
 
 FAILURES = {"internal": RuntimeError("a secret detail"), "content_filter": ModelError("content_filter")}

@@ -6,9 +6,9 @@ import time
 from itertools import pairwise
 
 from chat.llm import ModelError
-from chat.llm.scripted import ScriptedModel
 from chat.models import Agent
 from chat.tests.golden_exchange import FILE, WORDS, GoldenTestCase, golden
+from chat.tests.scripted_model import ScriptedModel
 from history.models import Conversation
 
 TIME = r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\Z"

@@ -3,8 +3,8 @@
 import json
 
 from chat.llm import ModelError
-from chat.llm.scripted import ScriptedModel
 from chat.tests.golden_exchange import VERIFIED, WORDS, GoldenTestCase
+from chat.tests.scripted_model import ScriptedModel
 from history.models import Conversation
 
 PATH = "/v1/chat/completions"

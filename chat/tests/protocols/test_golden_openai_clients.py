@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from chat.llm.scripted import ScriptedModel
 from chat.tests.golden_exchange import FILE, GoldenTestCase, golden
+from chat.tests.scripted_model import ScriptedModel
 
 TEXT = f"Five days [{FILE}#page=91]."
 REFERENCE = "msg_of_the_first_answer"

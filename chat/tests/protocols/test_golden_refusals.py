@@ -10,7 +10,6 @@ from django.test import SimpleTestCase, override_settings
 
 from chat.errors import Refused
 from chat.llm import ModelError
-from chat.llm.scripted import ScriptedModel
 from chat.protocols import (
     AiChatProtocol,
     ChatCompletions,
@@ -23,6 +22,7 @@ from chat.protocols import (
 )
 from chat.requests import InvalidRequest
 from chat.tests.golden_exchange import GoldenTestCase
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.db.threads import in_database
 from history.models import Conversation, Message
 from ingestion.tests.factories import make_user

@@ -4,10 +4,10 @@ import json
 
 from django.test import AsyncClient
 
-from chat.llm.scripted import ScriptedModel
 from chat.quoting.quoted_answer import QuotedAnswer
 from chat.quoting.quoting_model import QuotingModel
 from chat.tests.golden_exchange import WORDS, GoldenTestCase
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.db.threads import in_database
 from history.models import Message
 from ingestion.access.lists import Audience, set_audience

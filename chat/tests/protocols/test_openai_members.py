@@ -10,7 +10,6 @@ from chat.llm.chat_model import (
     NOTHING_FITS,
     messages,
 )
-from chat.llm.scripted import ScriptedModel
 from chat.protocols import (
     OpenAI,
     OpenAICompletions,
@@ -20,6 +19,7 @@ from chat.requests import EarlierMessage, Generation, InvalidRequest, JsonFormat
 from chat.tests.api.test_attachments import PNG
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.golden_exchange import FILE, GoldenTestCase
+from chat.tests.scripted_model import ScriptedModel
 from chat.tests.upstream_faults import KEY, answer, refused_parameter, status
 from ingestion.models import Document
 

@@ -14,11 +14,11 @@ from chat.llm.chat_model import (
     NOTHING_FITS,
     messages,
 )
-from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry, Run
 from chat.protocols import Responses
 from chat.quoting.quoting_model import QuotingModel
 from chat.tests.golden_exchange import FILE, WORDS, GoldenTestCase
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.accounts.models import ApiKey
 from history.models import Conversation
 from ingestion.models import Document

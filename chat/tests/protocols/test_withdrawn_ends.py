@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from chat.events import MessageStarted, TextDelta
-from chat.llm.scripted import ScriptedModel
 from chat.models import Agent
 from chat.runs.manager import run_manager
 from chat.tests.golden_exchange import FILE, PASSAGES, GoldenTestCase
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.db.threads import in_database
 from ingestion.access.lists import Audience, set_audience
 from ingestion.models import Document

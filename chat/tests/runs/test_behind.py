@@ -12,7 +12,6 @@ from chat import runs
 from chat.events import Finished, TextDelta
 from chat.llm import use_model
 from chat.llm.chat_model import End
-from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry
 from chat.portal import consumers
 from chat.portal.frames import SocketFrames
@@ -22,6 +21,7 @@ from chat.runs.active import MAX_TEXT
 from chat.runs.manager import run_manager
 from chat.tests.api.test_run_events import ASKED, RunEventsCase
 from chat.tests.portal.test_transcript import Reader
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.db.threads import in_database
 from ingestion.tests.factories import command_principal
 

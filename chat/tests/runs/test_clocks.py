@@ -10,13 +10,13 @@ from django.test import TransactionTestCase, override_settings
 from chat import runs
 from chat.errors import Refused
 from chat.llm import use_model
-from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry, Lease, Run
 from chat.requests import RunRequest
 from chat.runs import (
     finish,
     journal,
 )
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.db.threads import in_database
 from ingestion.tests.factories import command_principal, make_document, make_user
 

@@ -10,8 +10,8 @@ from django.test import AsyncClient, TransactionTestCase, override_settings
 
 from chat.engine import searching
 from chat.llm import use_model
-from chat.llm.scripted import ScriptedModel
 from chat.runs import active
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.accounts.models import ApiKey
 from chatsite.db import threads
 from chatsite.db.backend.base import ReaderCursor

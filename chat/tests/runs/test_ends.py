@@ -10,10 +10,10 @@ from django.test import TransactionTestCase, override_settings
 from chat import runs
 from chat.events import Finished, MessageDone, TextDelta
 from chat.llm import use_model
-from chat.llm.scripted import ScriptedModel
 from chat.requests import RunRequest
 from chat.runs import finish, journal, manager
 from chat.runs.manager import run_manager
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.db.availability import DISK_FULL, breaker
 from chatsite.db.threads import in_database
 from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS

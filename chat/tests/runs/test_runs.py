@@ -16,7 +16,6 @@ from chat import runs
 from chat.errors import Refused
 from chat.events import ContextReady, Failed, Finished, Started, TextDelta
 from chat.llm import ModelError, use_model
-from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry, Lease, MessageAllowance, Run
 from chat.requests import Options, RunRequest
 from chat.runs import (
@@ -28,6 +27,7 @@ from chat.runs.manager import (
     RunManager,
     run_manager,
 )
+from chat.tests.scripted_model import ScriptedModel
 from chat.tests.sources import source
 from chatsite.db.threads import in_database
 from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS

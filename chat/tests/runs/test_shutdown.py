@@ -13,9 +13,9 @@ from chat import runs
 from chat.errors import Refused
 from chat.events import Failed
 from chat.llm import use_model
-from chat.llm.scripted import ScriptedModel
 from chat.requests import RunRequest
 from chat.runs.manager import run_manager
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.db.threads import in_database
 from chatsite.tests.limits import MARGIN_SECONDS
 from ingestion.tests.factories import command_principal, make_document, make_user

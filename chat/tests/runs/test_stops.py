@@ -8,10 +8,10 @@ from django.test import TransactionTestCase, override_settings
 from chat import runs
 from chat.events import Finished
 from chat.llm import use_model
-from chat.llm.scripted import ScriptedModel
 from chat.requests import RunRequest
 from chat.runs.active import run_slots
 from chat.runs.manager import run_manager
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.db.threads import in_database
 from chatsite.tests.limits import HANG_SECONDS
 from ingestion.tests.factories import command_principal, make_document, make_user

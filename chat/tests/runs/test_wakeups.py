@@ -12,12 +12,12 @@ from django.test import SimpleTestCase, TransactionTestCase, override_settings
 from chat import runs
 from chat.events import Finished, TextDelta
 from chat.llm import use_model
-from chat.llm.scripted import ScriptedModel
 from chat.requests import RunRequest
 from chat.runs import (
     notifications,
 )
 from chat.runs.manager import run_manager
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.db.threads import in_database
 from ingestion.tests.factories import command_principal, make_document, make_user
 

@@ -6,8 +6,8 @@ import pytest
 from django.test import AsyncClient
 
 from chat.llm import use_model
-from chat.llm.scripted import ScriptedModel
 from chat.tests.override_case import OverrideTestCase
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.db.threads import in_database
 from history.models import Message
 from ingestion import documents

@@ -7,8 +7,8 @@ import pytest
 from django.test import Client, TransactionTestCase, override_settings
 
 from chat.llm import ModelError, use_model
-from chat.llm.scripted import ScriptedModel
 from chat.models import Agent
+from chat.tests.scripted_model import ScriptedModel
 from history.models import Conversation, Message
 from ingestion.access.lists import (
     Audience,

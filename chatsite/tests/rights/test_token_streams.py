@@ -7,7 +7,7 @@ import pytest
 from django.test import AsyncClient, TransactionTestCase, override_settings
 
 from chat.llm import use_model
-from chat.llm.scripted import ScriptedModel
+from chat.tests.scripted_model import ScriptedModel
 from chatsite.accounts.models import User
 from chatsite.accounts.oidc.id_tokens import LEEWAY
 from chatsite.accounts.tests.fake_provider import FakeProvider

@@ -1,12 +1,10 @@
-"""A model with scripted answers, for tests and demonstrations."""
+"""A model with scripted answers."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 
-from chat.requests import EarlierMessage
-
-from .chat_model import (
+from chat.llm.chat_model import (
     Contribution,
     End,
     ModelError,
@@ -15,6 +13,7 @@ from .chat_model import (
     SearchQuery,
     Text,
 )
+from chat.requests import EarlierMessage
 
 
 @dataclass

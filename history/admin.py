@@ -18,7 +18,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext, gettext_lazy
 
 from chatsite.accounts import staff_access
-from chatsite.accounts.admin_base.audited_admin import AuditedChanges
+from chatsite.accounts.admin_base.audited_admin import AuditedChanges, user_of
 from chatsite.accounts.admin_base.read_only_admin import ReadOnly, shown_object
 from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.models import AuditEntry, Look, User
@@ -55,7 +55,7 @@ class AuditedPages(ReadOnly):
     def _record(
         self, action: AuditEntry.Action, request: HttpRequest, person: User | None, subject: str
     ) -> None:
-        actor = request.user if isinstance(request.user, User) else None
+        actor = user_of(request)
         record_before(action, actor=actor, person=person, subject=subject)
 
 
@@ -272,7 +272,7 @@ class ShareAdmin(AuditedPages, admin.ModelAdmin):  # type: ignore[type-arg]
             revoked = list(chosen.select_related("conversation__owner").select_for_update(of=("self",)))
             Share.objects.filter(pk__in=[share.pk for share in revoked]).revoke()
             for share in revoked:
-                actor = request.user if isinstance(request.user, User) else None
+                actor = user_of(request)
                 owner = share.conversation.owner
                 record(AuditEntry.Action.SHARE_REVOKED, actor=actor, person=owner, subject=str(share.pk))
         messages.success(

@@ -18,6 +18,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext, gettext_lazy
 
 from chatsite.accounts.admin_base.admin_filters import TypedGroupFilter, TypedValueFilter
+from chatsite.accounts.admin_base.audited_admin import user_of
 from chatsite.accounts.admin_base.read_only_admin import OwnFilters, shown_object
 from chatsite.accounts.admin_base.returning_admin import ReturnsToUnanswered
 from chatsite.accounts.api.authentication import session_principal
@@ -236,7 +237,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
             Document.objects.filter(pk=obj.pk).update(**changed)
             if written := {name: value for name, value in changed.items() if name in form.changed_data}:
                 subject = f"Changed ({details_in_words(obj, written)}) {obj.name_for_audit}"
-                actor = request.user if isinstance(request.user, User) else None
+                actor = user_of(request)
                 record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, person=obj.owner, subject=subject)
             former = obj.access_list_id
             change_rights(request.user, obj, form.audience())
@@ -244,8 +245,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
                 _warn_without_readers(request, obj, form.audience())
             return
         upload: UploadedFile[bytes] = form.cleaned_data["upload"]
-        owner = request.user if isinstance(request.user, User) else None
-        sender = session_principal(request)
+        owner, sender = user_of(request), session_principal(request)
         put = upsert(
             upload,
             upload.name or "",
@@ -287,7 +287,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         return super().change_view(request, object_id, *args, **kwargs)
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
-        actor = request.user if isinstance(request.user, User) else None
+        actor = user_of(request)
         for document in queryset:
             subject = f"Deleted {document.name_for_audit}"
             record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, person=document.owner, subject=subject)

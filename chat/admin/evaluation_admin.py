@@ -22,8 +22,8 @@ from django.views.decorators.http import require_safe
 
 from chat.evaluation import evaluation_questions, run_comparison, running
 from chat.evaluation.models import ProofQuestion, ProofResult, ProofRun
-from chatsite.accounts.admin_base.audited_admin import AuditedChanges
-from chatsite.accounts.admin_base.csv_admin import CsvAdmin, user_of
+from chatsite.accounts.admin_base.audited_admin import AuditedChanges, user_of
+from chatsite.accounts.admin_base.csv_admin import CsvAdmin
 from chatsite.accounts.admin_base.pickers import AutocompleteAdmin
 from chatsite.accounts.admin_base.read_only_admin import OwnFilters, RowsOnly
 from chatsite.accounts.admin_base.returning_admin import ReturnsToUnanswered

@@ -20,6 +20,7 @@ from chat.persons.erasure import ErasureRefused, count_data, erase, hold_in_word
 from chat.persons.person_export import ExportRunning, export_response
 from chatsite.accounts import staff_access
 from chatsite.accounts.admin import UserAdmin
+from chatsite.accounts.admin_base.audited_admin import user_of
 from chatsite.accounts.admin_base.pickers import Picker
 from chatsite.accounts.admin_base.read_only_admin import shown_object
 from chatsite.accounts.models import Look, User
@@ -146,7 +147,7 @@ class PersonAdmin(UserAdmin):
             try:
                 erase(
                     person,
-                    actor=request.user if isinstance(request.user, User) else None,
+                    actor=user_of(request),
                     documents_to=form.cleaned_data["successor"],
                     delete_documents=form.cleaned_data["documents"] == "delete",
                 )

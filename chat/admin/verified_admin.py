@@ -37,11 +37,12 @@ from chat.verified_answers import (
     reasons_withheld,
     recorded_matches,
 )
+from chatsite.accounts.admin_base.audited_admin import user_of
 from chatsite.accounts.admin_base.pickers import AutocompleteAdmin
 from chatsite.accounts.admin_base.read_only_admin import OwnFilters, RowsOnly
 from chatsite.accounts.admin_base.returning_admin import ReturnsToUnanswered
 from chatsite.accounts.audit import record, record_before
-from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.models import AuditEntry
 from chatsite.accounts.principal import Principal
 from ingestion.models import Document
 from ingestion.search import retrieval
@@ -336,7 +337,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         if request.method == "GET" and answer and self.has_change_permission(request, answer):
             patterns = [question.text for question in answer.questions.all()]
             if near := near_wordings(patterns, request.user.pk or 0):
-                actor = request.user if isinstance(request.user, User) else None
+                actor = user_of(request)
                 subject = f"Recorded questions near verified answer {answer.pk}"
                 record_before(AuditEntry.Action.UNANSWERED_LISTED, actor=actor, subject=subject)
                 context |= {"near": near, "days": RECORDED_FOR.days, "people": MIN_PEOPLE}
@@ -369,7 +370,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         tried: list[tuple[str, str]] = []
         if request.method == "POST" and form.is_valid():
             tried = [(asked, first_match(asked, patterns)) for asked in form.cleaned_data["questions"]]
-        actor = request.user if isinstance(request.user, User) else None
+        actor = user_of(request)
         subject = f"Recorded questions for verified answer {answer.pk}"
         record_before(AuditEntry.Action.UNANSWERED_LISTED, actor=actor, subject=subject)
         context = {
@@ -410,7 +411,7 @@ def _sources_in(request: HttpRequest) -> list[int]:
 
 
 def _audit(request: HttpRequest, what: str, answer: VerifiedAnswer, confirmed: str = "") -> None:
-    actor = request.user if isinstance(request.user, User) else None
+    actor = user_of(request)
     sources = ", ".join(str(citation.document.public_id) for citation in answer.citations.all())
     nobody_or_all = "nobody: its groups were deleted" if answer.restricted else "all who read its sources"
     groups = ", ".join(answer.groups.values_list("name", flat=True)) or nobody_or_all

@@ -24,10 +24,10 @@ from chat.engine.trial import draft_answer
 from chat.errors import words
 from chat.llm import ModelError
 from chat.llm.chat_model import APPEND_MARK, instructions
-from chatsite.accounts.admin_base.audited_admin import AuditedChanges
+from chatsite.accounts.admin_base.audited_admin import AuditedChanges, user_of
 from chatsite.accounts.admin_base.pickers import AutocompleteAdmin
 from chatsite.accounts.admin_base.read_only_admin import OwnFilters
-from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.models import AuditEntry
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import reading_as
 
@@ -214,7 +214,7 @@ class SiteTextsAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ign
         return values | {"begun_from": begun_from.pk, "newest": newest and newest.pk}
 
     def save_model(self, request: HttpRequest, obj: SiteTexts, form: Any, change: bool) -> None:
-        obj.changed_by = request.user if isinstance(request.user, User) else None
+        obj.changed_by = user_of(request)
         super().save_model(request, obj, form, change)
         transaction.on_commit(reload)
 

@@ -22,7 +22,7 @@ from django.utils.text import Truncator, capfirst
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
 from .admin_base.admin_filters import TypedGroupFilter
-from .admin_base.audited_admin import AuditedChanges, permissions_of, rights_of
+from .admin_base.audited_admin import AuditedChanges, permissions_of, rights_of, user_of
 from .admin_base.pickers import AutocompleteAdmin
 from .admin_base.read_only_admin import OwnFilters, ReadOnly
 from .audit import record, record_before
@@ -160,7 +160,7 @@ class UserAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):
     def save_model(self, request: HttpRequest, obj: User, form: "ModelForm[User]", change: bool) -> None:
         super().save_model(request, obj, form, change)
         if "legal_hold" in form.changed_data:
-            actor = request.user if isinstance(request.user, User) else None
+            actor = user_of(request)
             record(
                 AuditEntry.Action.HOLD_CHANGED, actor=actor, person=obj, subject=obj.legal_hold or "lifted"
             )
@@ -188,7 +188,7 @@ class UserAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):
             raise PermissionDenied("A service account has no password: it belongs to a program.")
         response = super().user_change_password(request, id, form_url)
         if person and request.method == "POST" and response.status_code == HTTPStatus.FOUND:
-            actor = request.user if isinstance(request.user, User) else None
+            actor = user_of(request)
             record(AuditEntry.Action.PASSWORD_SET, actor=actor, person=person)
             end_sessions(person.pk, keep=request.session.session_key or "")
             if "revoke_keys" in request.POST:
@@ -310,7 +310,7 @@ class ApiKeyAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmi
             addresses=obj.addresses,
             acts_for_others=obj.acts_for_others and request.user.is_superuser,
         )
-        actor = request.user if isinstance(request.user, User) else None
+        actor = user_of(request)
         others = ", acts for others" if made.acts_for_others else ""
         record(AuditEntry.Action.KEY_MADE, actor=actor, person=obj.user, subject=f"{made}{others}")
         obj.pk = made.pk
@@ -324,7 +324,7 @@ class ApiKeyAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmi
 
     @admin.action(description=gettext_lazy("Revoke the chosen keys"), permissions=["change"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
-        actor = request.user if isinstance(request.user, User) else None
+        actor = user_of(request)
         chosen = ApiKey.objects.filter(pk__in=queryset.values("pk"), revoked_at=None)
         with transaction.atomic():
             keys = list(chosen.select_related("user").select_for_update(of=("self",)))

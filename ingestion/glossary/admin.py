@@ -16,8 +16,8 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
-from chatsite.accounts.admin_base.audited_admin import AuditedChanges
-from chatsite.accounts.admin_base.csv_admin import CsvAdmin, user_of
+from chatsite.accounts.admin_base.audited_admin import AuditedChanges, user_of
+from chatsite.accounts.admin_base.csv_admin import CsvAdmin
 from chatsite.accounts.admin_base.pickers import SeveralPicker
 from chatsite.accounts.admin_base.read_only_admin import OwnFilters, RowsOnly
 from chatsite.accounts.admin_base.returning_admin import ReturnsToUnanswered

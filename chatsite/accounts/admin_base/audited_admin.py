@@ -4,11 +4,19 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.auth.models import Group
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.utils.translation import override
 
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import AuditEntry, User
+
+
+def user_of(request: HttpRequest) -> User:
+    """The person who uses the admin."""
+    if not isinstance(request.user, User):
+        raise PermissionDenied
+    return request.user
 
 
 class AuditedChanges:
@@ -45,11 +53,10 @@ class AuditedChanges:
         return super().log_deletions(request, queryset)  # type: ignore[misc]
 
     def _note(self, request: HttpRequest, obj: Any, act: str, more: str) -> None:
-        actor = request.user if isinstance(request.user, User) else None
         subject = f"{act} {obj._meta.verbose_name} {self.named(obj)}"
         record(
             self.audited_as,
-            actor=actor,
+            actor=user_of(request),
             person=self.about(obj),
             subject=f"{subject}: {more}" if more else subject,
         )

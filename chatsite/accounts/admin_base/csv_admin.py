@@ -23,6 +23,8 @@ from chatsite.accounts.models import User
 from chatsite.accounts.principal import still_valid
 from chatsite.http.csv_cells import MAX_FILE_BYTES, BadFile
 
+from .audited_admin import user_of
+
 
 class CsvForm(forms.Form):
     """A CSV file."""
@@ -90,9 +92,3 @@ class CsvAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         context = {**self.admin_site.each_context(request), "title": title, "opts": self.opts, **values}
         folder = f"admin/{self.opts.app_label}/{self.opts.model_name}"
         return TemplateResponse(request, f"{folder}/{name}", context)
-
-
-def user_of(request: HttpRequest) -> User:
-    if not isinstance(request.user, User):
-        raise PermissionDenied
-    return request.user

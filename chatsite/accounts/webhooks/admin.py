@@ -8,11 +8,11 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext, gettext_lazy
 
+from chatsite.accounts.admin_base.audited_admin import user_of
 from chatsite.accounts.admin_base.read_only_admin import ReadOnly
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import (
     AuditEntry,
-    User,
     WebhookDelivery,
     WebhookEndpoint,
 )
@@ -78,7 +78,7 @@ class WebhookAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.action(description=gettext_lazy("Switch off"), permissions=["switch"])
     def switch_off(self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]) -> None:
-        actor = request.user if isinstance(request.user, User) else None
+        actor = user_of(request)
         with transaction.atomic():
             for endpoint in queryset.select_related("owner").filter(active=True):
                 endpoint.active, endpoint.reason = False, SWITCHED_OFF

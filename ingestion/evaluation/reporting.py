@@ -17,6 +17,7 @@ from ingestion.evaluation.judging import (
     table,
 )
 from ingestion.evaluation.ranking_metrics import SAMPLES, Interval, intervals
+from ingestion.management.progress import counted
 
 SHOWN_LABELS = 3
 SAME = 1e-9  # smaller differences count as equal
@@ -123,8 +124,8 @@ def _judged_values(item: QuestionScore) -> dict[str, Any]:
 
 def as_lines(report: Report, details: bool = False) -> Iterator[str]:
     """The report as text; with `details` also single questions."""
-    asked = _count(len(report.judged), "question")
-    yield f"{asked} as {report.reader}, who may read {_count(report.documents, 'document')}."
+    asked = counted(len(report.judged), "question")
+    yield f"{asked} as {report.reader}, who may read {counted(report.documents, 'document')}."
     left = [f"{report.without_truth} without truth"] if report.without_truth else []
     left += [f"{report.left_out} whose places {report.reader} cannot find"] if report.left_out else []
     if left:
@@ -136,7 +137,7 @@ def as_lines(report: Report, details: bool = False) -> Iterator[str]:
     if report.baseline:
         yield from _table(YARDSTICK, intervals(table(report.baseline)))
         yield from _table(f"{report.settings} less {YARDSTICK}", report.lead(), sign="+")
-    yield f"Nothing found, or unsure, among {_count(report.passages, 'passage')}:"
+    yield f"Nothing found, or unsure, among {counted(report.passages, 'passage')}:"
     yield f"  these questions: {_refusal(report.own())}"
     if report.off_topic:
         yield f"  questions about other things: {_refusal(report.off_topic)}"
@@ -191,7 +192,3 @@ def _listed(labels: Sequence[str]) -> str:
 def _line(text: str) -> str:
     """The text on one line, without control characters, for a terminal."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"

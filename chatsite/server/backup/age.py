@@ -41,14 +41,13 @@ class Sink(Protocol):
 class Writer:
     """A file object that encrypts to `target`; `close` writes the last chunk."""
 
-    def __init__(self, target: Sink, passphrase: str, work_factor: int | None = None) -> None:
+    def __init__(self, target: Sink, passphrase: str) -> None:
         self._target = target
         key, salt, nonce = secrets.token_bytes(16), secrets.token_bytes(16), secrets.token_bytes(16)
-        factor = work_factor or WORK_FACTOR
-        lock = ChaCha20Poly1305(_stretched(passphrase, salt, factor))
+        lock = ChaCha20Poly1305(_stretched(passphrase, salt, WORK_FACTOR))
         header = MAGIC + b"-> scrypt %s %d\n%s\n---" % (
             _encoded(salt),
-            factor,
+            WORK_FACTOR,
             _encoded(lock.encrypt(bytes(12), key, None)),
         )
         target.write(header + b" " + _encoded(_mac(key, header)) + b"\n" + nonce)

@@ -91,22 +91,29 @@ class RagChatEncoder:
     def encode(self, event: Event) -> list[Json]:
         match event:
             case TextDelta():
-                return [{"delta": delta(content=event.text)}]
+                return [self._text(event.text)]
             case Started():
                 self._session = self._protocol.session(event.conversation_id)
-                return []
             case ContextReady():
-                first = {"delta": {"role": "assistant"}, "context": context(event), **self._session}
-                return [first, {"delta": delta(role="assistant")}]
+                return self._first(context(event))
             case MessageDone() if event.verification or event.grade:
-                members = verification(event.verification, event.grade)
-                return [{"delta": delta(role="assistant"), "context": members, **self._session}]
+                return [self._later(verification(event.verification, event.grade))]
             case Rechecked():
-                members = verification(event.verification)
-                return [{"delta": delta(role="assistant"), "context": members, **self._session}]
+                return [self._later(verification(event.verification))]
             case FollowUps():
-                members = followups(event.questions)
-                return [{"delta": delta(role="assistant"), "context": members, **self._session}]
+                return [self._later(followups(event.questions))]
             case Failed():
                 return [self._protocol.error(errors.words(event.code))]
         return []
+
+    def _text(self, text: str) -> Json:
+        return {"delta": delta(content=text)}
+
+    def _first(self, members: Json) -> list[Json]:
+        """The first chunks, with the context."""
+        first = {"delta": {"role": "assistant"}, "context": members, **self._session}
+        return [first, {"delta": delta(role="assistant")}]
+
+    def _later(self, members: Json) -> Json:
+        """A chunk with members that complete the context."""
+        return {"delta": delta(role="assistant"), "context": members, **self._session}

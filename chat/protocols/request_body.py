@@ -1,6 +1,6 @@
 """Parses the request body of AI chat protocols: `messages`, `context` with overrides, and session."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -8,6 +8,7 @@ from chat import errors
 from chat.requests import EarlierMessage, ImageInput, InvalidRequest, Options, RunRequest
 
 from . import validators
+from .validators import Reader, integer_from, number_from, one_of, text_of
 
 ROLES = ("user", "assistant")
 SESSION_KEY = "chatsite_conversation"  # member that the site adds to a session that is an object
@@ -115,8 +116,6 @@ def session_answer(sent: Any, conversation_id: str) -> Any:
 
 # --- Overrides: checked, bounded, and turned into options ---
 
-Reader = Callable[[Any, str], Any]
-
 RETRIEVAL_MODES = ("hybrid", "vectors", "text")
 # The forms in which the model can get pages; an empty string means only the text.
 IMAGE_INPUTS = {"text": "", "textAndImages": "textAndImages", "images": "images"}
@@ -134,22 +133,6 @@ TEMPLATE_CHARACTERS = 10_000
 UNKNOWN_TOLD = 50
 
 
-def _text(most: int) -> Reader:
-    """A reader of text with a maximum length."""
-
-    def read(value: Any, member: str) -> str:
-        text = validators.require_text(value, member)
-        if len(text) > most:
-            raise InvalidRequest(f"“{member}” must have at most {most:,} characters.", member)
-        return text
-
-    return read
-
-
-def _number(least: float, most: float) -> Reader:
-    return lambda value, member: validators.require_number(value, member, least, most)
-
-
 def _vector_fields(value: Any, member: str) -> str:
     if isinstance(value, str):
         return VECTOR_FIELD_SETS[validators.require_choice(value, member, VECTOR_FIELD_SETS)]
@@ -160,12 +143,9 @@ def _vector_fields(value: Any, member: str) -> str:
 
 # For each name in the request, the name of the option, and a reader of the value.
 OPTIONS: Mapping[str, tuple[str, Reader]] = {
-    "temperature": ("temperature", _number(0, 2)),
-    "top": ("top", lambda value, member: validators.require_integer(value, member, 1, 50)),
-    "retrieval_mode": (
-        "retrieval_mode",
-        lambda value, member: validators.require_choice(value, member, RETRIEVAL_MODES),
-    ),
+    "temperature": ("temperature", number_from(0, 2)),
+    "top": ("top", integer_from(1, 50)),
+    "retrieval_mode": ("retrieval_mode", one_of(*RETRIEVAL_MODES)),
     "semantic_ranker": ("ranker", validators.require_boolean),
     "semantic_captions": ("captions", validators.require_boolean),
     "suggest_followup_questions": ("followups", validators.require_boolean),
@@ -176,12 +156,12 @@ OPTIONS: Mapping[str, tuple[str, Reader]] = {
         "pages",
         lambda value, member: IMAGE_INPUTS[validators.require_choice(value, member, IMAGE_INPUTS)],
     ),
-    "prompt_template": ("prompt_template", _text(TEMPLATE_CHARACTERS)),
-    "include_category": ("include_category", _text(CATEGORY_CHARACTERS)),
-    "exclude_category": ("exclude_category", _text(CATEGORY_CHARACTERS)),
+    "prompt_template": ("prompt_template", text_of(TEMPLATE_CHARACTERS)),
+    "include_category": ("include_category", text_of(CATEGORY_CHARACTERS)),
+    "exclude_category": ("exclude_category", text_of(CATEGORY_CHARACTERS)),
     "scope": ("scope", validators.require_scope),
-    "minimum_search_score": ("minimum_score", _number(0, 1)),
-    "minimum_reranker_score": ("minimum_ranker_score", _number(0, 4)),
+    "minimum_search_score": ("minimum_score", number_from(0, 1)),
+    "minimum_reranker_score": ("minimum_ranker_score", number_from(0, 4)),
 }
 
 

@@ -1,9 +1,11 @@
 """Validators of request members. Each raises an InvalidRequest that names the member."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from chat.requests import InvalidRequest, is_scope
+
+Reader = Callable[[Any, str], Any]  # validates the value of a member, and returns it
 
 
 def require_object(value: Any, member: str) -> dict[str, Any]:
@@ -67,3 +69,27 @@ def require_scope(value: Any, member: str) -> str:
         words = "“all”, “own”, “folder:…”, “category:…” or “document:…” with the id of a document"
         raise InvalidRequest(f"“{member}” must be {words}.", member)
     return text
+
+
+def text_of(most: int) -> Reader:
+    """A reader of text with at most this many characters."""
+
+    def read(value: Any, member: str) -> str:
+        text = require_text(value, member)
+        if len(text) > most:
+            raise InvalidRequest(f"“{member}” must have at most {most:,} characters.", member)
+        return text
+
+    return read
+
+
+def number_from(least: float, most: float) -> Reader:
+    return lambda value, member: require_number(value, member, least, most)
+
+
+def integer_from(least: int, most: int) -> Reader:
+    return lambda value, member: require_integer(value, member, least, most)
+
+
+def one_of(*choices: str) -> Reader:
+    return lambda value, member: require_choice(value, member, choices)

@@ -24,11 +24,11 @@ from chat.protocols import validators
 from chat.protocols.answer_context import envelope, usage, verification, verified
 from chat.protocols.request_body import body_object
 from chat.protocols.single_message import SingleMessageEncoder
+from chat.protocols.validators import Reader
 from chat.requests import InvalidRequest, RunRequest
 
 from . import openai_members as shared
 from .openai_members import (
-    Reader,
     RequestMessages,
 )
 

@@ -13,12 +13,12 @@ from chat.events import Json, Started
 from chat.protocols import validators
 from chat.protocols.answer_context import envelope
 from chat.protocols.request_body import body_object
+from chat.protocols.validators import Reader
 from chat.requests import InvalidRequest, RunRequest
 
 from . import openai_members as shared
 from .openai_chat import WRITING, OpenAI, counts_usage
 from .openai_members import (
-    Reader,
     RequestMessages,
 )
 

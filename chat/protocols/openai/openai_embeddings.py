@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from chat.protocols import validators
 from chat.protocols.request_body import body_object
+from chat.protocols.validators import Reader
 from chat.requests import InvalidRequest
 
 from . import openai_members as shared
-from .openai_members import Reader
 
 MAX_TEXTS = 2_048
 MAX_CHARACTERS = 32_000  # characters of one text

@@ -18,6 +18,7 @@ from chat.attachments import (
     image,
 )
 from chat.protocols import validators
+from chat.protocols.validators import Reader, integer_from, number_from, one_of, text_of
 from chat.requests import (
     EarlierMessage,
     Generation,
@@ -28,8 +29,6 @@ from chat.requests import (
     RunRequest,
 )
 
-Reader = Callable[[Any, str], Any]
-
 MAX_WISH = 10_000  # characters of all system and developer messages together
 MAX_TEXT = 1_000_000  # characters of all messages; a body may be larger only because of images
 MAX_SCHEMA = 50_000  # characters of a JSON schema
@@ -38,6 +37,8 @@ MAX_STOPS, MAX_STOP = 4, 100
 MAX_TOOLS = 200
 MAX_LABEL = 1_000  # characters of a value that is only a label
 MAX_LABELS = 16  # pairs of `metadata`
+
+a_label: Reader = text_of(MAX_LABEL)
 
 _DATA_URL = re.compile(r"data:[\w.+-]{1,50}/[\w.+-]{1,50};base64,")
 
@@ -53,25 +54,6 @@ def _only(*allowed: Any) -> Reader:
         return value
 
     return read
-
-
-def _number(least: float, most: float) -> Reader:
-    return lambda value, member: validators.require_number(value, member, least, most)
-
-
-def _whole_number(least: int, most: int) -> Reader:
-    return lambda value, member: validators.require_integer(value, member, least, most)
-
-
-def _one_of(*choices: str) -> Reader:
-    return lambda value, member: validators.require_choice(value, member, choices)
-
-
-def a_label(value: Any, member: str) -> str:
-    text = validators.require_text(value, member)
-    if len(text) > MAX_LABEL:
-        raise InvalidRequest(f"“{member}” must have at most {MAX_LABEL:,} characters.", member)
-    return text
 
 
 def metadata(value: Any, member: str) -> dict[str, str]:
@@ -91,17 +73,17 @@ def stop_sequences(value: Any, member: str) -> tuple[str, ...]:
     return found
 
 
-MAX_OUTPUT: Reader = _whole_number(1, MAX_TOKENS)
-TEMPERATURE: Reader = _number(0, 2)
+MAX_OUTPUT: Reader = integer_from(1, MAX_TOKENS)
+TEMPERATURE: Reader = number_from(0, 2)
 # Members that affect the model, by the field of Generation that they set.
 SAMPLING: Mapping[str, Reader] = {
-    "top_p": _number(0, 1),
-    "presence_penalty": _number(-2, 2),
-    "frequency_penalty": _number(-2, 2),
-    "seed": _whole_number(-(2**63), 2**63 - 1),
+    "top_p": number_from(0, 1),
+    "presence_penalty": number_from(-2, 2),
+    "frequency_penalty": number_from(-2, 2),
+    "seed": integer_from(-(2**63), 2**63 - 1),
 }
-EFFORT: Reader = _one_of("none", "minimal", "low", "medium", "high", "xhigh")
-VERBOSITY: Reader = _one_of("low", "medium", "high")
+EFFORT: Reader = one_of("none", "minimal", "low", "medium", "high", "xhigh")
+VERBOSITY: Reader = one_of("low", "medium", "high")
 # Members that are ignored: labels, permissions, and values that request nothing.
 HARMLESS: Mapping[str, Reader] = {
     "user": a_label,
@@ -115,7 +97,7 @@ HARMLESS: Mapping[str, Reader] = {
 }
 CHAT_HARMLESS: Mapping[str, Reader] = {
     **HARMLESS,
-    "n": _whole_number(1, 1),
+    "n": integer_from(1, 1),
     "store": _only(False),
     "logprobs": _only(False),
     "logit_bias": _only({}),

@@ -29,13 +29,13 @@ from chat.protocols import validators
 from chat.protocols.answer_context import verification, verified
 from chat.protocols.request_body import body_object
 from chat.protocols.single_message import SingleMessageEncoder
+from chat.protocols.validators import Reader
 from chat.requests import InvalidRequest, RunRequest
 from chat.sources import SourceView
 
 from . import openai_members as shared
 from .openai_chat import BRACKET, FILTERED, OpenAI, is_refusal, sources
 from .openai_members import (
-    Reader,
     RequestMessages,
 )
 

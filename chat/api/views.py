@@ -1,6 +1,5 @@
 """The chat views of the REST API: complete answers and streams, in the protocol of the caller."""
 
-import asyncio
 from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID
@@ -17,7 +16,6 @@ from chat import (
 from chat.engine import AcceptedRun
 from chat.errors import Refused
 from chat.events import Failed
-from chat.limits import ConnectionSlot, connection_limiter
 from chat.protocols import (
     AiChatProtocol,
     ChatProtocol,
@@ -34,19 +32,17 @@ from chat.requests import (
     RunRequest,
 )
 from chatsite.accounts.principal import Principal
-from chatsite.db.threads import request_may_wait
-from chatsite.dependency_internals import django_request, mark_logged
-from chatsite.http.address_limit import release_slot
+from chatsite.dependency_internals import mark_logged
 from chatsite.http.json_parser import StrictJSONParser
 
 from .api_view import (
-    ProtocolView,
     check_accepted,
     json_response,
     limit_headers,
     refused,
 )
 from .parsers import AttachmentParser
+from .starting_view import StartingView
 from .streaming_responses import (
     ClosingStream,
     run_stream,
@@ -58,41 +54,26 @@ ACCEPTABLE = ("*/*", "application/*", "text/*", "application/x-ndjson", "applica
 StartedRun = tuple[bool, AcceptedRun]  # whether a stream is wanted
 
 
-class RunView(ProtocolView):
+class RunView(StartingView):
     """Base of views that answer a question."""
 
     protocol: ChatProtocol = RagChat()
     streamed = False
-    slot: ConnectionSlot | None = None
 
     def choose(self, request: Request) -> tuple[ChatProtocol, bool]:
         """The protocol of this request, and whether it wants a stream. Raises InvalidRequest."""
         return self.protocol, self.streamed
 
     async def post(self, request: HttpRequest, **kwargs: str) -> HttpResponseBase:
-        # After the question has been stored, it is answered even if the caller disconnects.
-        starting = asyncio.create_task(self._started(request))
-        try:
-            started = await asyncio.shield(starting)
-        except asyncio.CancelledError:
-            starting.add_done_callback(lambda _: self._release())
-            raise
+        started = await self.start(request, self._start_run)
         if isinstance(started, HttpResponseBase):
             return started
         streamed, run = started
-        request_may_wait()
-        release_slot()
         response = mark_run(await self._answer(run, streamed=streamed), run.run_id, run.answer_id)
         if run.allowance:
             for name, value in limit_headers(run.allowance).items():
                 response.headers[name] = value
         return response
-
-    async def _started(self, request: HttpRequest) -> StartedRun | HttpResponseBase:
-        started = await self.authenticate(request, self._start_run)
-        if not isinstance(started, HttpResponseBase):
-            runs.start(started[1])
-        return started
 
     def refusal_protocol(self, request: Request) -> ChatProtocol:
         """The protocol of the request if its body can be read, otherwise that of the URL."""
@@ -102,8 +83,7 @@ class RunView(ProtocolView):
             return self.protocol
 
     async def _answer(self, run: AcceptedRun, *, streamed: bool) -> HttpResponseBase:
-        slot, self.slot = self.slot, None
-        assert slot
+        slot = self.take_slot()
         if streamed:
             stream = run_stream(run.principal, run.run_id, self.protocol, slot)
             return ClosingStream(stream, self.protocol.stream_type, slot)
@@ -136,21 +116,7 @@ class RunView(ProtocolView):
         asked = self.read(principal, request.data)
         if self.kwargs.get("alone"):
             asked = replace(asked, alone=True)
-        identifier = getattr(django_request(request), "request_id", "")
-
-        def reserve(again: bool) -> None:
-            self.slot = self.slot or connection_limiter.reserve(principal.user_id, again=again)
-
-        try:
-            return runs.begin(principal, asked, idempotency_key=key, request_id=identifier, reserve=reserve)
-        except BaseException:
-            self._release()
-            raise
-
-    def _release(self) -> None:
-        if self.slot:
-            self.slot.release()
-            self.slot = None
+        return self.begin(request, asked, key)
 
 
 class ChatView(RunView):

@@ -3,7 +3,6 @@
 The answer to a question may be streamed.
 """
 
-import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
@@ -17,13 +16,14 @@ from rest_framework.exceptions import APIException, ParseError, PermissionDenied
 from rest_framework.request import Request
 
 from chat import errors, runs
-from chat.api.api_view import ProtocolView, json_response
+from chat.api.api_view import json_response
+from chat.api.starting_view import StartingView
 from chat.api.streaming_responses import ClosingStream, KeepAliveTimer
 from chat.engine import AcceptedRun
 from chat.engine.searching import as_source
 from chat.errors import Refused
 from chat.events import Failed, Json, RunResult
-from chat.limits import ConnectionSlot, connection_limiter
+from chat.limits import ConnectionSlot
 from chat.protocols import ErrorFormat, mcp, mcp_tools
 from chat.protocols.framing import COMMENT, EVENT_STREAM, server_sent_event
 from chat.protocols.mcp import Call, McpError
@@ -35,7 +35,6 @@ from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import request_may_wait
 from chatsite.dependency_internals import django_request
-from chatsite.http.address_limit import release_slot
 from chatsite.http.api_description import VERSION
 from chatsite.http.error_pages import FOREIGN
 from chatsite.http.origins import comes_from_elsewhere
@@ -77,13 +76,12 @@ class GuestSession(SessionAuthentication):
             super().enforce_csrf(request)
 
 
-class McpView(ProtocolView):
+class McpView(StartingView):
     """Each message is authorized separately, so that a revocation takes effect at once."""
 
     required_scopes = ()  # depends on the method and the tool
     protocol: ErrorFormat = mcp.Refusals()
     authentication_classes = [McpBearer, GuestSession]
-    slot: ConnectionSlot | None = None
 
     async def dispatch(  # type: ignore[override]
         self, request: HttpRequest, *args: Any, **kwargs: Any
@@ -108,30 +106,15 @@ class McpView(ProtocolView):
         # stops pages that resolve their own host name to this server (DNS rebinding).
         if comes_from_elsewhere(request):
             return json_response(self.protocol.error(FOREIGN, status=403), 403)
-        # After the question has been stored, it is answered even if the client disconnects.
-        answering = asyncio.create_task(self._start_run(request))
-        try:
-            started = await asyncio.shield(answering)
-        except asyncio.CancelledError:
-            answering.add_done_callback(lambda _: self._release())
-            raise
+        started = await self.start(request, self._answer)
         if isinstance(started, HttpResponseBase):
             return started
-        request_may_wait()
-        release_slot()
         call, run = started
-        slot, self.slot = self.slot, None
-        assert slot
+        slot = self.take_slot()
         if EVENT_STREAM in request.headers.get("Accept", "").lower():
             return ClosingStream(self._stream(call, run, slot), EVENT_STREAM, slot)
         with slot:
             return self._result(call, await self._wait_for_result(run))
-
-    async def _start_run(self, request: HttpRequest) -> tuple[Call, AcceptedRun] | HttpResponseBase:
-        started = await self.authenticate(request, self._answer)
-        if not isinstance(started, HttpResponseBase):
-            runs.start(started[1])
-        return started
 
     def refusal_protocol(self, request: Request) -> ErrorFormat:
         """Refusals with the id of the message, because some clients ignore refusals without it."""
@@ -203,7 +186,7 @@ class McpView(ProtocolView):
         demand_scope(principal, TOOL_SCOPES[call.tool])
         try:
             if call.tool == "ask":
-                return call, self._accept(request, principal, mcp_tools.ask_arguments(call.arguments))
+                return call, self._accept(request, mcp_tools.ask_arguments(call.arguments))
             return self._result(call, self._looked_up(request, principal, call))
         except InvalidRequest as error:
             return self._result(call, mcp_tools.tool_failure(error.message))
@@ -233,23 +216,15 @@ class McpView(ProtocolView):
         extract = document_tools.extract(principal, mcp_tools.fetch_arguments(call.arguments), absolute)
         return mcp_tools.fetched(extract) if extract else mcp_tools.tool_failure(NOT_FOUND)
 
-    def _accept(self, request: Request, principal: Principal, asked: mcp_tools.AskArguments) -> AcceptedRun:
+    def _accept(self, request: Request, asked: mcp_tools.AskArguments) -> AcceptedRun:
         wanted = RunRequest(
             question=asked.question,
             conversation_id=session(asked.conversation or None, "conversation_id"),
             options=Options(include_category=asked.category, scope=asked.scope),
         )
 
-        def reserve(again: bool) -> None:
-            self.slot = self.slot or connection_limiter.reserve(principal.user_id, again=again)
-
         self._absolute = request.build_absolute_uri
-        identifier = getattr(django_request(request), "request_id", "")
-        try:
-            return runs.begin(principal, wanted, idempotency_key=None, request_id=identifier, reserve=reserve)
-        except BaseException:
-            self._release()
-            raise
+        return self.begin(request, wanted)
 
     async def _stream(
         self, call: Call, run: AcceptedRun, slot: ConnectionSlot
@@ -301,11 +276,6 @@ class McpView(ProtocolView):
 
     def _site(self) -> mcp.Site:
         return mcp.Site(settings.SITE_NAME, VERSION)
-
-    def _release(self) -> None:
-        if self.slot:
-            self.slot.release()
-            self.slot = None
 
 
 def _with_wait(words: str, retry_after: float | None) -> str:

@@ -13,17 +13,10 @@ from chatsite.accounts.holds import demand_no_hold
 from chatsite.accounts.models import User, WebhookDelivery
 from chatsite.accounts.principal import Principal
 
+from .invalid import Invalid
 from .models import Feedback, Message
 
 MAY_SEE_FEEDBACK = "history.view_feedback"
-
-
-class Invalid(ValueError):
-    """Feedback that cannot be stored; the message is a sentence about `member`."""
-
-    def __init__(self, message: str, member: str) -> None:
-        super().__init__(message)
-        self.member = member
 
 
 @dataclass(frozen=True, slots=True)

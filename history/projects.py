@@ -21,19 +21,11 @@ from chatsite.accounts.principal import Principal
 from ingestion.access.lists import Audience, access_list_for, audience_of_list, readers_for_audit
 from ingestion.search.scopes import CLOSED, is_closed
 
+from .invalid import Invalid
 from .models import Conversation, ConversationQuerySet, Project, ProjectQuerySet
 
 MAX_PROJECTS = 1_000  # per person
 NO_MEMBERS = "Nobody"  # in the audit log
-
-
-class Invalid(Exception):
-    """A project that cannot be stored; the message is a sentence about `member`."""
-
-    def __init__(self, message: str, member: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.member = member
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from ingestion.access.models import AccessEntry
 
 from . import recording
 from .branches import START, Branches
+from .invalid import Invalid
 from .models import Conversation, Message, OpenedShare, Share, ShareQuerySet
 
 DEFAULT_DAYS = 30
@@ -44,14 +45,6 @@ SELECT %(list)s IN (
     )
 )
 """
-
-
-class Invalid(ValueError):
-    """A share that cannot be created; the message is a sentence about `member`."""
-
-    def __init__(self, message: str, member: str) -> None:
-        super().__init__(message)
-        self.member = member
 
 
 def new_token() -> str:

@@ -1,6 +1,5 @@
 """`/api/projects`: the caller's projects, and those that they are a member of."""
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -10,13 +9,13 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chatsite.accounts.api.resource_views import ResourceView
+from chatsite.accounts.api.resource_views import ResourceView, id_of
 from chatsite.accounts.api_keys import Scope
-from chatsite.accounts.principal import Principal
 from chatsite.http.problem_details import ProblemDetails
 from chatsite.http.strict_fields import StrictCharField, StrictSerializer
 from history import projects
 from history.api.pagination import ProjectPagination
+from history.invalid import Invalid
 from history.models import Project
 from history.serializers.named_readers import (
     MembersSerializer,
@@ -91,20 +90,14 @@ class NewProjectSerializer(ProjectChangeSerializer):
 class _View(ResourceView):
     required_scopes = (Scope.CHAT,)
     serializer_class: Any = ProjectSerializer
+    not_found = (Project.DoesNotExist,)
     api_tag = "Projects"
 
     def own(self, project_id: str) -> Project:
-        return self.found(projects.own, project_id)
+        return projects.own(self.principal, id_of(project_id))
 
     def open(self, project_id: str) -> Project:
-        return self.found(projects.opened, project_id)
-
-    def found(self, look_up: Callable[[Principal, UUID], Project], project_id: str) -> Project:
-        """The project with this id. Raises Http404, also for a malformed id."""
-        try:
-            return look_up(self.principal, UUID(project_id))
-        except (ValueError, Project.DoesNotExist):
-            raise Http404 from None
+        return projects.opened(self.principal, id_of(project_id))
 
     def respond(self, project: Project, **options: Any) -> Response:
         (row,) = projects.counted(self.principal, [project])
@@ -147,7 +140,7 @@ class ProjectsView(_View):
         asked.is_valid(raise_exception=True)
         try:
             made = projects.create(self.principal, **asked.validated_data)
-        except projects.Invalid as problem:
+        except Invalid as problem:
             raise ProblemDetails(problem.message, problem.member) from None
         where = {"Location": f"/api/projects/{made.pk}"}
         return self.respond(made, status=status.HTTP_201_CREATED, headers=where)
@@ -174,10 +167,8 @@ class ProjectView(_View):
         values = {"name": project.name, "instructions": project.instructions, **asked.validated_data}
         try:
             projects.change(self.principal, project.pk, **values)
-        except projects.Invalid as problem:
+        except Invalid as problem:
             raise ProblemDetails(problem.message, problem.member) from None
-        except Project.DoesNotExist:
-            raise Http404 from None
         return self.respond(self.own(project_id))
 
     @extend_schema(
@@ -187,10 +178,7 @@ class ProjectView(_View):
         responses={204: None},
     )
     def delete(self, request: Request, project_id: str) -> Response:
-        try:
-            projects.delete(self.principal, self.own(project_id).pk)
-        except Project.DoesNotExist:
-            raise Http404 from None
+        projects.delete(self.principal, self.own(project_id).pk)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -221,10 +209,7 @@ class MembersView(_View):
         members = audience_of_names(
             self.principal, **asked.validated_data, current=projects.members_of(project)
         )
-        try:
-            projects.set_members(self.principal, project.pk, members)
-        except Project.DoesNotExist:
-            raise Http404 from None
+        projects.set_members(self.principal, project.pk, members)
         return self.get(request, project_id)
 
     @extend_schema(
@@ -237,8 +222,5 @@ class MembersView(_View):
         project = self.open(project_id)
         if self.principal.user_id not in projects.members_of(project).user_ids:
             raise Http404
-        try:
-            projects.leave(self.principal, project.pk)
-        except Project.DoesNotExist:
-            raise Http404 from None
+        projects.leave(self.principal, project.pk)
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -24,6 +24,7 @@ from chatsite.accounts.principal import Principal
 from chatsite.http.outgoing.retry_after import set_retry_after
 from history import feedback as feedbacks
 from history import projects, recording
+from history.invalid import Invalid
 from history.models import Conversation, Message, Project
 
 from .conversation.turn_pages import address_of
@@ -194,7 +195,7 @@ def feedback(
             feedbacks.take_back(principal, answer.pk)
     except Message.DoesNotExist:
         raise Http404 from None
-    except feedbacks.Invalid as problem:
+    except Invalid as problem:
         return conversation_page(request, principal, row, problem=str(problem), status=400)
     except OnHold as refused:
         return conversation_page(request, principal, row, problem=str(refused), status=403)

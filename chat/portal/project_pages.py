@@ -18,6 +18,7 @@ from chat import runs
 from chatsite.accounts.holds import OnHold
 from chatsite.accounts.principal import Principal
 from history import conversation_lists, projects, recording
+from history.invalid import Invalid
 from history.models import Conversation, Project
 from ingestion.portal.forms import SOME, AudienceForm
 
@@ -127,7 +128,7 @@ def new(request: HttpRequest, principal: Principal) -> HttpResponse:
         return _form(request, None)
     try:
         made = projects.create(principal, *_submitted(request))
-    except projects.Invalid as problem:
+    except Invalid as problem:
         return _form(request, None, problem)
     return SeeOther(reverse("chat:project", args=[made.pk]))
 
@@ -142,7 +143,7 @@ def edit(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpRe
     try:
         with or_404():
             projects.change(principal, row.pk, *_submitted(request))
-    except projects.Invalid as problem:
+    except Invalid as problem:
         return _form(request, row, problem)
     except OnHold as refused:
         messages.error(request, str(refused))
@@ -184,7 +185,7 @@ def _submitted(request: HttpRequest) -> tuple[str, str]:
     return request.POST.get("name", ""), request.POST.get("instructions", "")
 
 
-def _form(request: HttpRequest, row: Project | None, problem: projects.Invalid | None = None) -> HttpResponse:
+def _form(request: HttpRequest, row: Project | None, problem: Invalid | None = None) -> HttpResponse:
     name, instructions = _submitted(request)
     if request.method != "POST" and row:
         name, instructions = row.name, row.instructions
@@ -228,7 +229,7 @@ def move(request: HttpRequest, principal: Principal, conversation_id: UUID) -> H
         with or_404():
             target = _target(principal, request)
             recording.move(principal, row.pk, target.pk if target else None)
-    except projects.Invalid as problem:
+    except Invalid as problem:
         return _move_page(request, principal, [row], problem)
     if target:
         messages.success(request, gettext("Moved to “%(name)s”.") % {"name": target.name})
@@ -244,7 +245,7 @@ def move_several(request: HttpRequest, principal: Principal, rows: Sequence[Conv
     try:
         with or_404():
             target = _target(principal, request)
-    except projects.Invalid as problem:
+    except Invalid as problem:
         return _move_page(request, principal, rows, problem, several=True)
     moved = 0
     for row in rows:
@@ -269,14 +270,14 @@ def move_several(request: HttpRequest, principal: Principal, rows: Sequence[Conv
 
 
 def _target(principal: Principal, request: HttpRequest) -> Project | None:
-    """The chosen project. Raises Project.DoesNotExist, or projects.Invalid for an unusable name."""
+    """The chosen project. Raises Project.DoesNotExist, or Invalid for an unusable name."""
     to = request.POST.get("project", "")
     if to == "new":
         return projects.create(principal, request.POST.get("name", ""))
     if to == "none":
         return None
     if not to:
-        raise projects.Invalid(gettext("Choose a project first."), "project")
+        raise Invalid(gettext("Choose a project first."), "project")
     try:
         return projects.opened(principal, UUID(to))
     except ValueError:
@@ -287,7 +288,7 @@ def _move_page(
     request: HttpRequest,
     principal: Principal,
     rows: Sequence[Conversation],
-    problem: projects.Invalid | None = None,
+    problem: Invalid | None = None,
     *,
     several: bool = False,
 ) -> HttpResponse:

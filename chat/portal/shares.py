@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from chat.redaction.share_preview import preview
 from chatsite.accounts.principal import Principal
 from history import sharing
+from history.invalid import Invalid
 from history.models import Conversation, Message, Share
 from ingestion.access.lists import Audience
 from ingestion.portal.forms import EVERYONE, SOME, AudienceForm
@@ -103,7 +104,7 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
             announced = bool(audience.user_ids or audience.group_ids)
         except (Conversation.DoesNotExist, Message.DoesNotExist):
             raise Http404 from None
-        except sharing.Invalid as problem:
+        except Invalid as problem:
             form.add_error(None, str(problem))
     if form.is_bound and not made and not foresees:
         status = 422

@@ -9,7 +9,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chatsite.accounts.api.resource_views import ResourceView
+from chatsite.accounts.api.resource_views import ResourceView, id_of
 from chatsite.accounts.api_keys import Scope
 from chatsite.http.problem_details import ProblemDetails
 from chatsite.http.strict_fields import (
@@ -20,6 +20,7 @@ from chatsite.http.strict_fields import (
     StrictSerializer,
 )
 from history import feedback
+from history.invalid import Invalid
 from history.models import Feedback, Message
 from history.withheld import withheld_labels
 
@@ -51,6 +52,7 @@ class FeedbackView(ResourceView):
     guests_welcome = True
     required_scopes = (Scope.CHAT,)
     serializer_class = FeedbackSerializer
+    not_found = (Message.DoesNotExist,)
     api_tag = "Feedback"
 
     @extend_schema(summary="The caller's feedback on an answer", parameters=[MESSAGE_ID])
@@ -72,10 +74,8 @@ class FeedbackView(ResourceView):
         said.is_valid(raise_exception=True)
         try:
             given = feedback.give(self.principal, answer.pk, feedback.Opinion(**said.validated_data))
-        except feedback.Invalid as problem:
-            raise ProblemDetails(str(problem), problem.member) from None
-        except Message.DoesNotExist:
-            raise Http404 from None
+        except Invalid as problem:
+            raise ProblemDetails(problem.message, problem.member) from None
         new = feedback.of(answer) is None
         return Response(
             self._shown(answer, given), status=status.HTTP_201_CREATED if new else status.HTTP_200_OK
@@ -87,10 +87,7 @@ class FeedbackView(ResourceView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def _answer(self, message_id: str) -> Message:
-        try:
-            return feedback.rated(self.principal, UUID(message_id))
-        except (ValueError, Message.DoesNotExist):
-            raise Http404 from None
+        return feedback.rated(self.principal, id_of(message_id))
 
     def _shown(self, answer: Message, given: Feedback) -> dict[str, Any]:
         """The feedback for the response.

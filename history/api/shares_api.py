@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import Any, cast
 from uuid import UUID
 
-from django.http import Http404
 from django.urls import reverse
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
@@ -13,11 +12,12 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chatsite.accounts.api.resource_views import ResourceView
+from chatsite.accounts.api.resource_views import ResourceView, id_of
 from chatsite.accounts.api_keys import Scope
 from chatsite.http.problem_details import ProblemDetails
 from chatsite.http.strict_fields import StrictBooleanField
 from history import sharing
+from history.invalid import Invalid
 from history.models import Conversation, Message, Share
 from history.serializers.named_readers import NamedReadersSerializer, audience_of_names
 
@@ -68,6 +68,7 @@ class CreatedShareSerializer(ShareSerializer):
 class _View(ResourceView):
     required_scopes = (Scope.CHAT,)
     serializer_class: Any = ShareSerializer
+    not_found = (Conversation.DoesNotExist, Message.DoesNotExist, Share.DoesNotExist)
     api_tag = "Shares"
 
 
@@ -102,10 +103,8 @@ class SharesView(_View):
                 answer_id=values["answer_id"],
                 expires_at=values.get("expires_at", in_thirty_days),
             )
-        except (Conversation.DoesNotExist, Message.DoesNotExist):
-            raise Http404 from None
-        except sharing.Invalid as problem:
-            raise ProblemDetails(str(problem), problem.member) from None
+        except Invalid as problem:
+            raise ProblemDetails(problem.message, problem.member) from None
         made = sharing.with_readers(Share.objects.filter(pk=share.pk)).get()
         made.url = request.build_absolute_uri(reverse("chat:shared", args=[token]))  # type: ignore[attr-defined]
         return Response(CreatedShareSerializer(made).data, status=status.HTTP_201_CREATED)
@@ -116,8 +115,5 @@ class ShareView(_View):
 
     @extend_schema(summary="Revoke a share", parameters=[SHARE_ID], responses={204: None})
     def delete(self, request: Request, share_id: str) -> Response:
-        try:
-            sharing.revoke(self.principal, UUID(share_id))
-        except (ValueError, Share.DoesNotExist):
-            raise Http404 from None
+        sharing.revoke(self.principal, id_of(share_id))
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_field
@@ -13,7 +12,7 @@ from rest_framework import exceptions, serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chatsite.accounts.api.resource_views import ResourceView
+from chatsite.accounts.api.resource_views import ResourceView, id_of
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import AuditEntry, User, WebhookDelivery, WebhookEndpoint
@@ -164,15 +163,13 @@ class TooManyWaiting(exceptions.APIException):
 class _View(ResourceView):
     required_scopes = (Scope.WEBHOOKS,)
     serializer_class: Any = EndpointSerializer
+    not_found = (WebhookEndpoint.DoesNotExist, WebhookDelivery.DoesNotExist)
     api_tag = "Webhooks"
 
     def endpoint(self, webhook_id: str, *, to_change: bool = False) -> WebhookEndpoint:
-        """The caller's webhook; `to_change` locks it until the transaction ends. Raises Http404."""
+        """The caller's webhook; `to_change` locks it until the transaction ends."""
         rows = WebhookEndpoint.objects.select_for_update() if to_change else WebhookEndpoint.objects.all()
-        try:
-            return rows.get(pk=UUID(webhook_id), owner=self.principal.user_id)
-        except (ValueError, WebhookEndpoint.DoesNotExist):
-            raise Http404 from None
+        return rows.get(pk=id_of(webhook_id), owner=self.principal.user_id)
 
     def key_id(self) -> int | None:
         """The id of the key in use, because a webhook ends with the key that created it."""
@@ -328,10 +325,7 @@ class WebhookReplayView(_View):
     )
     def post(self, request: Request, webhook_id: str, delivery_id: str) -> Response:
         endpoint = self.endpoint(webhook_id)
-        try:
-            delivery = endpoint.deliveries.get(pk=UUID(delivery_id))
-        except (ValueError, WebhookDelivery.DoesNotExist):
-            raise Http404 from None
+        delivery = endpoint.deliveries.get(pk=id_of(delivery_id))
         try:
             replay_one(delivery)
         except TooManyManualDeliveries:

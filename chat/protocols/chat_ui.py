@@ -20,7 +20,6 @@ from chat.events import (
     MessageDone,
     MessageStarted,
     Rechecked,
-    RunMessage,
     RunResult,
     Started,
     TextDelta,
@@ -84,16 +83,17 @@ class ChatUi:
         return ChatUiEncoder(team=self.team)
 
     def full_response(self, result: RunResult) -> tuple[int, Any]:
-        if failed_without_text(result):
-            return self._failure(result)
-        return 200, _messages(ChatUiEncoder(lambda: 0.0), result)[-1]
+        if result.end is None or (isinstance(result.end, Failed) and not result.text):
+            code = result.end.code if result.end else "internal"
+            return errors.status(code), self.error(errors.words(code), code)
+        return 200, self.body(result)
+
+    def body(self, result: RunResult) -> Any:
+        """The body of an answer that has at least a part of its text."""
+        return _messages(ChatUiEncoder(lambda: 0.0), result)[-1]
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
         return {"error": {"message": message, "code": code or CODES.get(status, "invalid_request")}}
-
-    def _failure(self, result: RunResult) -> tuple[int, Json]:
-        code = result.end.code if isinstance(result.end, Failed) else "internal"
-        return errors.status(code), self.error(errors.words(code), code)
 
 
 class ChatUiWithMessage(ChatUi):
@@ -110,10 +110,6 @@ class ChatUiWithMessage(ChatUi):
         return status, answer | {member: other[member] for member in shared if member in other}
 
 
-def failed_without_text(result: RunResult) -> bool:
-    return result.end is None or (isinstance(result.end, Failed) and not result.text)
-
-
 class TeamChatUi(ChatUi):
     """The multi-agent mode: each agent's answer is a separate message.
 
@@ -122,10 +118,8 @@ class TeamChatUi(ChatUi):
 
     team = True
 
-    def full_response(self, result: RunResult) -> tuple[int, Any]:
-        if failed_without_text(result):
-            return self._failure(result)
-        return 200, _messages(ChatUiEncoder(lambda: 0.0, team=True), result)
+    def body(self, result: RunResult) -> Any:
+        return _messages(ChatUiEncoder(lambda: 0.0, team=True), result)
 
 
 def _messages(encoder: "ChatUiEncoder", result: RunResult) -> list[Json]:
@@ -145,9 +139,7 @@ class ChatUiMessages(ChatUi):
 
     stream_type = "application/json"
 
-    def full_response(self, result: RunResult) -> tuple[int, Any]:
-        if failed_without_text(result):
-            return self._failure(result)
+    def body(self, result: RunResult) -> Any:
         messages: list[Json] = []
         for message in _messages(ChatUiEncoder(lambda: 0.0, team=self.team), result):
             # The local time; Django sets the time zone to the site's. The client stores these messages, and
@@ -155,7 +147,7 @@ class ChatUiMessages(ChatUi):
             clock = datetime.fromisoformat(message["createdAt"]).astimezone().strftime("%I:%M %p")
             agent = {"agentIdentifier": message["agentName"]} if "agentName" in message else {}
             messages.append(message | {"id": message["messageId"], "timestamp": clock} | agent)
-        return 200, {"messages": messages}
+        return {"messages": messages}
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
         """The body of a refusal: `error` from the specification, and `message`, which the client shows."""
@@ -168,33 +160,47 @@ class TeamChatUiMessages(ChatUiMessages):
     team = True
 
 
-def _remaining(end: Failed, message_id: str) -> RunMessage | None:
-    """A message as its reader may see it now, if the run ended because a source was withdrawn."""
-    return next((each for each in end.remaining or () if each.message_id == message_id), None)
+class _MessageEncoder:
+    """The message that is being encoded, as far as it has come."""
+
+    def __init__(self) -> None:
+        self._started: Started | None = None
+        self._begin_message(MessageStarted("", "", ""))
+
+    def _begin_message(self, message: MessageStarted) -> None:
+        self._message = message
+        self._text: list[str] = []
+        self._sources: tuple[SourceView, ...] = ()
+        self._cited: tuple[str, ...] = ()
+        self._statements: tuple[Statement, ...] = ()
+        self._verified: Json = {}
+        self._graded: Json = {}
+
+    def _withdraw(self, end: Failed) -> None:
+        """Reduce the message to what its reader may see, if the run ended because of a withdrawn source."""
+        rest = next(
+            (each for each in end.remaining or () if each.message_id == self._message.message_id), None
+        )
+        if rest:
+            self._text, self._sources = [rest.text], rest.context.sources if rest.context else ()
+            self._finish(rest.done)
+
+    def _finish(self, done: MessageDone | None) -> None:
+        self._cited, self._statements = (done.citations, done.verification) if done else ((), ())
+        self._graded = graded(done.grade) if done else {}
 
 
-def _judged(done: MessageDone | None) -> tuple[tuple[str, ...], tuple[Statement, ...], Json]:
-    return (done.citations, done.verification, graded(done.grade)) if done else ((), (), {})
-
-
-class ChatUiEncoder:
+class ChatUiEncoder(_MessageEncoder):
     """Encodes messages one after the other.
 
     A team's first message begins when its agent is known. `clock` returns the time in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, *, team: bool = False) -> None:
+        super().__init__()
         self._clock = clock
         self._team = team
-        self._started: Started | None = None
-        self._message = MessageStarted("", "", "")
         self._open = False
-        self._sources: tuple[SourceView, ...] = ()
-        self._cited: tuple[str, ...] = ()
-        self._statements: tuple[Statement, ...] = ()
-        self._verified: Json = {}
-        self._graded: Json = {}
-        self._text: list[str] = []
         self._sent_at = float("-inf")
 
     def encode(self, event: Event) -> list[Json]:
@@ -217,25 +223,21 @@ class ChatUiEncoder:
                     self._sent_at = self._clock()
                     return [self._state("processing")]
             case MessageDone():
-                self._cited, self._statements = event.citations, event.verification
-                self._graded = graded(event.grade)
+                self._finish(event)
                 return self._end("completed") if self._message.agent else []
             case Rechecked():
                 self._statements = event.verification
             case Finished():
                 return self._end("completed")
             case Failed():
-                if rest := _remaining(event, self._message.message_id):
-                    self._text, self._sources = [rest.text], rest.context.sources if rest.context else ()
-                    self._cited, self._statements, self._graded = _judged(rest.done)
+                self._withdraw(event)
                 error = ChatUi().error(errors.words(event.code), event.code)
                 return self._end("failed", error["error"]) or [error]
         return []
 
     def _begin(self, message: MessageStarted) -> list[Json]:
         if message.message_id != self._message.message_id:
-            self._text, self._sources, self._cited, self._statements = [], (), (), ()
-            self._verified, self._graded = {}, {}
+            self._begin_message(message)
         self._message, self._open, self._sent_at = message, True, self._clock()
         return [self._state("processing")]
 
@@ -286,11 +288,9 @@ class ChatUiMinimal(ChatUi):
     def encoder(self) -> "MinimalEncoder":  # type: ignore[override]
         return MinimalEncoder()
 
-    def full_response(self, result: RunResult) -> tuple[int, Any]:
-        if failed_without_text(result):
-            return self._failure(result)
+    def body(self, result: RunResult) -> Any:
         encoder = MinimalEncoder()
-        return 200, [chunk for event in result.as_events() for chunk in encoder.encode(event)]
+        return [chunk for event in result.as_events() for chunk in encoder.encode(event)]
 
 
 class TeamChatUiMinimal(ChatUiMinimal):
@@ -299,17 +299,8 @@ class TeamChatUiMinimal(ChatUiMinimal):
     team = True
 
 
-class MinimalEncoder:
+class MinimalEncoder(_MessageEncoder):
     """One event for each finished message, because the client shows every event as a new message."""
-
-    def __init__(self) -> None:
-        self._started: Started | None = None
-        self._message = MessageStarted("", "", "")
-        self._sources: tuple[SourceView, ...] = ()
-        self._statements: tuple[Statement, ...] = ()
-        self._verified: Json = {}
-        self._graded: Json = {}
-        self._text: list[str] = []
 
     def encode(self, event: Event) -> list[Json]:
         match event:
@@ -317,14 +308,13 @@ class MinimalEncoder:
                 self._started = event
                 self._message = MessageStarted(event.answer_id, "", event.created_at)
             case MessageStarted():
-                self._message, self._sources, self._text, self._statements = event, (), [], ()
-                self._verified, self._graded = {}, {}
+                self._begin_message(event)
             case ContextReady():
                 self._sources, self._verified = event.sources, verified(event)
             case TextDelta():
                 self._text.append(event.text)
             case MessageDone():
-                self._statements, self._graded = event.verification, graded(event.grade)
+                self._finish(event)
                 return self._whole_message() if self._message.agent else []
             case Rechecked():
                 self._statements = event.verification
@@ -333,9 +323,7 @@ class MinimalEncoder:
             case Failed():
                 if self._started is None:
                     return [ChatUi().error(errors.words(event.code), event.code)]
-                if rest := _remaining(event, self._message.message_id):
-                    self._text, self._sources = [rest.text], rest.context.sources if rest.context else ()
-                    _, self._statements, self._graded = _judged(rest.done)
+                self._withdraw(event)
                 return self._whole_message(event)
         return []
 

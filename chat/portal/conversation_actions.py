@@ -1,7 +1,7 @@
 """POST views for forms: questions, regenerated answers, branches, feedback, conversations."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from uuid import UUID, uuid4
 
 from asgiref.sync import async_to_sync
@@ -29,7 +29,7 @@ from history.models import Conversation, Message, Project
 
 from .conversation.turn_pages import address_of
 from .page_decorators import for_caller, signed_in
-from .project_pages import move_several, open_project, project_page
+from .project_pages import move_several, open_project, or_404, project_page
 from .starters import key_of
 from .views import (
     SeeOther,
@@ -100,9 +100,7 @@ def _again(
     row = own_conversation(principal, conversation_id)
     if request.method != "POST":
         return _latest(row.pk)
-    answer = row.messages.filter(position=position, role=Message.Role.ASSISTANT).first()
-    if answer is None:
-        raise Http404
+    answer = _message(row, position, Message.Role.ASSISTANT)
     if continues and not answer.can_continue:
         return _latest(row.pk)
     try:
@@ -125,9 +123,7 @@ def _again(
 def edit(request: HttpRequest, principal: Principal, conversation_id: UUID, asked: int) -> HttpResponse:
     """Replace a question with an edited one. The original and its answers remain as another branch."""
     row = own_conversation(principal, conversation_id)
-    question = row.messages.filter(position=asked, role=Message.Role.USER).first()
-    if question is None:
-        raise Http404
+    question = _message(row, asked, Message.Role.USER)
     shown = {
         "conversation": row,
         "question": question,
@@ -179,9 +175,7 @@ def feedback(
     The rating button keeps earlier reasons and comments; the form below the answer replaces these.
     """
     row = own_conversation(principal, conversation_id)
-    answer = row.messages.filter(position=position, role=Message.Role.ASSISTANT).first()
-    if answer is None:
-        raise Http404
+    answer = _message(row, position, Message.Role.ASSISTANT)
     if request.method != "POST":
         return SeeOther(_answer_url(row.pk, position))
     rating = request.POST.get("rating", "")
@@ -223,7 +217,7 @@ def rename(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
     if request.method != "POST":
         return render(request, "chat/rename.html", {"conversation": row})
     try:
-        with _or_404():
+        with or_404():
             recording.rename(principal, row.pk, request.POST.get("title", ""))
     except OnHold as refused:
         return render(request, "chat/rename.html", {"conversation": row, "problem": refused}, status=403)
@@ -253,7 +247,7 @@ def manage(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
 def pin(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
     """Pin the conversation; without `on`, unpin it."""
     row = own_conversation(principal, conversation_id)
-    with _or_404():
+    with or_404():
         recording.pin(principal, row.pk, pinned="on" in request.POST)
     return SeeOther(_where_from(request) or reverse("chat:conversation", args=[row.pk]))
 
@@ -264,7 +258,7 @@ def archive(request: HttpRequest, principal: Principal, conversation_id: UUID) -
     """Archive the conversation; without `on`, restore it."""
     row = own_conversation(principal, conversation_id)
     archived = "on" in request.POST
-    with _or_404():
+    with or_404():
         recording.archive(principal, row.pk, archived=archived)
     if back := _where_from(request):
         messages.success(request, DONE["archive" if archived else "bring-back"](1))
@@ -319,7 +313,7 @@ def delete(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
     if request.method != "POST":
         return render(request, "chat/delete.html", {"conversation": row})
     _stop_answers(principal, row)
-    with _or_404():
+    with or_404():
         recording.delete(principal, row.pk)
     messages.success(request, gettext("Conversation deleted."), extra_tags=f"undo:{row.pk}")
     return SeeOther(reverse("chat:new"))
@@ -329,18 +323,17 @@ def delete(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
 @for_caller
 def undo(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
     """Restore a deleted conversation."""
-    with _or_404():
+    with or_404():
         recording.restore(principal, conversation_id)
     return SeeOther(reverse("chat:conversation", args=[conversation_id]))
 
 
-@contextmanager
-def _or_404() -> Iterator[None]:
-    """Within the block, a missing conversation becomes a 404."""
-    try:
-        yield
-    except Conversation.DoesNotExist:
-        raise Http404 from None
+def _message(row: Conversation, position: int, role: str) -> Message:
+    """The message at a position of the conversation. Raises Http404 if there is none with this role."""
+    message = row.messages.filter(position=position, role=role).first()
+    if message is None:
+        raise Http404
+    return message
 
 
 def _opinion(request: HttpRequest, answer: Message, rating: str) -> feedbacks.Opinion:

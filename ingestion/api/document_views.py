@@ -1,7 +1,7 @@
 """`/api/documents`: what the caller may read, and changes of the caller's own documents."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar, cast
 from urllib.parse import urlencode
@@ -236,12 +236,7 @@ class DocumentWriteView(OneDocumentView):
     def change(self, document_id: str, new: Mapping[str, Any]) -> Document:
         """Change readers and details of a document. Raises APIException and Http404."""
         with transaction.atomic():
-            document = conditional.checked(self.request, self.found(document_id))
-            if not may_change(self.request, document):
-                self.demand_staff_scope()
-                raise exceptions.PermissionDenied(gettext(NOT_YOURS))
-            if document.part_of_id:
-                raise exceptions.PermissionDenied(gettext(IS_PART))
+            document = self.checked(document_id, may_change)
             if {"everyone", "users", "groups"} & new.keys():
                 change_rights(self.request.user, document, self.audience(new, audience_of(document)))
             changed = {}
@@ -256,14 +251,19 @@ class DocumentWriteView(OneDocumentView):
     def remove(self, document_id: str) -> None:
         """Delete a document. Raises APIException and Http404."""
         with transaction.atomic():
-            document = conditional.checked(self.request, self.found(document_id))
-            if not may_delete(self.request, document):
-                self.demand_staff_scope()
-                raise exceptions.PermissionDenied(gettext(NOT_YOURS))
-            if document.part_of_id:
-                raise exceptions.PermissionDenied(gettext(IS_PART))
+            document = self.checked(document_id, may_delete)
             record_as_staff(self.request, document, "Deleted")
             documents.delete_document(document)
+
+    def checked(self, document_id: str, may: Callable[[Request, Document], bool]) -> Document:
+        """The document that the caller may change or delete. Raises APIException and Http404."""
+        document = conditional.checked(self.request, self.found(document_id))
+        if not may(self.request, document):
+            self.demand_staff_scope()
+            raise exceptions.PermissionDenied(gettext(NOT_YOURS))
+        if document.part_of_id:
+            raise exceptions.PermissionDenied(gettext(IS_PART))
+        return document
 
     def demand_staff_scope(self) -> None:
         """Raise PermissionDenied if a staff member's key lacks the scope for acting as staff."""

@@ -2,17 +2,16 @@
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from typing import Any
+from contextlib import contextmanager
 
 import psycopg
 from django.core.management.base import CommandError
 from django.db import connection, transaction
-from psycopg import sql
 
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from chatsite.db.availability import first_line
+from chatsite.db.dropping import Session, claim, drop_abandoned
 from chatsite.db.threads import libpq_parameters
 from ingestion.access.lists import (
     Audience,
@@ -31,14 +30,6 @@ from ingestion.parsing.sections import Section
 BATCH = 200  # documents of one transaction
 PREFIX = "evaluation_"
 LOCKS = 7_236_115  # first half of the key of an advisory lock: an arbitrary number that must never change
-CLAIM = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
-# Databases to which nobody is connected and that the role may drop.
-ABANDONED = """
-    SELECT datname FROM pg_database
-    WHERE starts_with(datname, %s) AND pg_has_role(datdba, 'USAGE')
-      AND NOT EXISTS (SELECT FROM pg_stat_activity AS session WHERE session.datid = pg_database.oid)
-"""
-Session = psycopg.Connection[tuple[Any, ...]]
 
 
 @contextmanager
@@ -53,8 +44,8 @@ def empty_database() -> Iterator[Principal]:
     before, names["NAME"] = names["NAME"], f"{PREFIX}{uuid.uuid4().hex[:12]}"
     try:
         with _beside() as session:
-            drop_abandoned(session)
-            session.execute(CLAIM, [LOCKS, names["NAME"]])
+            drop_abandoned(session, LOCKS, PREFIX)
+            claim(session, LOCKS, names["NAME"])
             connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
             try:
                 yield Principal(User.objects.create(username="reader").pk, "command")
@@ -62,22 +53,6 @@ def empty_database() -> Iterator[Principal]:
                 connection.creation.destroy_test_db(own, verbosity=0)
     finally:
         names["NAME"] = before
-
-
-def drop_abandoned(session: Session) -> list[str]:
-    """Drop the databases left by killed evaluations; returns their names.
-
-    A running evaluation holds a lock on its name.
-    """
-    dropped = []
-    for (name,) in session.execute(ABANDONED, [PREFIX]).fetchall():
-        if session.execute(CLAIM, [LOCKS, name]).fetchone() != (True,):
-            continue
-        with suppress(psycopg.errors.ObjectInUse, psycopg.errors.InvalidCatalogName):
-            session.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(name)))
-            dropped.append(name)
-        session.execute("SELECT pg_advisory_unlock(%s, hashtext(%s))", [LOCKS, name])
-    return dropped
 
 
 def _beside() -> Session:

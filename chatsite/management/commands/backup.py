@@ -14,6 +14,7 @@ from django.core.files.storage import default_storage
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from chatsite.db.dropping import Session
 from chatsite.db.migration_state import demand_migrations
 from chatsite.server.backup import backup_file, database
 from chatsite.server.backup.backup_bucket import BucketObject
@@ -74,7 +75,7 @@ class Command(BaseCommand):
             sys.exit(2)
 
 
-def _write(session: database.Session, target: backup_file.Archive) -> tuple[str, list[str]]:
+def _write(session: Session, target: backup_file.Archive) -> tuple[str, list[str]]:
     """Write all members; returns their description, and the names of missing files."""
     with database.snapshot(session) as name:
         tables = database.tables(session)

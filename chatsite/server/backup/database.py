@@ -23,7 +23,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from chatsite.db.availability import first_line
-from chatsite.db.dropping import drop_database
+from chatsite.db.dropping import Session, claim, drop_abandoned, drop_database
 from chatsite.server import database_setup
 
 Program = Literal["pg_dump", "pg_restore", "psql"]
@@ -80,17 +80,9 @@ $chatsite$;
 """
 REHEARSAL = "chatsite_rehearsal_"
 LOCKS = 7_236_116  # first half of the key of an advisory lock: an arbitrary number that must never change
-CLAIM = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
-ABANDONED = """
-    SELECT datname FROM pg_database
-    WHERE starts_with(datname, %s) AND pg_has_role(datdba, 'USAGE')
-      AND NOT EXISTS (SELECT FROM pg_stat_activity AS session WHERE session.datid = pg_database.oid)
-"""
 FAULT = re.compile(r"(?:ERROR|FATAL|error|fatal): +(.*)")
 # A command that newer programs write into scripts and older servers do not know.
 UNKNOWN_BEFORE_17 = re.compile(rb"^SET transaction_timeout = \w+;\n", re.MULTILINE)
-
-Session = psycopg.Connection[tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
@@ -175,10 +167,8 @@ def throwaway(session: Session) -> Iterator[str]:
     """
     name = f"{REHEARSAL}{secrets.token_hex(6)}"
     try:
-        for (left,) in session.execute(ABANDONED, [REHEARSAL]).fetchall():
-            if session.execute(CLAIM, [LOCKS, left]).fetchone() == (True,):
-                session.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(left)))
-        session.execute(CLAIM, [LOCKS, name])
+        drop_abandoned(session, LOCKS, REHEARSAL)
+        claim(session, LOCKS, name)
         session.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
     except psycopg.Error as error:
         raise CommandError(f"No database can be created for the rehearsal: {first_line(error)}") from error

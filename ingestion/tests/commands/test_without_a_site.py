@@ -16,7 +16,7 @@ from django.db import connection
 from django.test import SimpleTestCase, TestCase
 from psycopg.conninfo import make_conninfo
 
-from chatsite.db.dropping import drop_database
+from chatsite.db.dropping import claim, drop_abandoned, drop_database
 from chatsite.tests.limits import HANG_SECONDS
 from ingestion.evaluation import throwaway
 
@@ -87,18 +87,21 @@ class Leftovers(TestCase):
         with psycopg.connect(**parameters(), autocommit=True) as session:
             session.execute(f"DROP DATABASE IF EXISTS {self.name}")
 
+    def dropped(self):
+        return drop_abandoned(self.session, throwaway.LOCKS, throwaway.PREFIX)
+
     def test_the_next_evaluation_drops_the_database_of_a_killed_one(self):
-        self.assertIn(self.name, throwaway.drop_abandoned(self.session))
-        self.assertNotIn(self.name, throwaway.drop_abandoned(self.session))
+        self.assertIn(self.name, self.dropped())
+        self.assertNotIn(self.name, self.dropped())
 
     def test_the_database_of_a_running_evaluation_is_left_alone(self):
         with psycopg.connect(**parameters(), autocommit=True) as run:
-            run.execute(throwaway.CLAIM, [throwaway.LOCKS, self.name])
-            self.assertNotIn(self.name, throwaway.drop_abandoned(self.session))
+            claim(run, throwaway.LOCKS, self.name)
+            self.assertNotIn(self.name, self.dropped())
         deadline = time.monotonic() + HANG_SECONDS  # the server notices the end of a session after a moment
-        while self.name not in throwaway.drop_abandoned(self.session):
+        while self.name not in self.dropped():
             self.assertLess(time.monotonic(), deadline)
 
     def test_a_database_with_open_connections_is_left_alone(self):
         with psycopg.connect(**parameters() | {"dbname": self.name}, autocommit=True):
-            self.assertNotIn(self.name, throwaway.drop_abandoned(self.session))
+            self.assertNotIn(self.name, self.dropped())

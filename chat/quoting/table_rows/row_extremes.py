@@ -79,7 +79,7 @@ def rows_with_extreme(
     asked = stems(question) - weak_stems() - _HAS
     columns = [
         column
-        for rows in _by_columns(tables)
+        for rows in by_columns(tables)
         if len(rows) >= MIN_ROWS and _things(asked, rows, other_words)
         for column in _columns_of(question, rows)
     ]
@@ -103,7 +103,8 @@ def rows_with_extreme(
     return tuple(text for text, each in values.items() if each == best)
 
 
-def _by_columns(tables: Rows) -> list[Rows]:
+def by_columns(tables: Rows) -> list[Rows]:
+    """The rows, grouped into tables with the same columns."""
     parts: dict[tuple[str, ...], dict[str, Mapping[str, str]]] = {}
     for text, cells in tables.items():
         parts.setdefault(tuple(cells), {})[text] = cells

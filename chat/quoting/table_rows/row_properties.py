@@ -5,9 +5,11 @@ contains its word (*Equipment: projector, screen*; *Sunday: closed*).
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 from ingestion.search.rough_stems import held_stems, stems, weak_stems
+
+from .row_extremes import Rows, by_columns
 
 MIN_ROWS = 2  # rows of a table
 
@@ -23,8 +25,6 @@ _NO = re.compile(
 )
 # Words that a cell implies if it is not “no”: “Sunday: 10–14” says “open on Sunday”.
 _YES = stems("open opened available equipped offered there offen geöffnet verfügbar vorhanden ausgestattet")
-
-Rows = Mapping[str, Mapping[str, str]]  # the cells of each row by its text
 
 
 def asks_rows_with_property(question: str) -> bool:
@@ -45,20 +45,13 @@ def rows_with_property(question: str, tables: Rows, subject: str) -> tuple[str, 
     thing = stems(asked[1])
     words = stems(question) - thing - weak_stems()
     found: list[str] = []
-    for names, rows in _by_columns(tables):
+    for rows in by_columns(tables):
+        names = next(iter(rows.values()))
         columns = {name: stems(name) - weak_stems() - thing for name in names}
         is_about = thing <= held_stems(f"{subject} {' '.join(names)}")
         if is_about and len(rows) >= MIN_ROWS:
             found += _with_all(words, rows, columns)
     return tuple(text for text in tables if text in found)
-
-
-def _by_columns(tables: Rows) -> Iterator[tuple[tuple[str, ...], Rows]]:
-    """The rows, grouped into tables with the same columns."""
-    parts: dict[tuple[str, ...], dict[str, Mapping[str, str]]] = {}
-    for text, cells in tables.items():
-        parts.setdefault(tuple(cells), {})[text] = cells
-    yield from parts.items()
 
 
 def _with_all(words: Collection[str], rows: Rows, columns: Mapping[str, frozenset[str]]) -> list[str]:

@@ -36,24 +36,25 @@ def closed(text: str, labels: frozenset[str] = frozenset()) -> str:
 
     A bracket at the end with one of `labels` counts as a citation.
     """
-    before, found, last = text.rpartition("\n")
-    rest = last.lstrip(" \t>")
-    lead = last[: len(last) - len(rest)]
-    above = before.rpartition("\n")[2].lstrip(" \t>")
+    before, lead, rest, above = _last_line(text)
     if rest.startswith("|") and DIVIDER.fullmatch(rest) and above.startswith("|"):
-        return before + found + lead + _divider(above)
+        return before + lead + _divider(above)
     if UNDECIDED.fullmatch(rest):
-        text = (before + found).rstrip()
-        before, found, last = text.rpartition("\n")
-        rest = last.lstrip(" \t>")
-        lead = last[: len(last) - len(rest)]
-        above = before.rpartition("\n")[2].lstrip(" \t>")
+        text = before.rstrip()
+        before, lead, rest, above = _last_line(text)
     else:
-        last = lead + _without_half(rest, labels)
-        text = before + found + last
+        text = before + lead + _without_half(rest, labels)
     if rest.startswith("|") and "|" not in above:
         return f"{text.rstrip(' |')} |\n{lead}{_divider(rest)}"
     return text
+
+
+def _last_line(text: str) -> tuple[str, str, str, str]:
+    """The text before the last line, its indentation, the rest of it, and the line above without its own."""
+    before, line_end, last = text.rpartition("\n")
+    rest = last.lstrip(" \t>")
+    above = before.rpartition("\n")[2].lstrip(" \t>")
+    return before + line_end, last[: len(last) - len(rest)], rest, above
 
 
 def _divider(head: str) -> str:

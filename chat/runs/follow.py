@@ -286,10 +286,7 @@ async def run_so_far(principal: Principal, run_id: UUID) -> RunResult:
     Names of sources that the caller may not open are removed.
     """
     run = await retry_until_available(_run, principal, run_id)
-    events = await retry_until_available(from_messages, run)
-    withheld = _Withheld(principal)
-    await withheld.refresh(run.conversation_id)
-    return finish.fold([await withheld.event(event) for event in events])
+    return await _visible_result(principal, run, await retry_until_available(from_messages, run))
 
 
 async def progress(principal: Principal, run_id: UUID) -> tuple[Run, RunResult]:
@@ -301,9 +298,13 @@ async def progress(principal: Principal, run_id: UUID) -> tuple[Run, RunResult]:
     events = await retry_until_available(from_messages, run)
     if run.finished_at is None:
         return run, finish.fold(events[:1])
+    return run, await _visible_result(principal, run, events)
+
+
+async def _visible_result(principal: Principal, run: Run, events: Iterable[Event]) -> RunResult:
     withheld = _Withheld(principal)
     await withheld.refresh(run.conversation_id)
-    return run, finish.fold([await withheld.event(event) for event in events])
+    return finish.fold([await withheld.event(event) for event in events])
 
 
 def _run(principal: Principal, run_id: UUID) -> Run:

@@ -50,10 +50,7 @@ def single_terms(numbers: Iterable[int]) -> TermGroups:
 
 def select_groups(numbers: Iterable[int], sample: Sample, wanted: float) -> TermGroups:
     """The groups that match about the share `wanted` of the passages."""
-    size = sum(sample.values())
-    counts = {
-        number: sum(passages for held, passages in sample.items() if number in held) for number in numbers
-    }
+    size, counts = sum(sample.values()), _counts(numbers, sample)
     by_rarity = sorted(counts, key=lambda number: (counts[number], number))[:MAX_SAMPLED_TERMS]
     alone, limit = [], wanted * size
     for number in by_rarity:
@@ -76,13 +73,17 @@ def select_groups(numbers: Iterable[int], sample: Sample, wanted: float) -> Term
 
 def with_rare_terms(sought: TermGroups, numbers: Iterable[int], sample: Sample) -> TermGroups:
     """`sought`, extended by those words among `numbers` that are too rare to occur in the sample."""
-    size = sum(sample.values())
-    counts = {
-        number: sum(passages for held, passages in sample.items() if number in held) for number in numbers
-    }
+    size, counts = sum(sample.values()), _counts(numbers, sample)
     alone = tuple((number,) for number, count in counts.items() if not count)
     shares = {number: (count + 0.5) / (size + 1) for number, count in counts.items() if count}
     return TermGroups(sought.groups + alone, sought.common, {**sought.shares, **shares})
+
+
+def _counts(numbers: Iterable[int], sample: Sample) -> dict[int, float]:
+    """The number of passages of the sample in which each word occurs."""
+    return {
+        number: sum(passages for held, passages in sample.items() if number in held) for number in numbers
+    }
 
 
 def _worth_limit(worth: Mapping[int, float], sample: Sample, limit: float) -> float:

@@ -35,7 +35,6 @@ class Verdict:
     checked: int
     newest: str  # hash
     anonymized: list[int]  # numbers of entries from which an erased person's name was removed
-    unsealed: int  # the number of entries without a seal
     broken: str = ""
 
 
@@ -115,7 +114,7 @@ def verify(expected: str = "") -> Verdict:
         is_known = is_known or seal.hash == expected
     if not problem and not is_known:
         problem = f"The hash {expected} is not in the chain: entries after it were rewritten or cut off."
-    return Verdict(checked, newest, anonymized, _unsealed().count(), problem)
+    return Verdict(checked, newest, anonymized, problem)
 
 
 def _sealed() -> Iterator[tuple[AuditSeal, AuditEntry | None, AuditSeal | None]]:

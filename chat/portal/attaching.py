@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from chat.requests import MAX_SCOPE_DOCUMENTS
+from chatsite.accounts.page_decorators import signed_in
 from chatsite.accounts.principal import Principal
 from history.models import Conversation, Project
 from ingestion import attachment_folder
@@ -25,7 +26,6 @@ from ingestion.portal.upload import add_files, reply, status_of
 from ingestion.search.scopes import DOCUMENT
 
 from .conversation_actions import ask_form
-from .page_decorators import signed_in
 from .project_pages import open_project, question_page
 from .views import own_conversation, scope_asked_for, scopes, typed
 

@@ -20,6 +20,7 @@ from chat.errors import Refused
 from chat.models import Run
 from chat.requests import Options, RunRequest
 from chatsite.accounts.holds import OnHold
+from chatsite.accounts.page_decorators import for_caller, signed_in
 from chatsite.accounts.principal import Principal
 from chatsite.http.outgoing.retry_after import set_retry_after
 from history import feedback as feedbacks
@@ -28,7 +29,6 @@ from history.invalid import Invalid
 from history.models import Conversation, Message, Project
 
 from .conversation.turn_pages import address_of
-from .page_decorators import for_caller, signed_in
 from .project_pages import move_several, open_project, or_404, project_page
 from .starters import key_of
 from .views import (

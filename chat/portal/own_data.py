@@ -2,32 +2,30 @@
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from chat.persons.erasure import ErasureRefused, count_data, delete_own
 from chat.persons.person_export import ExportRunning, export_response
 from chatsite.accounts import staff_access
-from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.models import User
+from chatsite.accounts.page_decorators import signed_in
+from chatsite.accounts.principal import Principal
 from chatsite.db.threads import request_may_wait
 from ingestion.storage.files import StorageFault
 
 MAX_ACCESSES = 100
 
 
-@login_required
-@never_cache
+@signed_in
 @require_http_methods(["GET", "HEAD", "POST"])
-def own_data(request: HttpRequest) -> HttpResponseBase:
+def own_data(request: HttpRequest, principal: Principal) -> HttpResponseBase:
     """Show how much data there is; `export` sends it as a zip file, `delete` deletes it."""
-    person = User.objects.get(pk=session_principal(request).user_id)
+    person = User.objects.get(pk=principal.user_id)
     problem, status = "", 422
     if request.method == "POST":
         request_may_wait()
@@ -61,9 +59,9 @@ def own_data(request: HttpRequest) -> HttpResponseBase:
     return render(request, "chat/own_data.html", shown, status=status if problem else 200)
 
 
-@login_required
+@signed_in
 @require_POST
-def hints_seen(request: HttpRequest) -> HttpResponse:
+def hints_seen(request: HttpRequest, principal: Principal) -> HttpResponse:
     """Record that the first hints were read, so that they are not shown again."""
-    User.objects.filter(pk=session_principal(request).user_id).update(hints_seen=True)
+    User.objects.filter(pk=principal.user_id).update(hints_seen=True)
     return redirect("chat:new")

@@ -13,11 +13,11 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
 from chatsite.accounts.models import User
+from chatsite.accounts.page_decorators import for_caller
 from chatsite.accounts.principal import Principal
 from history import projects
 from ingestion.portal import library as documents
 
-from .page_decorators import for_caller
 from .search_page import Excerpt, cleaned, conversations
 
 MAX_CONVERSATIONS = 6

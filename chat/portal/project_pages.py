@@ -16,13 +16,13 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from chat import runs
 from chatsite.accounts.holds import OnHold
+from chatsite.accounts.page_decorators import signed_in
 from chatsite.accounts.principal import Principal
 from history import conversation_lists, projects, recording
 from history.invalid import Invalid
 from history.models import Conversation, Project
 from ingestion.portal.forms import SOME, AudienceForm
 
-from .page_decorators import signed_in
 from .search_page import cleaned, place_in_list
 from .views import SeeOther, composer, conversation_page, new_page, own_conversation, scopes, typed
 

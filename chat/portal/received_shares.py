@@ -2,17 +2,16 @@
 
 from dataclasses import dataclass
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils.cache import add_never_cache_headers
 from django.utils.text import Truncator
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from chat.redaction.shared_titles import listed_titles
-from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.models import User
+from chatsite.accounts.page_decorators import signed_in
+from chatsite.accounts.principal import Principal
 from history import sharing
 from history.models import Share
 
@@ -30,10 +29,9 @@ class Row:
 
 
 @require_safe
-@login_required
-def received(request: HttpRequest) -> HttpResponse:
+@signed_in
+def received(request: HttpRequest, principal: Principal) -> HttpResponse:
     """List conversations and answers that others share with the caller, newest first."""
-    principal = session_principal(request)
     groups = sharing.groups_of(User.objects.get(pk=principal.user_id))
     found = list(sharing.with_own_groups(Share.objects.received_by(principal), groups)[:LISTED])
     titles = listed_titles(principal, found)
@@ -43,6 +41,4 @@ def received(request: HttpRequest) -> HttpResponse:
         if not title:
             title = gettext("Shared answer") if share.answer_id else gettext("Shared conversation")
         rows.append(Row(share, title, sharing.shared_with(share, groups)))
-    response = render(request, "chat/received.html", {"rows": rows})
-    add_never_cache_headers(response)
-    return response
+    return render(request, "chat/received.html", {"rows": rows})

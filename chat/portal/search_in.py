@@ -17,13 +17,13 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from chat.requests import MAX_SCOPE_DOCUMENTS, is_scope
+from chatsite.accounts.page_decorators import for_caller, signed_in
 from chatsite.accounts.principal import Principal
 from history import projects
 from ingestion.attachment_folder import as_shown
 from ingestion.models import Document, DocumentQuerySet
 from ingestion.search.scopes import CATEGORY, DOCUMENT, FOLDER, kept_apart
 
-from .page_decorators import for_caller, signed_in
 from .project_pages import open_project, or_404, own_project, question_page
 from .search_page import cleaned
 from .views import (

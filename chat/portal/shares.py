@@ -16,6 +16,7 @@ from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from chat.redaction.share_preview import preview
+from chatsite.accounts.page_decorators import signed_in
 from chatsite.accounts.principal import Principal
 from history import sharing
 from history.invalid import Invalid
@@ -23,7 +24,6 @@ from history.models import Conversation, Message, Share
 from ingestion.access.lists import Audience
 from ingestion.portal.forms import EVERYONE, SOME, AudienceForm
 
-from .page_decorators import signed_in
 from .views import SeeOther, own_conversation
 
 LISTED = 200  # newest shares on the page

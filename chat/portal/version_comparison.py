@@ -16,13 +16,13 @@ from django.utils.html import escape
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
+from chatsite.accounts.page_decorators import for_caller
 from chatsite.accounts.principal import Principal
 from history.branches import Branches, question_of
 from history.models import Conversation, Message
 from ingestion.versions.text_comparison import matches
 
 from .conversation.shown_answers import Answer, answers_of
-from .page_decorators import for_caller
 from .source_panel import panel_of
 from .views import own_conversation, source_asked_for
 

@@ -29,6 +29,7 @@ from django.views.decorators.http import require_safe
 from chat import runs
 from chat.limits import allowance_of
 from chat.requests import is_scope
+from chatsite.accounts.page_decorators import for_caller
 from chatsite.accounts.principal import Principal
 from chatsite.http import error_pages
 from chatsite.http.origins import opened_from_here
@@ -45,7 +46,6 @@ from . import search_page as searching
 from .conversation.turn_pages import TurnsPage, asked_in, page_at
 from .conversation.turns import turn_of, turns_of
 from .exported_page import as_page
-from .page_decorators import for_caller
 from .source_panel import panel_of, position_of
 from .starters import starts
 

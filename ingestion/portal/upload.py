@@ -8,17 +8,15 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.models import User
+from chatsite.accounts.page_decorators import signed_in
 from chatsite.accounts.principal import Principal
 from ingestion import (
     documents,
@@ -51,12 +49,10 @@ RECENT = timedelta(hours=1)
 MAX_RECENT = 50
 
 
-@login_required
-@never_cache
+@signed_in
 @require_http_methods(["GET", "HEAD", "POST"])
-def add(request: HttpRequest) -> HttpResponseBase:
+def add(request: HttpRequest, principal: Principal) -> HttpResponseBase:
     """The upload form, with the states of documents that the caller added in the last hour."""
-    principal = session_principal(request)
     posted = request.method == "POST"
     form = UploadForm(
         request.POST if posted else None,

@@ -4,17 +4,15 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404, render
 from django.utils.formats import number_format
 from django.utils.translation import gettext
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from chatsite.accounts.api.authentication import session_principal
-from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.models import User
+from chatsite.accounts.page_decorators import for_caller
+from chatsite.accounts.principal import Principal
 from ingestion import quota
 from ingestion.access.explain import why_readable
 from ingestion.attachment_folder import as_shown
@@ -55,13 +53,10 @@ class Pill:
     current: bool
 
 
-@guests_welcome
-@login_required
-@never_cache
+@for_caller
 @require_safe
-def documents(request: HttpRequest) -> HttpResponse:
+def documents(request: HttpRequest, principal: Principal) -> HttpResponse:
     """Documents that the reader may read, newest first."""
-    principal = session_principal(request)
     query = library.ListingQuery.of(request.GET)
     counts = library.counts(principal)
     found = library.page(principal, query)
@@ -111,13 +106,10 @@ def documents(request: HttpRequest) -> HttpResponse:
     return render(request, "ingestion/documents.html", context)
 
 
-@guests_welcome
-@login_required
-@never_cache
+@for_caller
 @require_safe
-def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
+def document(request: HttpRequest, principal: Principal, public_id: UUID) -> HttpResponse:
     """Shows one document: its state, its readers with the reasons for their access, and its passages."""
-    principal = session_principal(request)
     readable = library.with_readers(Document.objects.visible_to(principal))
     found = get_object_or_404(readable.with_public_id(public_id))
     inside: list[Row] = []  # the first files in an archive or a message
@@ -149,13 +141,10 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
     return render(request, "ingestion/document.html", context)
 
 
-@guests_welcome
-@login_required
-@never_cache
+@for_caller
 @require_safe
-def changes(request: HttpRequest, public_id: UUID) -> HttpResponse:
+def changes(request: HttpRequest, principal: Principal, public_id: UUID) -> HttpResponse:
     """Shows the changed paragraphs between two versions of a document; by default, since the last one."""
-    principal = session_principal(request)
     readable = Document.objects.visible_to(principal)
     found = get_object_or_404(readable.with_public_id(public_id))
     former = former_versions.visible(principal, found)
@@ -218,17 +207,14 @@ def _passages(found: Document, query: QueryDict) -> dict[str, Any]:
     }
 
 
-@guests_welcome
-@login_required
-@never_cache
+@for_caller
 @require_safe
-def status(request: HttpRequest) -> JsonResponse:
+def status(request: HttpRequest, principal: Principal) -> JsonResponse:
     """The states of the documents with these ids, as far as the caller may read them.
 
     If one of them is finished, the response also has the number of documents that a search covers, for the
     sidebar.
     """
-    principal = session_principal(request)
     wanted = library.ids_in(request.GET.getlist("id")[:MAX_STATUSES])
     readable = Document.objects.visible_to(principal).filter(public_id__in=wanted)
     lines = rows(list(library.with_readers(readable)), principal)

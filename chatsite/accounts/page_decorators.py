@@ -2,25 +2,26 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import Concatenate, ParamSpec, TypeVar
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponseBase
 from django.utils.cache import add_never_cache_headers
 
-from chatsite.accounts.api.authentication import session_principal
-from chatsite.accounts.guests import guests_welcome
-from chatsite.accounts.principal import Principal
+from .api.authentication import session_principal
+from .guests import guests_welcome
+from .principal import Principal
 
 P = ParamSpec("P")
-Page = Callable[Concatenate[HttpRequest, Principal, P], HttpResponse]
+R = TypeVar("R", bound=HttpResponseBase)
+Page = Callable[Concatenate[HttpRequest, Principal, P], R]
 
 
-def signed_in(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+def signed_in(view: Page[P, R]) -> Callable[Concatenate[HttpRequest, P], R]:
     """Decorator for pages that require an account; guests have none. Responses are not cached."""
 
     @wraps(view)
-    def page(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def page(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> R:
         response = view(request, session_principal(request), *args, **kwargs)
         add_never_cache_headers(response)
         return response
@@ -28,6 +29,6 @@ def signed_in(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpRespon
     return login_required(page)
 
 
-def for_caller(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+def for_caller(view: Page[P, R]) -> Callable[Concatenate[HttpRequest, P], R]:
     """Decorator for pages of signed-in people and guests. Responses are not cached."""
     return guests_welcome(signed_in(view))

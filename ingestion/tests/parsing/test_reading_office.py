@@ -101,6 +101,14 @@ class WordTests(SimpleTestCase):
         box = f"<w:r><w:pict><w:txbxContent>{paragraph('Box.')}</w:txbxContent></w:pict></w:r>"
         self.assertEqual(self.texts(f"<w:p>{ruby}{box}</w:p>"), ["東京\nBox."])
 
+    def test_a_table_in_a_text_box_keeps_its_rows(self):
+        rows = [("Port", "Fare"), ("Ellery", "45"), ("Carrow", "51")]
+        cells = ("".join(f"<w:tc>{paragraph(cell)}</w:tc>" for cell in row) for row in rows)
+        table = "<w:tbl>" + "".join(f"<w:tr>{row}</w:tr>" for row in cells) + "</w:tbl>"
+        box = f"<w:r><w:pict><w:txbxContent>{table}{paragraph('Note.')}</w:txbxContent></w:pict></w:r>"
+        text = "Port: Ellery; Fare: 45\nPort: Carrow; Fare: 51\nNote."
+        self.assertEqual(self.texts(f"<w:p>{box}</w:p>"), [text])
+
     def test_lists_keep_their_bullets_and_numbers(self):
         numbering = (
             '<w:abstractNum w:abstractNumId="7"><w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/></w:lvl>'

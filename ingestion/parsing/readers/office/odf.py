@@ -300,7 +300,9 @@ def _words(element: ElementTree.Element, depth: int = 0) -> str:
         elif child.tag not in LEFT_OUT and child.tag != f"{TEXT}note":
             if child.tag in SHAPE_TAGS:
                 words.append("\n")
-            words.append(_words(child, depth + 1))
+            words.append(
+                table_text(_rows(child)) if child.tag == f"{TABLE}table" else _words(child, depth + 1)
+            )
             if child.tag in ENDING_LINES:
                 words.append("\n")
         words.append(child.tail or "")

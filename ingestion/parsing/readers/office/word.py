@@ -12,7 +12,7 @@ from ingestion.parsing.formats import DAMAGED
 from ingestion.parsing.packages import open_package, optional_xml_part, relations
 from ingestion.parsing.readers.lone_titles import is_title
 from ingestion.parsing.readers.outline import Outline
-from ingestion.parsing.readers.tables import CELL_CHARACTERS, MAX_SPAN
+from ingestion.parsing.readers.tables import CELL_CHARACTERS, MAX_SPAN, table_text
 from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
 from ingestion.parsing.strict_parts import OfficePackage
 
@@ -312,6 +312,8 @@ def _text(element: ElementTree.Element) -> str:
             words.append(SIGNS[child.tag])
         elif child.tag == f"{W}sym":
             words.append(symbol(child.get(f"{W}font", ""), child.get(f"{W}char", "")))
+        elif child.tag == f"{W}tbl" and element.tag == f"{W}txbxContent":
+            words.append(table_text(list(_rows(child))) + "\n")
         else:
             if child.tag == f"{W}txbxContent":  # the text before it is another paragraph
                 words.append("\n")

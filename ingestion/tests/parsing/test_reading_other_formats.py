@@ -120,12 +120,13 @@ class OtherFormatsTests(SimpleTestCase):
             '<text:h text:outline-level="2">'
             "Fares</text:h><text:list><text:list-item><text:p>Adults</text:p></text:list-item></text:list>"
             f'<table:table>{table}</table:table><text:p text:style-name="B">On Sundays</text:p>'
-            f"<text:p>None.</text:p>"
+            f"<text:p>None.<draw:frame><draw:text-box><table:table>{table}</table:table></draw:text-box>"
+            f"</draw:frame></text:p>"
         )
         self.assertEqual(
             self.parts("a.odt", odf("text", body)),
             [("leave", "Leave\n\nAsk first.\n\nBy form."), ("fares", "- Adults\n\nPort: Ellery; Fare: 45"),
-             ("on-sundays", "None.")],
+             ("on-sundays", "None.\nPort: Ellery; Fare: 45")],
         )  # fmt: skip
 
     def test_items_and_headings_of_an_opendocument_text_have_their_displayed_numbers(self):
@@ -492,8 +493,15 @@ class OtherFormatsTests(SimpleTestCase):
             found = process.read(Path(folder, "a.doc"), ".doc", lambda done, total: None)
         self.assertEqual([section.text for section in found.sections], ["The ferry leaves at nine."])
 
+    def test_an_old_office_file_that_was_cut_is_refused_although_libreoffice_would_read_its_beginning(self):
+        whole = building.ole({f"part {number}": b"x" * 4000 for number in range(4)})
+        with mock.patch.object(legacy.shutil, "which", return_value="soffice"):
+            for size in (512, 1024, 4096, len(whole) - 1024, len(whole) - 512):
+                with self.assertRaisesMessage(Unreadable, DAMAGED):
+                    reading("a.xls", whole[:size])
+
     def test_if_libreoffice_refuses_crashes_or_hangs_the_reason_says_so(self):
-        data = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600
+        data = building.ole({"WordDocument": b"x"})
         for script, seconds, reason in (
             ("exit 0", 30, legacy.REFUSED),
             ("exit 134", 30, legacy.CRASHED),

@@ -11,7 +11,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from ingestion.parsing.formats import FORMATS, check
+import olefile
+
+from ingestion.parsing.formats import DAMAGED, FORMATS, check
 from ingestion.parsing.sections import Contents, Limits, Unreadable
 
 from . import sheets, slides, word
@@ -55,6 +57,8 @@ def read(path: Path, limits: Limits, ending: str) -> Contents:
     """
     if not shutil.which(PROGRAM):
         raise Unreadable(NOT_INSTALLED)
+    if _is_cut(path):
+        raise Unreadable(DAMAGED)
     target, reader = TARGETS[ending]
     # A part of the program may still be writing after a timeout. Its files end with the child's own folder.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -79,6 +83,18 @@ def read(path: Path, limits: Limits, ending: str) -> Contents:
             raise Unreadable(CRASHED if ended.returncode else REFUSED)
         check(made, FORMATS[f".{target}"], limits)
         return reader(made, limits)
+
+
+def _is_cut(path: Path) -> bool:
+    """Whether the file ends too early. LibreOffice would read the beginning of it without an error."""
+    try:
+        with olefile.OleFileIO(path) as file:
+            # The table has, for each sector in the file, the number of the next sector of its stream.
+            return any(len(file.fat) <= following <= olefile.MAXREGSECT for following in file.fat)
+    except OSError:
+        return True  # the table or the directory is missing
+    except (ValueError, IndexError, TypeError, AttributeError, RecursionError):
+        return False  # LibreOffice decides whether the file can be read
 
 
 def _isolate_process() -> None:

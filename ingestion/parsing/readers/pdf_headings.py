@@ -27,6 +27,7 @@ LONE_INDENT = 3  # how much further to the right this text may begin, in em
 SPACE_ABOVE = 1.2  # minimum distance from the text above it, relative to the distance from the text below
 HEADING_LINE = 120
 BOXES = "☐◻□❏❑❒☑✓✔"  # marks of choices in forms, which never begin a heading
+LEADERS = (".....", ". . . . .", "……")  # these lead from an entry of a table of contents to its page
 ITEM_INDENT = 3.0  # points by which the lines of a list item are indented, relative to its marker
 SHORT_LINE = 40  # characters; a shorter line is never joined with the next
 MAX_MARKS = 100  # bookmarks on a page
@@ -149,8 +150,22 @@ def _headings(lines: list[Line], style: TextStyle, full: float) -> list[bool]:
 
 
 def _without_text(lines: Sequence[Line], found: Sequence[bool]) -> list[bool]:
-    """The headings among these lines, without list items and paragraphs in large or bold type."""
+    """The headings among these lines, without list items and paragraphs in large or bold type.
+
+    Lines that end in a number are no headings beside such lines with leaders, unless they are much larger: in
+    a table of contents, the bold entries of chapters often have none.
+    """
     kept = list(found)
+    start = 0
+    for is_numbered, group in itertools.groupby(
+        lines, key=lambda line: line.level is None and line.text[-1].isdigit()
+    ):
+        entries = list(group)
+        sizes = [line.size for line in entries if any(leaders in line.text for leaders in LEADERS)]
+        if is_numbered and sizes:
+            for index, line in enumerate(entries, start):
+                kept[index] = kept[index] and line.size > CERTAIN_SCALE * max(sizes)
+        start += len(entries)
     item: Line | None = None
     for index, line in enumerate(lines):
         if line.level is not None or line.whole:

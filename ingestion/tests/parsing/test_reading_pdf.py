@@ -53,6 +53,14 @@ class PdfTests(SimpleTestCase):
         texts = [("F1", 10, SENTENCE), ("F1", 11.5, SENTENCE), ("F1", 10, "which begins in April.")]
         self.assertEqual([heading for heading, _ in self.sections(lines(*texts))], [""])
 
+    def test_bold_entries_of_a_table_of_contents_are_not_headings(self):
+        """LaTeX sets the entries of chapters in bold type, without leaders."""
+        entries = [("F2", 11, "Leave 4"), ("F1", 10, "1 Carrying over . . . . . . . . . . 4")]
+        entries += [("F1", 10, "2 Sickness . . . . . . . . . . 5"), ("F2", 11, "Pay 17")]
+        text = [("F1", 10, SENTENCE) for _ in range(9)]
+        page = lines(("F2", 16, "Contents"), *entries, ("F2", 16, "Leave in 2017"), *text)
+        self.assertEqual([heading for heading, _ in self.sections(page)], ["Contents", "Leave in 2017"])
+
     def test_headings_of_a_recognised_scan_are_centred(self):
         """Text recognition estimates sizes, and writes the numbers of paragraphs as lines of their own."""
 

@@ -157,14 +157,14 @@ def _without_text(lines: Sequence[Line], found: Sequence[bool]) -> list[bool]:
     """
     kept = list(found)
     start = 0
-    for is_numbered, group in itertools.groupby(
-        lines, key=lambda line: line.level is None and line.text[-1].isdigit()
+    for is_numbered, adjacent in itertools.groupby(
+        lines, key=lambda each: each.level is None and each.text[-1].isdigit()
     ):
-        entries = list(group)
-        sizes = [line.size for line in entries if any(leaders in line.text for leaders in LEADERS)]
+        entries = list(adjacent)
+        sizes = [each.size for each in entries if any(leaders in each.text for leaders in LEADERS)]
         if is_numbered and sizes:
-            for index, line in enumerate(entries, start):
-                kept[index] = kept[index] and line.size > CERTAIN_SCALE * max(sizes)
+            for index, entry in enumerate(entries, start):
+                kept[index] = kept[index] and entry.size > CERTAIN_SCALE * max(sizes)
         start += len(entries)
     item: Line | None = None
     for index, line in enumerate(lines):

@@ -80,6 +80,10 @@ class ExpansionTests(TestCase):
         self.assertIn("lateness", self.added("They turn up late")[1])
         self.assertEqual(self.added("They turned up late"), self.added("They turn up late"))
 
+    def test_a_day_finds_the_weekend(self):
+        self.assertIn("weekend", self.added("Can I come in on Saturday?")[1])
+        self.assertIn("wochenende", self.added("Ist am Sonntag offen?")[1])
+
     def test_a_german_article_is_not_an_english_everyday_word(self):
         self.assertIn("bereavement", self.added("Did his father die?")[1])
         self.assertNotIn("bereavement", self.added("Wann macht die Kita in den Sommerferien zu?")[1])

@@ -22,7 +22,7 @@ _WEAK_WORDS = """
     given go good happen happens hold kept keep know made make mean means must need needed needs offer place
     placed possible put required say says stand store stored take taken tell thing things use used uses work
     works much many long often old far high large big early late soon spend
-    lang lange oft hoch viel viele findet statt
+    lang lange oft hoch viel viele vielen vieler findet statt
     s t m ll ve re d don whats into than too now still then any anyone anybody someone somebody being
     """
 _WORD = re.compile(r"\w+")

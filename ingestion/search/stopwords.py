@@ -37,9 +37,9 @@ _THAI = "อะไร|เมื่อไหร่|เมื่อไร|ที�
 # language.
 _ENGLISH = "whose|how +(?:many|much|long|often|far|old|tall|high|deep|fast|soon|large|big)"
 _GERMAN = (
-    "wer|wem|wessen|wann|warum|wieso|weshalb|weswegen|wohin|woher|wieviele?"
+    "wer|wem|wessen|wann|warum|wieso|weshalb|weswegen|wohin|woher|wieviel(?:e[nr]?)?"
     "|wo(?:durch|für|gegen|mit|nach|ran|rauf|raus|rin|rüber|rum|runter|von|vor|zu)"
-    "|wie +(?:viele?|lange?|oft|weit|alt|hoch|groß|tief|schnell)"
+    "|wie +(?:viel(?:e[nr]?)?|lange?|oft|weit|alt|hoch|groß|tief|schnell)"
 )
 _FRENCH = "quoi|quand|où|combien|pourquoi|quel(?:le)?s?|lequel|laquelle|est-ce +qu[e'’]?"
 _SPANISH = "quién(?:es)?|cuándo|cuánt[oa]s?|cuál(?:es)?|a?dónde|cómo|qué"

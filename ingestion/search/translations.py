@@ -44,7 +44,7 @@ _GRAMMAR = {"german": _GERMAN, "english": _ENGLISH}
 # English content words that are also German function words
 HOMOGRAPHS = frozenset({"also", "bin", "die", "hat", "man", "war"})
 _ASKING = {
-    "german": frozenset({"darf", "dürfen", "viele", "wieviel"}),
+    "german": frozenset({"darf", "dürfen", "viele", "vielen", "vieler", "wieviel"}),
     "english": frozenset({"many", "much"}),
 }
 # Words that only questions in this language have
@@ -53,8 +53,8 @@ _DISTINCTIVE = {
     "english": _ENGLISH - _GERMAN | _ASKING["english"],
 }
 _ASKED = (
-    (" wie viele ", "how many"),
-    (" wieviele ", "how many"),
+    (" wie viele", "how many"),
+    (" wieviele", "how many"),
     (" wie viel ", "how much"),
     (" wieviel ", "how much"),
     (" wie lang", "how long"),
@@ -107,7 +107,7 @@ MAX_COMPOUND = 40  # letters of a compound
 _SAME = 3  # initial letters that a part must have in common with a word of the list
 MAX_TRANSLATED = 64  # words of a question that are translated
 
-_HOW = re.compile(r" wie (?:viele?|lange?|oft|hoch) ")
+_HOW = re.compile(r" wie (?:viel(?:e[nr]?)?|lange?|oft|hoch) ")
 _CAPITAL = re.compile(r"\b[^\W\d_a-zäöüß]\w*")
 
 LIST = Path(__file__).with_suffix(".txt")

@@ -21,11 +21,11 @@ _AMOUNT = re.compile(
     r"|\b(?:until|till|by|since) when\b|\bwhich year\b"
     r"|\bwhat (year|date|time|percentage|number|amount|day|score)\b"
     r"|\b(what|which)\b[^?]{0,40}\b(minimum|maximum|rate|limit|length|size|age|price|cost|fee|deadline|share|salary)\b"
-    r"|\bwie ?(viele?|lange|oft|hoch|alt|schnell)\b|\bwann\b",
+    r"|\bwie ?(viel(?:e[nr]?)?|lange|oft|hoch|alt|schnell)\b|\bwann\b",
     re.IGNORECASE,
 )
-_HOW_MANY = re.compile(r"\b(?:how many|how much|wie ?viele?)((?: \w+){1,4})", re.IGNORECASE)
-_WIE_VIELE = re.compile(r"\b[Ww]ie ?viele?((?: [a-zäöüß]+){0,2} [A-ZÄÖÜ]\w+)")
+_HOW_MANY = re.compile(r"\b(?:how many|how much|wie ?viel(?:e[nr]?)?)((?: \w+){1,4})", re.IGNORECASE)
+_WIE_VIELE = re.compile(r"\b[Ww]ie ?viel(?:e[nr]?)?((?: [a-zäöüß]+){0,2} [A-ZÄÖÜ]\w+)")
 _VERB = re.compile(
     r" (?:is|are|was|were|do|does|did|can|may|must|should|will|would|has|have|had|ist|sind|hat|habe|haben"
     r"|darf|kann|muss|bekomme|gibt)\b.*",
@@ -198,7 +198,7 @@ _KINDS = (
             r"\b(?:by|until|till) when\b|\bbis wann\b|\bdeadline\b|\b(?:stichtag|\w{0,20}frist)\b"
             r"|\bhow (?:far|long|much time|many \w+) (?:ahead|in advance|before(?:hand)?)\b"
             r"|\bhow (?:much|many \w+['’]?) notice\b"
-            r"|\bwie (?:lange|weit|viele? \w+) (?:vorher|im voraus|davor)\b",
+            r"|\bwie (?:lange|weit|viel(?:e[nr]?)? \w+) (?:vorher|im voraus|davor)\b",
             re.IGNORECASE,
         ),
         _HAS_DEADLINE,

@@ -29,6 +29,7 @@ class AmountTests(SimpleTestCase):
             ("Wie lange vorher?", "Die Einladungsfrist beträgt 2 Wochen.", "Reisen dauern 14 Tage."),
             ("How far ahead do I ask?", "At least ten days in advance.", "Trips of 14 days are paid."),
             ("How many weeks before do I ask?", "Four weeks beforehand.", "It lasts 14 weeks."),
+            ("Mit wie vielen Stimmen?", "Mit zwei Stimmen.", "Mit der Mehrheit."),
             ("Wie lange vorher frage ich?", "Vier Wochen vorher.", "Reisen dauern 14 Tage."),
             ("How much does a bicycle cost?", "It is £4 a crossing.", "At least 3 are carried."),
             ("How much is a child ticket?", "Child; fare: GBP 14", "Ticket office; extension: 5512"),

@@ -4,6 +4,7 @@ from django.test import SimpleTestCase, TestCase
 
 from ingestion.search.retrieval import search
 from ingestion.search.rough_stems import stem
+from ingestion.search.stopwords import without_question_words
 from ingestion.search.translations import (
     in_english,
     language_of,
@@ -34,6 +35,11 @@ class WordsTests(SimpleTestCase):
         self.assertEqual(question_in_english("Welches Schiff nimmt die meisten Autos mit?"), "ship most car")
         self.assertEqual(question_in_english("Welcher Raum hat die wenigsten Plätze?"), "room fewest seat")
         self.assertIn("dearest", question_in_english("Welche Fahrkarte ist die teuerste?"))
+
+    def test_how_many_is_translated_in_every_case_of_german(self):
+        asked = "Nach wie vielen Versuchen wird das Konto gesperrt?"
+        self.assertEqual(question_in_english(asked, {stem("locked")}), "how many attempt account locked")
+        self.assertEqual(" ".join(without_question_words(asked).split()), asked.replace("wie vielen ", ""))
 
     def test_other_forms_and_compounds_are_translated(self):
         self.assertIn("stolen", translations_of_form("gestohlenen"))

@@ -109,6 +109,9 @@ def is_likely(quoted: QuotedText, score: float, lead: float) -> bool:
         return False
     known = _known(quoted)
     named = quoted.question.named
+    # A synonym of a translation may mean something else: “access” for “locker” for “Schließfach”.
+    if quoted.question.is_translated and not quoted.known_as_asked and quoted.known(named):
+        return False
     # If the search clearly prefers another place, a synonym may mean something else here.
     if lead <= -MIN_LEAD and quoted.known_as_asked < len(named) and not quoted.question.is_translated:
         return False

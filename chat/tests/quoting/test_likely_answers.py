@@ -100,6 +100,14 @@ class LikelyAnswerTests(QuotingCase):
         quoted = self.quoted("Wie lange dauert ein Kurs?", course)
         self.assertTrue(quoted.is_sure or quoted.is_likely)
 
+    def test_a_synonym_of_a_translation_is_not_enough(self):
+        access = source(1, "office.md", "Access is given by the desk.", heading="Access", score=0.9)
+        other = source(2, "office.md", "The desk is open from eight to four.", heading="Desk", score=0.6)
+        for question, may_answer in (("Gibt es Schließfächer?", False), ("Are there lockers?", True)):
+            synonyms = {"locker": ["access"], "lockers": ["access"]}
+            quoted = quote(Prompt(question, [], [access, other], 0.3, fit=1.5, synonyms=synonyms))
+            self.assertEqual(quoted.is_sure or quoted.is_likely, may_answer, question)
+
     def test_a_likely_passage_is_not_a_sure_answer(self):
         quoted = self.quoted(QUESTION, RECEIPTS, ADVANCES)
         self.assertFalse(quoted.is_sure)

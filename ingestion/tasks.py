@@ -58,6 +58,7 @@ READ_RETRIES = ReadRetryStrategy(
 # Retries if another process has locked a document.
 BULK_RETRIES = RetryStrategy(max_attempts=10, exponential_wait=2)
 ORPHAN_AGE = timedelta(days=1)
+ORPHAN_FAULTS = 3  # files that cannot be removed, after which the job does not try others
 WORKER_DIED = "Each attempt to read it ended the worker, so it is not tried again automatically."
 GRACE_SECONDS = 5  # longest time between taking a job and locking its document; usually milliseconds
 ABANDONED = """
@@ -192,7 +193,11 @@ async def recover(timestamp: int) -> None:
 @app.periodic(cron="17 3 * * *")
 @app.task(name="ingestion.remove_orphans", queue=fair_queue.QUEUE, queueing_lock="remove-orphans")
 def remove_orphans(timestamp: int) -> None:
-    """Remove files without a document, left by processes that died before recording or removing them."""
+    """Remove files without a document, left by processes that died before recording or removing them.
+
+    A file that cannot be removed does not keep the others; the job fails in the end. If several cannot, the
+    storage has failed, and each further file would cost another timeout.
+    """
     jobs = ProcrastinateJob.objects.filter(task_name=fair_queue.TASK, status__in=["todo", "doing"])
     # Query jobs before documents, so that a file that moves from a job to its document meanwhile is found.
     kept = {
@@ -200,9 +205,17 @@ def remove_orphans(timestamp: int) -> None:
     }
     kept |= set(Document.objects.values_list("file", flat=True))
     delete_stale_prepared(ORPHAN_AGE)
+    faults: list[OSError] = []
     for name in files.names_older_than(ORPHAN_AGE):
         if name not in kept:
-            files.remove(name)
+            try:
+                files.remove(name)
+            except OSError as fault:
+                faults.append(fault)
+                if len(faults) == ORPHAN_FAULTS:
+                    break
+    if faults:
+        raise faults[0]
 
 
 def recover_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:

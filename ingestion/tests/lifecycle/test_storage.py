@@ -144,6 +144,28 @@ class ElsewhereTests(MediaMixin, TestCase):
         self.assertNotIn(orphan, self.names())
         self.assertEqual(self.names(), [kept.file.name])
 
+    def test_an_orphan_that_cannot_be_removed_does_not_keep_the_others(self):
+        stuck, *orphans = sorted(files.store(ContentFile(b"new"), 100).name for _ in range(6))
+        asked = []
+
+        def failing(name):
+            asked.append(name)
+            if name in unremovable:
+                raise files.StorageFault
+            remove(name)
+
+        remove = files.remove
+        with (
+            mock.patch.object(tasks, "ORPHAN_AGE", -tasks.ORPHAN_AGE),
+            mock.patch.object(files, "remove", failing),
+        ):
+            for unremovable in ({stuck, *orphans}, {stuck}):
+                asked.clear()
+                with self.assertRaises(files.StorageFault):
+                    tasks.remove_orphans(0)
+                self.assertEqual(len(asked), 3 if orphans[0] in unremovable else 6)
+        self.assertEqual(self.names(), [stuck])
+
     def test_a_lost_file_is_reported_as_lost(self):
         document = self.add(read=False)
         files.remove(document.file.name)

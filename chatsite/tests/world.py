@@ -2,6 +2,7 @@
 
 import uuid
 from datetime import timedelta
+from hashlib import sha256
 
 from django.contrib.auth.models import Group
 from django.core.files.base import ContentFile
@@ -85,7 +86,7 @@ class World:
             media_type="application/pdf",
             size=PDF.stat().st_size,
             page_count=1,
-            sha256="0" * 64,
+            sha256=sha256(PDF.read_bytes()).hexdigest(),
             version=1,
             status=Document.Status.READY,
         )

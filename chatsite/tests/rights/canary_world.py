@@ -8,6 +8,7 @@ make it the first result for anybody who asks about it and may read it.
 import json
 import sys
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.models import Group
@@ -118,5 +119,7 @@ def _document(canary, people):
     )
     if canary.guests:
         set_audience(document, Audience(everyone=True, guests=True))
-    document.file.save(canary.name, ContentFile(text.encode()))
+    data = text.encode()
+    document.size, document.sha256 = len(data), sha256(data).hexdigest()
+    document.file.save(canary.name, ContentFile(data))
     return document

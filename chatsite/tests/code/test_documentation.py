@@ -172,6 +172,8 @@ class DeployTests(SimpleTestCase):
             "/chat",
             "/ask/stream",
             "/chat//stream",
+            "/api/chat",
+            "/api/chat/stream",
             "/v1/chat/completions",
             "/v1/embeddings",
         ):

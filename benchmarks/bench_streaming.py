@@ -1,10 +1,10 @@
-"""The cost of answers while they are written (CPU time, waiting, memory), with a fast fake model.
+"""Measures what streaming an answer costs (CPU time, latency, memory), with a fast fake model.
 
     python benchmarks/bench_streaming.py [--only cost|streams|burst|sockets|signins|idle|soak …] [--minutes 2]
                                          [--tokens 300] [--ramp 20]
 
-Starts the real site (`manage.py up`) with a separate data directory, and in separate processes a bare FastAPI
-relay and the client. Linux only.
+Starts the real site (`manage.py up`) with its own data directory, and a bare FastAPI relay and the client in
+separate processes. Linux only.
 """
 
 import argparse
@@ -24,11 +24,11 @@ from streaming.upstream import INTERVAL, TOKENS  # noqa: E402
 from streaming.world import World, world  # noqa: E402
 
 ANSWERS = 60  # answers in the comparison
-SHORT_ANSWERS = 200  # answers of two tokens, started within 20 seconds, which show the fixed cost
+SHORT_ANSWERS = 200  # two-token answers, started within 20 seconds, to measure the fixed cost
 LEASES = "chat_lease"
 STREAMS = 400
 SOCKETS = 500
-BURST = 75  # answers that begin each second, for four seconds
+BURST = 75  # answers started per second, for four seconds
 SIGN_INS = 12  # concurrent sign-ins
 PARTS = ("idle", "cost", "streams", "burst", "sockets", "signins", "soak")
 
@@ -36,42 +36,46 @@ PARTS = ("idle", "cost", "streams", "burst", "sockets", "signins", "soak")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", choices=PARTS, default=PARTS)
-    parser.add_argument("--minutes", type=float, default=2.0, help="Of mixed use.")
-    parser.add_argument("--tokens", type=int, default=TOKENS, help="Of an answer.")
-    parser.add_argument("--ramp", type=float, default=20.0, help="Seconds over which the streams begin.")
+    parser.add_argument("--minutes", type=float, default=2.0, help="Minutes of mixed use.")
+    parser.add_argument("--tokens", type=int, default=TOKENS, help="Tokens of each answer.")
+    parser.add_argument(
+        "--ramp", type=float, default=20.0, help="Seconds within which all streams are started."
+    )
     options = parser.parse_args()
     with server("upstream", str(options.tokens)) as (_, upstream), world(upstream, people=STREAMS) as site:
         if "idle" in options.only:
-            tell_idle(site)
+            report_idle(site)
         with server("relay", f"http://127.0.0.1:{upstream}/v1") as relay:
             if "cost" in options.only:
-                tell_cost(site, *relay, options.tokens)
+                report_cost(site, *relay, options.tokens)
         if "streams" in options.only:
-            tell_streams(site, upstream, options.tokens, STREAMS, options.ramp)
+            report_streams(site, upstream, options.tokens, STREAMS, options.ramp)
         if "burst" in options.only:
-            tell_streams(site, upstream, options.tokens, 4 * BURST, 4.0, target=1000)
+            report_streams(site, upstream, options.tokens, 4 * BURST, 4.0, target=1000)
         if "sockets" in options.only:
             each = asyncio.run(idle.sockets(site, SOCKETS))
             print(f"{SOCKETS} idle sockets: {each:.0f} KB each (target 150)")
         if "signins" in options.only:
             quiet, meanwhile = (1000 * p95(times) for times in sign_ins.pages(site, SIGN_INS))
-            print(f"a page while {SIGN_INS} sign in: p95 {meanwhile:.0f} ms, else {quiet:.0f} ms", flush=True)
+            print(
+                f"a page while {SIGN_INS} sign in: p95 {meanwhile:.0f} ms; idle: {quiet:.0f} ms", flush=True
+            )
         if "soak" in options.only:
             for line in soak.soaked(site, options.minutes):
                 print(line)
 
 
-def tell_idle(site: World) -> None:
+def report_idle(site: World) -> None:
     web, together = idle.memory(site)
     print(f"idle: web {web:.0f} MB (target 150); web, worker and PostgreSQL {together:.0f} MB (target 350)")
 
 
-def tell_cost(site: World, relay: int, port: int, tokens: int) -> None:
-    """The site and the relay are warmed up first.
+def report_cost(site: World, relay: int, port: int, tokens: int) -> None:
+    """Compare the CPU time of the site with that of the relay, after warming up both.
 
     The fixed cost is the web process's CPU time for an answer of two tokens: admission, search, start, title,
-    end, and its share of the work for all answers. WAL is everything that PostgreSQL writes for whole
-    answers, including their sources and messages.
+    end, and its share of the work for all answers. The WAL is what PostgreSQL writes for an answer as a
+    whole, including its sources and messages.
     """
     cost.measured(site.web, site.questions(4), 1)
     cost.measured(relay, site.questions(4) | {"port": port}, 1)
@@ -97,7 +101,7 @@ def tell_cost(site: World, relay: int, port: int, tokens: int) -> None:
     theirs, _ = cost.measured(relay, site.questions(SHORT_ANSWERS, **short) | {"port": port}, 20)
     fixed, plain = (1000 * spent / SHORT_ANSWERS for spent in (ours, theirs))
     print(f"fixed cost of an answer, web process alone: {fixed:.1f} ms of CPU time (target 10)")
-    print(f"the same of the relay: {plain:.1f} ms; load of the machine: {os.getloadavg()[0]:.1f}", flush=True)
+    print(f"fixed cost of the relay: {plain:.1f} ms; load average: {os.getloadavg()[0]:.1f}", flush=True)
     with server("plain_view", json.dumps(site.parameters)) as (view, port):
         cost.measured(view, site.questions(20, **short) | {"port": port}, 1)
         least, _ = cost.measured(view, site.questions(SHORT_ANSWERS, **short) | {"port": port}, 20)
@@ -108,10 +112,10 @@ def tell_cost(site: World, relay: int, port: int, tokens: int) -> None:
     )
 
 
-def tell_streams(
+def report_streams(
     site: World, upstream: int, tokens: int, streams: int, ramp: float, target: int = 250
 ) -> None:
-    """The ideal is measured by the same client, with direct requests to the model."""
+    """Compare the site's streams with the ideal: the same client's direct requests to the model."""
     plain = site.questions(streams) | {"port": upstream, "path": "/v1/chat/completions"}
     plain["bodies"] = [{**body, "stream": True} for body in plain["bodies"]]
     ideal = load(**plain, spread=ramp, abort=0)
@@ -129,7 +133,7 @@ def tell_streams(
     late = p95([each.first for each in answered]) - p95([each.first for each in ideal])
     ratio = p95([each.total for each in answered]) / median(each.total for each in ideal)
     print(
-        f"{streams} streams, begun over {ramp:.0f} s: {len(failed)} failed,"
+        f"{streams} streams, started within {ramp:.0f} s: {len(failed)} failed,"
         f" {len(short)} cut short and stored as such, {len(wrong)} stored wrongly"
     )
     if refused:

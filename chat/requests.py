@@ -22,7 +22,7 @@ _SCOPE = re.compile(
 def is_scope(text: str) -> bool:
     """Whether the text has the syntax of a scope (see ingestion.search.scopes).
 
-    It need not exist.
+    The folder, category or documents that it names need not exist.
     """
     return len(text) <= SCOPE_CHARACTERS and _SCOPE.fullmatch(text) is not None
 
@@ -52,7 +52,7 @@ class Options:
 
     @property
     def narrowed(self) -> bool:
-        """Whether only a part of what the caller may read is searched."""
+        """Whether the search covers only some of the documents that the caller may read."""
         of_category = self.include_category or self.exclude_category
         return self.scope not in ("", "all") or bool(of_category) or self.to_person or self.to_groups
 
@@ -67,7 +67,7 @@ class EarlierMessage:
 
 @dataclass(frozen=True, slots=True)
 class ImageInput:
-    """An image for the model, whose type was read from its bytes."""
+    """An image for the model; its type was detected from its bytes."""
 
     media_type: str
     data: bytes
@@ -75,7 +75,7 @@ class ImageInput:
 
 @dataclass(frozen=True, slots=True)
 class JsonFormat:
-    """The answer is one JSON object, of a schema if one is given."""
+    """Asks for an answer that is one JSON object and follows the schema, if one is given."""
 
     schema: Mapping[str, Any] | None = None
     name: str = ""
@@ -90,7 +90,7 @@ class Generation:
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()  # the answer ends before the first occurrence of any of these
     json: JsonFormat | None = None
-    # Hints: if a model refuses one, the site asks without it.
+    # Hints: if a model refuses one, the site repeats the request without it.
     top_p: float | None = None
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
@@ -125,7 +125,7 @@ class RunRequest:
 
 
 class InvalidRequest(Exception):
-    """A malformed request; `member` names the wrong member, `message` is a sentence for people."""
+    """A malformed request; `member` names the member at fault, `message` is a sentence for people."""
 
     def __init__(self, message: str, member: str = "", status: int = 400) -> None:
         super().__init__(message)

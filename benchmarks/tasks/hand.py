@@ -1,9 +1,9 @@
 """A simulated user: operates a page, and adds up the times of the keystroke-level model.
 
-The times of Card, Moran and Newell (1980), in seconds: a key of an average typist K, pointing P, a press or
-release of the mouse's button B, moving a hand between mouse and keys H, thinking before an act M. Choosing a
-file in the system's dialog takes DIALOG, turning a wheel SCROLL: both are our estimates. The page's own time
-is measured and added.
+The times, in seconds, are those of Card, Moran and Newell (1980): K for a keystroke of an average typist, P
+for pointing, B for pressing or releasing the mouse button, H for moving a hand between mouse and keyboard, M
+for mental preparation. DIALOG, for choosing a file in the system's dialog, and SCROLL, for turning the wheel,
+are our estimates. The time that the page takes to respond is measured and added.
 """
 
 import itertools
@@ -22,7 +22,7 @@ ARROW_LEADS_THERE = """element => element.tabIndex < 0
     && Boolean(element.closest('[role=toolbar], .sources, .starts, .history')
         ?.contains(document.activeElement))"""
 FOCUSED = "() => document.activeElement"
-# A group remembers its Tab stop, so the stops are restored before each way is tried.
+# A group remembers its Tab stop, so all stops are restored before each attempt.
 KEEP_STOPS = "() => [...document.querySelectorAll('[tabindex]')].map(each => [each, each.tabIndex])"
 RESTORE = "([stops, element]) => { for (const [each, at] of stops) each.tabIndex = at; element.focus(); }"
 IN_SIGHT = """element => {
@@ -32,14 +32,14 @@ IN_SIGHT = """element => {
 
 
 def name(words):
-    """A pattern for names in the accessibility tree that begin with the words."""
+    """A pattern for accessible names that begin with these words."""
     return re.compile(rf"^\s*{re.escape(words)}", re.IGNORECASE)
 
 
 class Hand:
-    """Counts `steps`, and `seconds` of acting and waiting; uses no mouse with `keys_only`.
+    """Counts `steps`, and the `seconds` spent acting and waiting; with `keys_only`, never uses the mouse.
 
-    With `shortcuts` it also uses the keys that the product's own help lists.
+    With `shortcuts`, the tasks also use the keyboard shortcuts that the product's help lists.
     """
 
     def __init__(self, page, keys_only=False, shortcuts=False):
@@ -113,7 +113,7 @@ class Hand:
         self._timed(lambda: self.page.keyboard.press(key))
 
     def reach(self, target):
-        """Move the focus to the target, forwards or backwards, with the fewest keys, each of which is a step.
+        """Move the focus to the target with the fewest keys, forwards or backwards; each key is a step.
 
         Within a group with a single Tab stop, arrow keys move the focus.
         """
@@ -125,7 +125,7 @@ class Hand:
             ways.append(self._keys_to(target, key, arrow, most))
         found = [way for way in ways if way is not None]
         if not found:
-            raise AssertionError("The keyboard does not reach it.")
+            raise AssertionError("The element cannot be reached by keyboard.")
         best = min(found, key=len)
         target.focus()
         for _ in best:
@@ -142,13 +142,13 @@ class Hand:
         return pressed
 
     def _choose_by_arrows(self, radio):
-        """In a radio group, Tab reaches only the chosen button."""
+        """Choose a radio button with the arrow keys, because Tab reaches only the checked one."""
         self.reach(self.page.locator(f"[name={radio.get_attribute('name')}]:checked"))
         for _ in range(MAX_TABS):
             if radio.is_checked():
                 return
             self._press("ArrowDown")
-        raise AssertionError("The arrows do not reach it.")
+        raise AssertionError("The radio button cannot be reached by arrow keys.")
 
     def _step(self, kind, seconds):
         self.steps += 1

@@ -50,12 +50,12 @@ MINUTE = 60.0
 QUEUE_SECONDS = 5.0  # how long a request waits for earlier ones
 RETRY_SECONDS = 5
 SERVER_REQUESTS = 8  # requests that one process makes to a model's server at once
-OF_ONE_PERSON = 2  # of these, or of the requests to a model in this process, how many may be one person's
-BUSY = "The site is busy with other embeddings. Try again in a few seconds."
+OF_ONE_PERSON = 2  # concurrent requests of one person, to a server or to a model in this process
+BUSY = "The site is busy with other embedding requests. Try again in a few seconds."
 
-# One thread for a model in this process: it embeds one request at a time, even if its caller disconnects.
+# One thread for a model in this process: a request blocks the next one, even after its caller disconnects.
 _local = ThreadPoolExecutor(1, thread_name_prefix="embeddings")
-# A server may take a minute for a request, so several wait for it at once, but only some of one person.
+# A server may take a minute for a request, so several run at once; OF_ONE_PERSON limits each person's share.
 _at_server = ThreadPoolExecutor(SERVER_REQUESTS, thread_name_prefix="embeddings-server")
 _turns: PerEventLoop[WeakValueDictionary[int, asyncio.Semaphore]] = PerEventLoop(WeakValueDictionary)
 
@@ -63,7 +63,7 @@ _turns: PerEventLoop[WeakValueDictionary[int, asyncio.Semaphore]] = PerEventLoop
 class EmbeddingsView(ProtocolView):
     """`POST /v1/embeddings`.
 
-    Requests count as messages of the day, and are also limited per minute.
+    Each request counts as one of the day's messages. Requests per minute are limited, too.
     """
 
     guests_welcome = False
@@ -88,7 +88,7 @@ class EmbeddingsView(ProtocolView):
         except EmbeddingError as error:
             code = "upstream_unavailable" if error.temporary else "upstream_misconfigured"
             seconds = None if error.retry_after is None else int(error.retry_after) + 1
-            words = "The embedding model does not answer at the moment."
+            words = "The embedding model is not responding at the moment."
             return refused(self.protocol, Refused(code, seconds, words))
         except Refused as refusal:
             with suppress(OperationalError, InterfaceError):
@@ -112,9 +112,9 @@ class EmbeddingsView(ProtocolView):
 
 
 async def _in_turn(function: Callable[[], T], threads: ThreadPoolExecutor, person: int) -> T:
-    """Run `function` in a thread for embeddings; returns its result.
+    """Run `function` in one of `threads`, and return its result.
 
-    Raises Refused if earlier requests keep the threads, or those of this person, busy for QUEUE_SECONDS.
+    Raises Refused after QUEUE_SECONDS of waiting for this person's earlier requests, or for a free thread.
     """
     loop, turn = asyncio.get_running_loop(), _turns().setdefault(person, asyncio.Semaphore(OF_ONE_PERSON))
     try:
@@ -168,7 +168,7 @@ def _count_this_minute(person: int) -> None:
             times.popleft()
         if len(times) >= settings.USER_EMBEDDINGS_PER_MINUTE:
             words = (
-                f"You have asked for {len(times)} embeddings within a minute. Wait a moment, and ask again."
+                f"You have sent {len(times)} embedding requests within a minute. Wait a moment and try again."
             )
             raise Refused("rate_limited", int(times[0] + MINUTE - now) + 1, words)
         times.append(now)

@@ -23,7 +23,7 @@ TASKS = Path("/proc/self/task")  # on Linux: the threads of this process
 
 @contextmanager
 def watched(seconds: float) -> Iterator[None]:
-    """Log a warning with the stack if the running loop is blocked for longer; 0 disables this."""
+    """Log the stack whenever the running loop is blocked for longer than `seconds`; 0 disables this."""
     if not seconds:
         yield
         return

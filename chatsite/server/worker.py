@@ -1,4 +1,4 @@
-"""The worker process: reads one document at a time and runs short jobs beside it."""
+"""The worker process: reads one document at a time, and runs short jobs concurrently."""
 
 import argparse
 import asyncio
@@ -20,7 +20,7 @@ from chatsite.db.threads import (  # noqa: E402
 )
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
-# Before the settings are loaded, which choose the database connection accordingly.
+# Must precede the settings, which choose the database connection accordingly.
 read_everything_by_default()
 django.setup(set_prefix=False)
 
@@ -43,7 +43,7 @@ QUEUES = (
     (fair_queue.QUEUE, 1),
     (side_jobs.QUEUE, 2),
 )  # each queue with its number of concurrent jobs
-GRACE_SECONDS = 2  # at SIGTERM, time after which unfinished documents return to the queue
+GRACE_SECONDS = 2  # time after SIGTERM until unfinished documents return to the queue
 
 
 def main() -> None:

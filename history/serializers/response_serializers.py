@@ -1,6 +1,6 @@
-"""Serializers of responses of /chat-history.
+"""Serializers for the responses of /chat-history.
 
-Names of its members occur only here and in request_serializers.
+The names of their members occur only here and in request_serializers.
 """
 
 from collections.abc import Sequence
@@ -108,7 +108,7 @@ class MatchSerializer(serializers.Serializer[Any]):
 
 
 class FoundConversationSerializer(ConversationRowSerializer):
-    """A row of search results. The context has the `hits` of each conversation by its id."""
+    """A search result. The context has the `hits` in each conversation, by its id."""
 
     matches = serializers.SerializerMethodField()
 
@@ -147,7 +147,7 @@ class StatementSerializer(serializers.Serializer[Any]):
     citations = serializers.ListField(child=serializers.CharField())
     verdict = serializers.CharField()
     by_model = serializers.BooleanField(
-        required=False, help_text="Whether only the language model's second look has found it."
+        required=False, help_text="Whether only the language model's second look found it."
     )
     unclear = serializers.BooleanField(
         required=False,
@@ -201,7 +201,7 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
         source="agent_name", required=False, help_text="The same as `agentName`."
     )
     fromClient = serializers.SerializerMethodField(
-        required=False, help_text="Members that a program has saved, returned unchanged."
+        required=False, help_text="Members that a program saved, returned unchanged."
     )
 
     def to_representation(self, row: Message) -> dict[str, Any]:

@@ -43,7 +43,7 @@ from .explain import (
 PERMISSION = "accounts.view_as_others"
 FOUND_SHOWN = 10
 MIN_REASON = 10  # characters
-MEANT_SHOWN = 5  # documents that are suggested if only a part of a title was typed
+MEANT_SHOWN = 5  # documents suggested for a partial title
 MAX_QUESTION = SUBJECT_CHARACTERS - Look.MAX_REASON - 20  # so that question and reason fit into the audit log
 NAME_CHARACTERS = 460  # length of first name, last name and user name together
 
@@ -102,7 +102,7 @@ class AccessForm(forms.Form):
         max_length=MAX_QUESTION,
         required=False,
         widget=forms.TextInput(attrs={"size": 60}),
-        help_text=gettext_lazy("Searches for it with the rights of the person, and no others."),
+        help_text=gettext_lazy("The search uses only the rights of this person."),
     )
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
@@ -127,9 +127,9 @@ class AccessForm(forms.Form):
     def clean_person(self) -> User:
         found = people_named(self.cleaned_data["person"])
         if len(found) > 1:
-            raise forms.ValidationError(gettext("Several people have this name: give the user name of one."))
+            raise forms.ValidationError(gettext("Several people have this name: enter a user name."))
         if not found:
-            raise forms.ValidationError(gettext("There is no account of this name."))
+            raise forms.ValidationError(gettext("There is no account with this name."))
         return found[0]
 
     def clean_document(self) -> list[Document]:
@@ -138,7 +138,7 @@ class AccessForm(forms.Form):
         if text and not found:
             refused = gettext("There is no such document.")
             if meant := "; ".join(map(document_entry, documents_like(text, self.reader)[:MEANT_SHOWN])):
-                refused += " " + gettext("Do you mean: %(documents)s?") % {"documents": meant}
+                refused += " " + gettext("Did you mean: %(documents)s?") % {"documents": meant}
             raise forms.ValidationError(refused)
         return found
 
@@ -153,7 +153,7 @@ class AccessForm(forms.Form):
 
 
 class AccessPage:
-    """Adds the page to the admin of documents."""
+    """A mixin that adds the access page to the admin of documents."""
 
     admin_site: AdminSite
 

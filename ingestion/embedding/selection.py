@@ -1,4 +1,4 @@
-"""Selects the embedding model: a local one, built in or from a folder, or that of a server."""
+"""Selects the embedding model: a local one (built in or from a folder), or one on a server."""
 
 import functools
 import threading
@@ -44,7 +44,7 @@ def is_built_in(name: str = "") -> bool:
 
 
 def is_from_folder(name: str) -> bool:
-    """Whether this model is one from a folder of weights."""
+    """Whether the weights of this model are in a folder."""
     return name.startswith(PREFIX)
 
 
@@ -54,7 +54,7 @@ def runs_here() -> bool:
 
 
 def embedder(name: str = "", dimensions: int = 0) -> Embedder:
-    """The model with this name and size, or else the configured one; loaded once per process."""
+    """The model with this name and size, by default the configured one; loaded once per process."""
     if not name:
         name, dimensions = configured()
     with _loading:

@@ -16,7 +16,7 @@ from .selection import configured, embedder
 # Key of the advisory lock for changing the active space: an arbitrary number that must never change.
 SPACE_LOCK = 0x636861740001
 ACTIVE = "SELECT * FROM ingestion_embeddingspace WHERE active LIMIT 1"  # every search runs this
-LOCK_WAIT = "1min"  # longest wait of writers of vectors while the space changes
+LOCK_WAIT = "1min"  # how long writing vectors may wait for a change of the active space
 INDEXED_DIMENSIONS = 4_000  # limit of an index on halfvec; larger vectors are scanned
 
 
@@ -33,7 +33,7 @@ def active_space(found: Rows | None = None) -> EmbeddingSpace:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [SPACE_LOCK])
         current = EmbeddingSpace.objects.filter(active=True).first()
-        if current and is_used(current):  # it was changed meanwhile
+        if current and is_used(current):  # another process changed it meanwhile
             return current
         space, _ = EmbeddingSpace.objects.get_or_create(name=name, dimensions=dimensions)
         activate(space)
@@ -73,8 +73,8 @@ def pending_change() -> str:
     if space is None or (space.name, space.dimensions) == (name, dimensions) or not is_used(space):
         return ""
     return gettext(
-        "The documents are embedded with %(used)s, the settings say %(wanted)s: run “manage.py reembed”."
-        " Until that is done, search uses the former model."
+        "The documents are embedded with %(used)s, but the settings say %(wanted)s: run “manage.py reembed”."
+        " Until it has finished, search uses the former model."
     ) % {"used": space, "wanted": f"{name} ({dimensions})"}
 
 

@@ -14,7 +14,7 @@ MAX_CACHED = 1_000  # passages, some kilobytes each; cached because different qu
 LONGEST = 500  # characters; longer sentences are cut at semicolons or line breaks
 _SHORT_LINE = 70  # characters of a line that may be a heading
 _NUMBERED_LINE = 100  # the same for a line that begins with a section number
-MIN_CLAUSE = 12  # characters of a clause of an enumeration; “(a) and (b)” only refers to one
+MIN_CLAUSE = 12  # characters of an enumerated clause; shorter ones only refer to others, as in “(a) and (b)”
 # A line is short if the next line's first word would fit into this share of the longest line.
 _SHORT_SHARE, _LONGEST_SHORT = 0.75, 90
 
@@ -80,19 +80,16 @@ class Span:
 
 @functools.lru_cache(maxsize=MAX_CACHED)
 def spans_of(content: str) -> tuple[Span, ...]:
-    """The pieces of a passage that can be quoted by themselves.
-
-    Cached, because the same passages are found repeatedly.
-    """
+    """The pieces of a passage that can be quoted by themselves."""
     return tuple(split_sentences(content, to_quote=True))
 
 
 def split_sentences(content: str, *, to_quote: bool = False) -> list[Span]:
     """The non-empty sentences and headings of `content` in order, without bullets and markup.
 
-    With `to_quote`, table rows are whole, because the second sentence of a cell would have no column, and the
-    clauses of a sentence such as “No person may: (a) …; (b) …” are list items. Otherwise both are split only
-    at the ends of sentences, each of which can be verified by itself.
+    With `to_quote`, table rows are kept whole, because the second sentence of a cell would lose its column,
+    and the clauses of a sentence such as “No person may: (a) …; (b) …” become list items. Otherwise both are
+    split only at the ends of sentences, each of which can be verified by itself.
     """
     spans = []
     columns = _first_columns(content)
@@ -145,7 +142,7 @@ def _with_clauses(
     content: str, blocks: Iterable[tuple[int, int, bool]], is_split: bool
 ) -> Iterator[tuple[int, int, bool, bool]]:
     """The blocks, each with whether it is a clause of an enumeration; `is_split` splits enumerations."""
-    beginning = len(content) - len(content.lstrip())  # the first block of a passage may be cut
+    beginning = len(content) - len(content.lstrip())  # the first block may have lost its beginning
     for start, end, is_line in blocks:
         starts = _clauses(content, start, end, is_cut=start <= beginning) if is_split else []
         if not starts:
@@ -154,7 +151,7 @@ def _with_clauses(
         if start < starts[0]:
             yield start, starts[0], is_line, False
         yield from ((first, last, False, True) for first, last in itertools.pairwise(starts))
-        # The sentences after the last clause are no part of it.
+        # The sentences after the last clause are not part of the enumeration.
         stop = next(last for _, last in _sentences(content, starts[-1], end))
         yield starts[-1], stop, False, True
         if stop < end:
@@ -184,7 +181,7 @@ def _clauses(content: str, start: int, end: int, *, is_cut: bool) -> list[int]:
 
 
 def _are_short(lines: Sequence[str]) -> bool:
-    """Whether the lines of a paragraph were broken on purpose: a word more would often have fitted."""
+    """Whether the lines of a paragraph were broken on purpose: often, one more word would have fitted."""
     texts = [line.strip() for line in lines]
     longest = max(map(len, texts), default=0)
     if len(lines) < 3 or longest > _LONGEST_SHORT:

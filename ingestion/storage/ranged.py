@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 
 class Body(Protocol):
-    """The body of a response, which streams bytes from a position until it is closed."""
+    """The body of a streamed response."""
 
     def read(self, size: int, /) -> bytes: ...
 
@@ -14,7 +14,10 @@ class Body(Protocol):
 
 
 class RangedReader(io.RawIOBase):
-    """`begin` requests everything from a byte position; `size` is the size of the whole file."""
+    """The file as a raw stream.
+
+    `begin` requests everything from a byte position on; `size` is the size of the whole file.
+    """
 
     def __init__(self, begin: Callable[[int], Body], size: int) -> None:
         self._begin = begin

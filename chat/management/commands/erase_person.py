@@ -11,7 +11,7 @@ from chatsite.db.migration_state import demand_migrations
 
 
 class Command(BaseCommand):
-    help = "Delete an account with all data of the person. The audit log keeps a number instead of the name."
+    help = "Delete an account and all data of its owner. The audit log keeps a number instead of the name."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("user", metavar="USER", help="The account's user name.")

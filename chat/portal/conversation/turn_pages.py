@@ -1,4 +1,4 @@
-"""Splits a long conversation into pages of turns, and finds the page with a message."""
+"""Splits a long conversation into pages of turns, and finds the page that shows a message."""
 
 from bisect import bisect_right
 from collections.abc import Sequence

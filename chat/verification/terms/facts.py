@@ -49,7 +49,7 @@ _JOINED = re.compile(r"(\d{1,9}(?:[.,]\d{1,3})?)([a-z]{1,3})")  # 2GB
 _HALF_UNIT = re.compile(r"half-(hour|day|year)s?(?:ly)?|(hour|day|week|month|year)-long")
 _MONTH_YEAR = re.compile(r"([a-zäöü]{3,9})-(\d{4})")
 _FISCAL_YEAR = re.compile(r"fy-?(\d\d|\d{4})")
-# Words of a text in capitals, which are not names.
+# Passages in capitals, whose words are not names.
 _CAPITALS = re.compile(r"\b[A-Z]++\b(?:[ \n]++[A-Z]++\b){5,}+")
 _FRESH = re.compile(r"[.!?:>|•\n]")
 _INSIDE = re.compile(r"\s?|\s(?:of|for|and|the|de|für|und)(?:\sthe)?\s", re.IGNORECASE)
@@ -60,7 +60,7 @@ _REFERENCE = re.compile(
 MAX_REFERENCE = 14  # characters before a number that are searched for a word such as “section”
 _LISTING = re.compile(r"\s?(?:[,–-]|bis|und|oder|to|and|or)\s?")  # text between the numbers of two sections
 MAX_INITIALS = 5  # words of a name that may be abbreviated
-MAX_KNOWN = 40  # letters of a word whose tokens are cached
+MAX_KNOWN = 40  # letters of the longest words whose tokens are cached
 _BREAK = re.compile(r"[,;:()–—]")
 _CONJUNCTION = re.compile(r"\b(?:and|or|but|while|whereas|und|oder|aber|während|sondern)\b", re.IGNORECASE)
 # “sechsmonatig”, “dreiwöchige”: a number with its unit.
@@ -163,9 +163,7 @@ def _with_bounds(found: list[Token], text: str) -> list[Token]:
 
 
 def _unit(found: Sequence[Token], place: int, text: str, end: int) -> str:
-    """The unit of a number: a sign or word next to it, or after one other word.
-
-    An example of the latter is “five working days”.
+    """The unit of a number: a sign or word next to it, or one word further, as in “five working days”.
 
     Numbers of sections have the unit “§”. `end` is the end of the previous token in `text`.
     """
@@ -350,7 +348,7 @@ def parts_of(found: Sequence[Token], text: str) -> list[list[Token]]:
 
 
 def abbreviations(names: Sequence[Token], text: str) -> dict[str, frozenset[str]]:
-    """The words of each name that consists of several words, by the initials of the name."""
+    """The words of each multi-word name, by the initials of the name."""
     found: dict[str, frozenset[str]] = {}
     for place, token in enumerate(names):
         initials, parts, end = "", set(), token.start

@@ -80,7 +80,7 @@ def stem(word: str) -> str:
 
 
 def skeletons(word: str) -> list[str]:
-    """The consonants of a word, with and without “ge”, which strong verbs keep in all forms."""
+    """The consonants of a word, which all forms of a strong verb share, with and without “ge”."""
     value = stem(word)
     found = []
     for form in (value, value.removeprefix("ge")):

@@ -20,7 +20,7 @@ from .id_tokens import Claims, InvalidToken, verify
 from .provider import Provider, ProviderUnavailable, json_of, request
 
 IN_SESSION = "oidc_attempts"
-MAX_ATTEMPTS = 5  # at the same time in one session, because people open several tabs
+MAX_ATTEMPTS = 5  # concurrent attempts in one session, because people open several tabs
 ATTEMPT_SECONDS = 600
 BY_PROVIDER = "oidc_signed_in"  # session key: the person signed in at the provider
 
@@ -62,7 +62,7 @@ def begin(source: Provider, session: SessionBase, callback: str, destination: st
 
 
 def taken_attempt(session: SessionBase, state: str) -> Attempt | None:
-    """Take this browser's attempt with this state, which can be used only once."""
+    """Remove and return the session's attempt with this state, so that it cannot be used twice."""
     attempts = _attempts(session)
     found = attempts.pop(state, None)
     session[IN_SESSION] = attempts
@@ -76,14 +76,14 @@ def finish(source: Provider, attempt: Attempt | None, callback: str, answer: dic
     if time.time() - attempt.begun_at > ATTEMPT_SECONDS:
         raise SignInFailed("The attempt is too old.")
     if answer.get("iss", source.issuer) != source.issuer:
-        raise SignInFailed("Another provider has answered.")
+        raise SignInFailed("The response is from another provider.")
     if not answer.get("code"):
         raise SignInFailed("The provider sent no code.")
     token = _exchanged(source, answer["code"], attempt.verifier, callback)
     try:
         return verify(token, source, attempt.nonce)
     except InvalidToken as error:
-        raise SignInFailed(f"The ID token is refused: {error}") from error
+        raise SignInFailed(f"The ID token was refused: {error}") from error
 
 
 def sign_out_address(source: Provider) -> str:
@@ -121,7 +121,7 @@ def _exchanged(source: Provider, code: str, verifier: str, callback: str) -> str
         raise ProviderUnavailable(f"The token endpoint answered with {response.status_code}.")
     token = json_of(response).get("id_token")
     if response.status_code != httpx2.codes.OK or not isinstance(token, str):
-        raise SignInFailed(f"The token endpoint gave no ID token ({response.status_code}).")
+        raise SignInFailed(f"The token endpoint returned no ID token ({response.status_code}).")
     return token
 
 

@@ -73,7 +73,7 @@ DECLARE counted bigint; summed text;
 BEGIN
     {query} INTO counted, summed;
     IF (counted, summed) IS DISTINCT FROM ({rows}, {sum}) THEN
-        RAISE EXCEPTION 'the table % is not as it was: it has % rows, and had %', {name}, counted, {rows};
+        RAISE EXCEPTION 'the table % differs from the backup: % rows instead of %', {name}, counted, {rows};
     END IF;
 END
 $chatsite$;
@@ -181,7 +181,7 @@ def throwaway(session: Session) -> Iterator[str]:
 def restore(parts: Iterable[bytes], expected: Mapping[str, Table], database: str = "") -> None:
     """Restore a dump into an empty database and compare each table, in one transaction.
 
-    Raises CommandError after a rollback. An exception raised by `parts` also leads to a rollback.
+    Any failure rolls the transaction back. Raises CommandError, or the exception raised by `parts`.
     """
     with connect(database) as session:
         version = session.info.server_version
@@ -250,9 +250,9 @@ class _Feeder(threading.Thread):
 class _Program:
     """A running PostgreSQL program, as a context manager.
 
-    It is terminated if the block fails, else awaited. Raises CommandError with `words` and the program's
-    message if the program failed. The password is passed in the environment, because all users of the machine
-    can see arguments.
+    It is killed if the block fails; otherwise the block ends when the program does. Raises CommandError with
+    `words` and the program's message if the program failed. The password is passed in the environment,
+    because all users of the machine can see arguments.
     """
 
     def __init__(
@@ -308,7 +308,7 @@ class _Program:
         self._listener.join()
         said = b"".join(self._said).decode("utf-8", "replace")
         found = FAULT.search(said)
-        lines = said.strip().splitlines() or ["it gives no reason"]
+        lines = said.strip().splitlines() or ["no reason given"]
         return f"{self._words}: {found[1] if found else lines[0]}"
 
     def _listen(self) -> None:

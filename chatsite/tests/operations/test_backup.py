@@ -328,7 +328,7 @@ class Refusals(Site):
             return json.dumps(head).encode()
 
         words = self.refusal(file=self.rewritten({backup_file.HEAD: other}))
-        self.assertIn("the table accounts_user is not as it was", words)
+        self.assertIn("the table accounts_user differs from the backup", words)
         self.assert_unchanged()
 
     def test_a_truncated_dump_rolls_back_the_restore(self):

@@ -1,4 +1,4 @@
-"""The order in which the lines of a PDF page are read, because its text may be in another order."""
+"""The reading order of the lines of a PDF page, which may differ from their order in the file."""
 
 from collections.abc import Container, Sequence
 from itertools import pairwise
@@ -7,7 +7,7 @@ from .pdf_page_text import Line
 
 FRAGMENT = 3  # letters; a line with fewer may be a mark, a number or an exponent beside another line
 UPWARDS = 1.5  # a line that is this much higher than the one before it, in em, is out of order
-SAME_LINE = 0.75  # greatest difference of the baselines of lines beside each other, in em
+SAME_LINE = 0.75  # greatest vertical distance between the baselines of lines in one row, in em
 TITLE_LINES = 2  # lines at the top and bottom of a page whose parts may be beside each other
 Place = tuple[str, int]  # the text of a line and its height on the page
 
@@ -19,12 +19,12 @@ def places_of(lines: Sequence[Line]) -> frozenset[Place]:
 def reading_order(
     lines: Sequence[Line], in_tables: Container[int] = (), repeated: Container[Place] = ()
 ) -> Sequence[int]:
-    """The numbers of the lines in the order of the text, or from top to bottom.
+    """The indexes of the lines in the order of the file, or from top to bottom.
 
     Some programs write the headings of a page, or paragraphs that were changed, before or after its other
-    text. Such a page is read from top to bottom, unless lines outside its tables are beside each other: they
-    may be columns, whose order only the text shows. Lines of the previous page are `repeated` at the same
-    place if they are running titles, and remain at the beginning or end of the text.
+    text. Such a page is read from top to bottom, unless lines outside its tables are side by side: they may
+    be columns, whose order is known only from the file. `repeated` has the places of lines that the previous
+    page also has there: these are running titles, and remain at the beginning or end of the text.
     """
     as_written = range(len(lines))
     own = [

@@ -1,4 +1,4 @@
-"""The file winmail.dat, in which Outlook sends attachments and text in a format of its own (MS-OXTNEF)."""
+"""The file winmail.dat, in which Outlook sends text and attachments in a proprietary format (MS-OXTNEF)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class TnefContent:
 
 
 def opened(data: bytes) -> TnefContent:
-    """Read the file as far as it is intact. Raises ValueError if it is something else."""
+    """Read the intact part of the file. Raises ValueError if it has another format."""
     if _number(data, 0) != SIGNATURE:
         raise ValueError
     found = TnefContent()
@@ -77,7 +77,7 @@ def _with(attachment: tuple[str, bytes], kind: int, value: bytes, encoding: str)
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The attributes of the message and of its attachments, in their order."""
+    """The attributes of the message and its attachments, in order."""
     place = HEADER_BYTES
     for _ in range(MAX_ATTRIBUTES):
         if place + 9 > len(data):
@@ -86,11 +86,11 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
         if place + 9 + size > len(data):
             return
         yield kind, data[place + 9 : place + 9 + size]
-        place += 9 + size + 2  # and its checksum
+        place += 9 + size + 2  # two bytes of checksum
 
 
 def _properties(data: bytes) -> Iterator[tuple[int, bytes, bool]]:
-    """The properties with one text or binary value, with whether the text has two bytes a character."""
+    """Each text or binary value: the number of its property, its bytes, and whether it is UTF-16 text."""
     place = 4
     for _ in range(min(_number(data, 0), MAX_PROPERTIES)):
         kind, number = _number(data, place, 2), _number(data, place + 2, 2)

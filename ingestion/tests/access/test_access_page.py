@@ -55,7 +55,7 @@ class AccessPageTests(TestCase):
         self.assertContains(
             self.show(person="Bob Builder", document="pay.md"), "Several people have this name"
         )
-        self.assertContains(self.show(person="Bob", document="pay.md"), "There is no account of this name.")
+        self.assertContains(self.show(person="Bob", document="pay.md"), "There is no account with this name.")
 
     def names(self, what, query):
         return self.client.get(f"{PAGE}{what}", {"q": query}).json()["found"]
@@ -77,7 +77,7 @@ class AccessPageTests(TestCase):
     def test_a_part_of_a_title_is_refused_with_a_list_of_the_matching_documents(self):
         Document.objects.filter(pk=self.pay.pk).update(title="Bands of pay")
         page = self.show(person="bob", document="bands")
-        self.assertContains(page, "There is no such document. Do you mean: Bands of pay (pay.md)?")
+        self.assertContains(page, "There is no such document. Did you mean: Bands of pay (pay.md)?")
         self.assertContains(page, "Please correct 1 error.")
         clerk = User.objects.create(username="clerk", is_staff=True)
         clerk.user_permissions.set(Permission.objects.filter(codename="view_as_others"))
@@ -163,7 +163,7 @@ class AccessPageTests(TestCase):
 
     def test_unknown_and_missing_values_are_reported_and_nothing_is_written(self):
         for fields, words in (
-            ({"person": "nobody", "document": "pay.md"}, "There is no account of this name."),
+            ({"person": "nobody", "document": "pay.md"}, "There is no account with this name."),
             ({"person": "ann", "document": "nothing.md"}, "There is no such document."),
             ({"person": "ann"}, "Name a document, or ask a question."),
             ({"document": "pay.md"}, "This field is required."),

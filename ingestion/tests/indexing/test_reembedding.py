@@ -96,7 +96,7 @@ class ReembedTests(ReembedCase):
         with server.settings(dimensions=8):
             self.assertEqual(self.found(), [FERRY])
             self.assertEqual((server.asked, str(active_space())), ([], FORMER))
-            self.assertIn(f"embedded with {FORMER}, the settings say model (8)", pending_change())
+            self.assertIn(f"embedded with {FORMER}, but the settings say model (8)", pending_change())
             self.assertIn("The documents are embedded with model (8): 1 passages.", self.reembed())
             self.assertEqual((self.found(), pending_change()), ([FERRY], ""))
             self.assertEqual(server.texts, [f"{FERRY}", "ferry island"])

@@ -218,7 +218,9 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         self.add()
         self.assertNotContains(self.client.get(LIST), "reembed")
         with override_settings(EMBEDDING_MODEL="other", EMBEDDING_DIMENSIONS=8):
-            self.assertContains(self.client.get(LIST), "the settings say other (8): run “manage.py reembed”")
+            self.assertContains(
+                self.client.get(LIST), "but the settings say other (8): run “manage.py reembed”"
+            )
 
     @override_settings(DOCUMENT_MAX_BYTES=10)
     def test_a_file_that_is_too_large_is_a_form_error(self):

@@ -1,4 +1,4 @@
-"""Jobs of the worker for answers and the audit log."""
+"""The worker's jobs for usage figures, questions, the audit log, retention and evaluation."""
 
 from django.conf import settings
 from procrastinate import RetryStrategy
@@ -23,7 +23,7 @@ def count_runs(timestamp: int) -> None:
 @app.periodic(cron="* * * * *")
 @app.task(name="chat.judge_questions", queue=side_jobs.QUEUE, queueing_lock="judge-questions")
 def judge_questions(timestamp: int) -> None:
-    """Find and group the unanswered questions that were asked since the last time."""
+    """Find and group the questions that have gone unanswered since the last run."""
     judge_new()
 
 
@@ -63,12 +63,12 @@ def apply_retention(timestamp: int) -> None:
 
 @app.task(name=running.TASK, queue=side_jobs.QUEUE, retry=RetryStrategy(max_attempts=5, exponential_wait=3))
 def prove(run_id: int) -> None:
-    """Ask the next questions of a evaluation run."""
+    """Ask the next questions of an evaluation run."""
     running.continue_run(run_id)
 
 
 @app.periodic(cron="*/5 * * * *")
 @app.task(name="chat.queue_lost_proofs", queue=side_jobs.QUEUE, queueing_lock="queue-lost-proofs")
 def queue_lost_proofs(timestamp: int) -> None:
-    """Continue a evaluation run that was interrupted by a database failure."""
+    """Continue an evaluation run that has lost its job, for example in a database failure."""
     running.queue_lost()

@@ -14,7 +14,7 @@ CITATION_LINK = re.compile(r"\[([^\[\]\n]+)\]\(/content/[0-9a-f-]{36}/[^()\[\]\s
 
 
 def rewrite(text: str, labels: Collection[str], written: Callable[[str], str]) -> str:
-    """Replaces each citation with `written(label)`.
+    """Replace each citation with `written(label)`.
 
     An empty replacement also removes the space before it.
     """
@@ -44,14 +44,14 @@ def removed(text: str, labels: Collection[str]) -> list[tuple[int, int]]:
 
 
 def with_links(text: str, addresses: Mapping[str, str]) -> str:
-    """The text, in which citations of these labels are Markdown links to their addresses."""
+    """The text with the citations of these labels as Markdown links to their addresses."""
     return rewrite(text, addresses, lambda label: f"[{label}]({addresses[label]})")
 
 
 def verified_as_sent(
     rows: Sequence[Mapping[str, Any]], text: str, gone: Collection[str], addresses: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Convert the positions of a text's statements to positions in the text that is sent.
+    """The statements of a text, with their positions in the text that is sent.
 
     The sent text is the stored one after :func:`without` for the labels in `gone` and :func:`with_links` for
     `addresses`.

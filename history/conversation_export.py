@@ -31,10 +31,10 @@ from .tally import HEDGES, is_by_model, is_unclear, tally
 
 # A source's URL that Markdown turns into a link without further markup.
 ADDRESS = re.compile(r"https?://[^\s<>]+")
-# The bracket at the end of a link's text (or of a link reference), if the scheme of its URL may be another
-# one than http, https or mailto. That is so if a colon, entity or escape precedes the URL's first slash;
-# viewers decode entities and escapes. It is also assumed if none of these follows within 80 characters:
-# looking further would take minutes in a text that consists only of beginnings of links.
+# The bracket that closes a link's text (or a link reference), if the scheme of the URL may be other than
+# http, https or mailto. It may be if a colon, entity or escape precedes the URL's first slash, because
+# viewers decode entities and escapes, or if none of these follows within 80 characters: looking further would
+# take minutes in a text that consists of nothing but beginnings of links.
 UNSAFE_LINK = re.compile(
     r"(?i)\](?=(?:\(|:)\s*(?!https?:|mailto:)(?:[^\s)/?#:&\\]{0,80}[:&\\]|[^\s)/?#:&\\]{81}))"
 )
@@ -43,8 +43,8 @@ UNSAFE_LINK = re.compile(
 def as_json(principal: Principal, conversation: Conversation) -> dict[str, Any]:
     """The conversation with all messages.
 
-    Those of the chosen branch are separate from those of other branches. Each message of another branch has
-    the id of its predecessor, or null if it has none.
+    The messages of the chosen branch are separate from the others, each of which has the id of its
+    predecessor, or null if it is a first message.
     """
     messages, sources = conversation_lists.messages_shown(principal, conversation, aside=True)
     rows = StoredMessageSerializer(cast(Any, messages), many=True, context={"sources": sources}).data
@@ -70,7 +70,7 @@ def as_markdown(principal: Principal, conversation: Conversation) -> str:
 
 
 def parts_as_markdown(principal: Principal, conversation: Conversation) -> list[str]:
-    """The same in parts: the title, and each message."""
+    """The parts of `as_markdown`: the title, and each message."""
     messages, sources = conversation_lists.messages_shown(principal, conversation)
     return messages_as_markdown(conversation.title, conversation.created_at, messages, sources)
 
@@ -78,7 +78,7 @@ def parts_as_markdown(principal: Principal, conversation: Conversation) -> list[
 def messages_as_markdown(
     title: str, begun_at: datetime, messages: Sequence[Message], sources: Mapping[UUID, Sequence[Source]]
 ) -> list[str]:
-    """The parts of an export, each of which ends with a line end: the title, and each of these messages.
+    """The parts of an export, each ending with a line break: the title, and each of these messages.
 
     `sources` has the sources that the reader may open, by message id.
     """
@@ -102,7 +102,7 @@ def answer_as_markdown(principal: Principal, conversation: Conversation, positio
 
 
 def message_as_markdown(answer: Message, readable: Sequence[Source]) -> str:
-    """An answer with its `readable` sources, which are those that the reader may open."""
+    """An answer with its sources; `readable` are those that the reader may open."""
     return _joined(_answer(answer, readable))
 
 
@@ -145,7 +145,7 @@ def _answer(message: Message, readable: Sequence[Source]) -> list[str]:
 
 
 def _address(source: Source) -> str:
-    """The URL that the document was taken from, in Markdown after a colon; empty if it has none."""
+    """A colon and the URL from which the document was taken, as Markdown; empty if it has none."""
     address = source.document.source_url
     return f": <{address}>" if ADDRESS.fullmatch(address) else ""
 
@@ -158,9 +158,9 @@ def _harmless(text: str) -> str:
     """Make Markdown safe, so that no viewer loads or runs anything.
 
     The result has no HTML, no images, and only http, https and mailto links. Unsafe characters are replaced
-    by entities. A backslash would not do: after another backslash, it escapes nothing. Entities within a URL
-    are decoded by viewers; in an unsafe link, the bracket before the URL is therefore replaced, and the link
-    is shown as text.
+    by entities, not escaped by backslashes: after another backslash, a backslash escapes nothing. Because
+    viewers decode entities in URLs, an unsafe link is disabled by replacing the bracket before its URL; it is
+    then shown as text.
     """
     text = text.replace("<", "&lt;").replace("![", "&#33;[")
     return UNSAFE_LINK.sub("&#93;", text)

@@ -1,11 +1,11 @@
-"""Measure a content manager's day in the admin, in Chromium, by clicking what the pages show.
+"""Measures a content manager's day in the admin: clicks through its pages in Chromium.
 
     .venv-dev/bin/python benchmarks/manager_day/day.py ADDRESS PASSWORD FOLDER [--only STEP …]
 
-ADDRESS is a site that seed.py has filled (run.py also makes such a site); PASSWORD is that of the demo's
-`admin`. FOLDER gets a screenshot of each page. The time of a page runs from the start of its navigation,
-including redirects, to the end of its load event. The manager is staff, but not a superuser. Only `admin`
-erases the person, because staff can erase only people whose groups they have themselves (docs/identity.md).
+ADDRESS is a site that seed.py has filled (run.py starts such a site); PASSWORD is that of the demo's `admin`.
+A screenshot of each page is written to FOLDER. The time of a page runs from the start of its navigation,
+including redirects, to the end of its load event. The manager is staff, but not a superuser. The person is
+erased by `admin`, because staff can erase only people whose groups they have themselves (docs/identity.md).
 The day changes the site and erases a person, so do not run it on a real site.
 """
 
@@ -89,7 +89,7 @@ class Day:
 
     @contextlib.contextmanager
     def loading(self, what: str) -> Iterator[None]:
-        """Record the time of the page to which the block leads, and save a screenshot."""
+        """Record the time of the page that the block opens, and save a screenshot."""
         before = self.meter()
         yield
         self.page.wait_for_load_state("load")
@@ -102,12 +102,12 @@ class Day:
         assert status < 400, f"{self.page.url} answered {status}"
 
     def open(self, address: str, what: str) -> None:
-        """Open a typed address or bookmark; only for the first page of a step."""
+        """Open a URL, as if typed or bookmarked; only for the first page of a step."""
         with self.loading(what):
             self.page.goto(address)
 
     def follow(self, target: Locator, what: str) -> None:
-        """Click an element that leads to another page."""
+        """Click an element that opens another page."""
         self.clicks += 1
         with self.loading(what), self.page.expect_navigation(timeout=NAVIGATION_MS):
             target.click()
@@ -129,7 +129,7 @@ class Day:
         return self.page.get_by_role("button", name=name).first
 
     def listed(self, name: str) -> Locator:
-        """The link to a list on the admin's first page (a heading there may have the same name)."""
+        """The link to a list on the admin's start page, where a heading may have the same name."""
         return self.page.locator("#content .module tbody th a").filter(has_text=re.compile(f"^{name}$")).first
 
     def pick(self, field: Locator, text: str) -> None:
@@ -175,7 +175,7 @@ class Day:
         return "\n".join(lines)
 
     def page_table(self) -> str:
-        """Every page in the order of the day."""
+        """A table of all pages, in the order in which they were visited."""
         lines = [
             "| step | page | its address | seconds | CPU, web | CPU, PostgreSQL |",
             "|---|---|---|---|---|---|",
@@ -346,7 +346,7 @@ STEPS = {
 
 
 def spend_day(address: str, password: str, folder: Path, only: list[str], meter: Meter | None = None) -> Day:
-    """Do all steps, or those whose letters are in `only`."""
+    """Run all steps, or those whose letters are in `only`."""
     folder.mkdir(parents=True, exist_ok=True)
     expect.set_options(timeout=NAVIGATION_MS)
     with sync_playwright() as playwright:
@@ -368,7 +368,7 @@ def main() -> None:
     parser.add_argument("address")
     parser.add_argument("password")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", nargs="*", default=[], help="letters of steps")
+    parser.add_argument("--only", nargs="*", default=[], help="letters of the steps to run")
     options = parser.parse_args()
     day = spend_day(options.address, options.password, options.folder, options.only)
     print(day.table(), day.page_table(), sep="\n\n")

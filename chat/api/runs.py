@@ -1,4 +1,4 @@
-"""Resumes and stops a run by its id."""
+"""Views that resume or stop a run by its id."""
 
 from typing import cast
 from uuid import UUID

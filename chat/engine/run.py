@@ -1,4 +1,4 @@
-"""The interface of runs that the engine uses."""
+"""What the engine knows about a run and its agents."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from history.recording import TurnIds, timestamp
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """The interface of agents that the engine uses."""
+    """An agent, as far as the engine needs it."""
 
     name: str
     description: str
@@ -29,14 +29,14 @@ class AcceptedRun(TurnIds):
 
     request: RunRequest
     by_team: bool  # whether the team of agents answers
-    allowance: Allowance | None  # the owner's remaining messages of today
+    allowance: Allowance | None  # the owner's remaining messages for today
     readable: int = 0  # number of documents that a search of everything covers
     attached: tuple[str, ...] = ()  # scopes of earlier questions that named documents, such as attached files
     owner_instructions: str = ""  # how the owner wants to be answered; only for questions asked in the portal
     is_new: bool = True
     is_first: bool = False  # whether this is the first turn of the conversation
     may_be_verified: bool = True  # whether the site has any verified answers
-    is_untitled: bool = False  # whether the model writes a title; it does not if the owner has chosen one
+    is_untitled: bool = False  # whether the model shall write a title, because the owner has chosen none
     team: tuple[Speaker, ...] = ()  # the agents at the time of the answer
 
     def started(self, model: str) -> Started:

@@ -62,7 +62,7 @@ class Prompt:
     instructions: str = ""  # instructions of the agent that writes
     images: Sequence[ImageInput] = ()  # images that came with the question
     pages: Sequence[PageImage] = ()  # images of the pages of the sources
-    fit: float = 4.0  # relevance of the best source: from 0 on relevant, from 1 on clearly relevant
+    fit: float = 4.0  # relevance of the best source: relevant if at least 0, clearly relevant if at least 1
     synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict)  # synonyms of phrases of the question
     template: str = ""  # replaces the site's instructions, or extends them if it begins with >>>
     wish: str = ""  # the caller's preference for the form of the answer
@@ -84,7 +84,8 @@ class SearchQuery:
 
     `context` has earlier questions that may contain the subject; their words count less. The `parts` of a
     compound question are searched for instead of `text`. For a follow-up question such as “and for crews?”,
-    `added` has the searches that give its term more weight, the question by itself first.
+    `added` has additional searches that give more weight to its own term; the first is the question by
+    itself.
     """
 
     text: str
@@ -163,8 +164,8 @@ class ChatModel(Protocol):
     name: str
     writes_json: bool  # whether it can write answers that follow a JSON schema
     needs_sources: bool  # whether it may only answer from sources
-    works_in_team: bool  # whether it can act as several agents that add to each other's messages
-    notices: tuple[str, ...]  # its fixed introductory sentences, which state nothing about the documents
+    works_in_team: bool  # whether it can act as several agents that build on each other's messages
+    notices: tuple[str, ...]  # its fixed introductory sentences, which make no statement about the documents
 
     def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
         """Yield Reasoning (if any), Text, then one End. A stream without End was cut off."""
@@ -179,10 +180,7 @@ class ChatModel(Protocol):
         ...
 
     async def document_questions(self, title: str, text: str) -> list[str]:
-        """Questions that a document answers; `text` is its beginning.
-
-        None if the model returns none.
-        """
+        """Questions that a document answers; `text` is its beginning. May be empty."""
         ...
 
     async def title(self, question: str) -> str:

@@ -28,9 +28,9 @@ from .chat_model import (
 from .connections import code_of
 from .sse import EventParser
 
-GATHER_SECONDS = 0.2  # pause between two reads of a stream
-# If the process is so busy that its timers are late or questions are waiting, each stream is read less often,
-# which leaves time for answers that have not begun.
+GATHER_SECONDS = 0.2  # minimum time between two reads of a stream
+# A process whose timers are late or that has a backlog of questions reads each stream less often, to leave
+# time for answers that have not begun.
 MAX_GATHER_SECONDS = 0.6
 LATE_SECONDS = 0.1
 GATHERED_BYTES = 8_192  # the next read is not delayed if this much data arrived
@@ -80,11 +80,7 @@ class Clock:
 
 
 class GatheredBody:
-    """A response body that is read at intervals, to gather data.
-
-    Data that arrives shortly after a read is left for the next read, because a read takes more time than
-    parsing a token.
-    """
+    """A response body that is read at intervals, because a read costs more time than parsing a token."""
 
     def __init__(self, pieces: AsyncIterator[bytes], seconds: float = GATHER_SECONDS) -> None:
         self._pieces = pieces
@@ -94,8 +90,8 @@ class GatheredBody:
     async def read(self, by: float, *, at_once: bool) -> bytes:
         """Return the next bytes; b"" at the end. Raises TimeoutError at `by`, in the loop's time.
 
-        Unless `at_once` is set, this first waits until some time after the previous read, so that it returns
-        more data.
+        Unless `at_once` is set, waits until the interval since the previous read is over, to return more
+        data.
         """
         time = asyncio.get_running_loop().time
         if not at_once and (seconds := self._gather_until - time()) > 0:
@@ -116,7 +112,7 @@ class GatheredBody:
 
 
 class Progress:
-    """The state of an answer: moves the deadline, and holds back incomplete characters."""
+    """The progress of one answer: extends its deadline, and holds back incomplete characters."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -124,7 +120,7 @@ class Progress:
         self.started = self.thinking = self.ended = False
 
     def add(self, part: Part) -> list[Part]:
-        """Process a part; yields what to pass on. Raises ModelError for an unexpected finish reason."""
+        """Process a part, and return the parts to pass on. Raises ModelError for a bad finish reason."""
         if isinstance(part, Text):
             self.started = True
             self._clock.content_came()
@@ -156,8 +152,8 @@ class Progress:
 async def parts(body: GatheredBody, clock: Clock) -> AsyncGenerator[Part, None]:
     """Yield Reasoning (once), Text, TokenCount and End.
 
-    If the stream is closed regularly without a finish reason, there is no End; if it breaks, an error is
-    raised. After the end of the text, errors of the stream are ignored.
+    A stream that is closed without a finish reason has no End; one that breaks raises ModelError. Errors
+    after the end of the text are ignored.
     """
     progress, events, received = Progress(clock), EventParser(), 0
     try:
@@ -165,7 +161,7 @@ async def parts(body: GatheredBody, clock: Clock) -> AsyncGenerator[Part, None]:
             try:
                 piece = await body.read(clock.by, at_once=not (progress.started or progress.thinking))
             except TimeoutError:
-                raise ModelError("upstream_timeout", detail="nothing came in time") from None
+                raise ModelError("upstream_timeout", detail="nothing received in time") from None
             received += len(piece)
             if received > MAX_STREAM_BYTES:
                 raise ModelError("upstream_protocol", detail="a stream without an end")
@@ -193,8 +189,7 @@ def _parts_of(kind: bytes, data: bytes) -> list[Part]:
         try:
             event = jiter.from_json(data)
         except ValueError:
-            # Only the standard library accepts half of a surrogate pair, whose other half is in the next
-            # event.
+            # Only the standard library accepts half of a surrogate pair (the next event has the other half).
             event = json.loads(data)
         if kind == b"error" or event.get("error"):
             raise _error_in_stream(event)
@@ -202,7 +197,7 @@ def _parts_of(kind: bytes, data: bytes) -> list[Part]:
         for choice in event.get("choices") or []:
             index = choice.get("index")
             if index is not None and not isinstance(index, int):
-                raise TypeError("an index that is not a number")
+                raise TypeError("index is not a number")
             if not index:  # ignore additional answers: only one was requested
                 delta = choice.get("delta") or choice.get("message") or {}
                 if choice.get("text") or any(delta.get(name) for name in (*CALLS, "audio")):

@@ -1,4 +1,4 @@
-"""The earlier messages of a conversation that a model gets."""
+"""The earlier messages of a conversation that are sent to the model."""
 
 from uuid import UUID
 
@@ -32,7 +32,7 @@ def earlier_messages(run: AcceptedRun) -> tuple[EarlierMessage, ...]:
 def stored_messages(
     principal: Principal, conversation_id: UUID, messages: QuerySet[Message]
 ) -> tuple[EarlierMessage, ...]:
-    """The last ones of `messages`, oldest first, without names of sources that the caller may not open."""
+    """The newest of `messages`, oldest first, without citations of sources that the caller may not open."""
     said = messages.order_by("-position").values_list("role", "content")[:EARLIER_MESSAGES]
     gone: frozenset[str] | None = None
     turns: list[EarlierMessage] = []

@@ -23,11 +23,12 @@ _SENTENCE_ENDS = (".", "!", "?", "…", ";", ":", "。", "！", "？")
 _NUMBERED = re.compile(r"[.)]\s")
 _EDGES = ".,;:!?()[]{}\"'“”„‘’«»‹›…*_`>|•–-—。！？、，"
 _WRAPPED = (
-    # Share of the longest line; a break is intentional if the next word would have fitted within this length.
+    # Share of the longest line; a line break is intentional if the next word would have fitted into this
+    # length.
     0.85
 )
 _LABEL = re.compile(r"(?:^|;\s)\s{0,20}([^:;\s][^:;\n]{0,60}):\s")
-_FOOT = re.compile(r"\b(?:Page|Seite) \d{1,5} (?:of|von) \d")  # a page footer without meaning
+_FOOT = re.compile(r"\b(?:Page|Seite) \d{1,5} (?:of|von) \d")  # a page footer
 _FOOT_LENGTH = 200
 _NOT_SPACES = re.compile(r"\S+")
 _ITEM = re.compile(r"[ \t]{0,20}(?:[-*•]|\d{1,3}[.)]|[a-z]\))[ \t]")
@@ -58,10 +59,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Unit:
-    """A sentence, list item or row of a passage, with its tokens.
-
-    The positions of the tokens are those in the passage.
-    """
+    """A sentence, list item or row of a passage, with its tokens; positions are those in the passage."""
 
     rank: int
     place: int  # index among the units of the passage
@@ -133,9 +131,9 @@ class Unit:
 
 
 def said(found: Iterable[Token]) -> frozenset[tuple[str, bool]]:
-    """All words, each with whether it is used as a word with an opposite.
+    """All words, each with whether it is used as a word that has an opposite.
 
-    “Last” has an opposite (“first”), but not in “it lasts”.
+    For example, “last” is the opposite of “first”, but not in “it lasts”.
     """
     kinds = (Kind.WORD, Kind.NAME, Kind.POLAR)
     return frozenset((token.value, token.kind is Kind.POLAR) for token in found if token.kind in kinds)
@@ -247,7 +245,7 @@ class Passage:
 
     @cached_property
     def around(self) -> frozenset[str]:
-        """The words of title and headings, which the text need not repeat."""
+        """The words of the title and headings, which a statement may use although the text lacks them."""
         return frozenset(token.value for token in self.tokens if token.kind is not Kind.NEGATION)
 
     @cached_property
@@ -274,7 +272,7 @@ class Passage:
 
     @cached_property
     def tokens(self) -> list[Token]:
-        """The tokens of title and headings."""
+        """The tokens of the title and headings."""
         return tokens(self._around)
 
     @cached_property

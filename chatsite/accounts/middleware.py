@@ -35,8 +35,8 @@ UserT = TypeVar("UserT", bound=AbstractBaseUser | AnonymousUser)
 class ReaderMiddleware(AsyncMiddleware):
     """Makes the caller the reader of row-level security.
 
-    Comes after Django's AuthenticationMiddleware. Makes no query: the session's user becomes the reader when
-    a view first uses the user. A key or token in a header (KEY_HEADERS) takes precedence over the session.
+    Must follow Django's AuthenticationMiddleware. It makes no query: the session's user becomes the reader
+    when a view first accesses `request.user`. A key or token in a header (KEY_HEADERS) takes precedence.
     """
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -47,7 +47,7 @@ class ReaderMiddleware(AsyncMiddleware):
         request.auser = find  # type: ignore[assignment]
         response = await self.get_response(request)
         # Pages contain titles of the person's conversations, and API responses depend on the key or cookie,
-        # so nothing may be cached, unless the view has set its own rule.
+        # so shared caches must not store them unless the view says otherwise.
         if getattr(request, "session_in_use", False) or presents_key(request):
             response.headers.setdefault("Cache-Control", "private, no-store")
         if is_for_programs(request.path) and "public" not in response.headers.get("Cache-Control", ""):
@@ -61,7 +61,7 @@ class ReaderMiddleware(AsyncMiddleware):
 
 
 def _reader(request: HttpRequest, user: UserT) -> UserT:
-    """Makes the session's user the request's reader, activates their language, and returns the user."""
+    """Make the session's user the request's reader, activate their settings, and return the user."""
     note_session(request.COOKIES.get(settings.SESSION_COOKIE_NAME), user.pk)
     if user.is_authenticated:
         request.session_in_use = True  # type: ignore[attr-defined]  # SessionMiddleware then postpones its end

@@ -1,8 +1,8 @@
 """The API description (OpenAPI 3.1) at /api/schema/, and pages to browse it at /api/docs/.
 
-The part about published protocols, which have no serializers, is written by hand in chatsite/openapi. The
-part about resources (/chat-history) is generated from serializers. Tests compare both parts with the site's
-URLs and responses.
+Published protocols have no serializers; they are described by hand in chatsite/openapi. The description of
+resources, such as /chat-history, is generated from serializers. Tests compare both with the site's URLs and
+responses.
 """
 
 import functools
@@ -52,10 +52,7 @@ TAGS = {
 
 
 class ResourceSchema(AutoSchema):
-    """Describes a view with serializers.
-
-    The view's attributes give its tag and the form of its errors.
-    """
+    """Describes a view with serializers, which has its tag and the form of its errors as attributes."""
 
     def get_tags(self) -> list[str]:
         return [cast(Any, self.view).api_tag]
@@ -132,10 +129,9 @@ def _body() -> bytes:
 @require_safe
 @cache_control(public=True, max_age=300)
 def schema(request: HttpRequest) -> HttpResponse:
-    """The description.
+    """The description, which is public, because it contains no personal data.
 
-    It is public, because it contains no personal data. It is built only once, even if the first requests are
-    concurrent.
+    It is built only once, even if the first requests are concurrent.
     """
     with _building:
         body = _body()

@@ -47,7 +47,7 @@ class ConversationPagination(BasePagination):
         return int(limit)
 
     def below(self) -> conversation_lists.Place | None:
-        """The place that the cursor names; None for the first page."""
+        """The place that the cursor denotes; None for the first page."""
         cursor = self.request.query_params.get("cursor")
         try:
             return conversation_lists.place_of(cursor) if cursor else None
@@ -79,7 +79,7 @@ class ConversationPagination(BasePagination):
 
 
 class ProjectPagination(ConversationPagination):
-    """Pages of projects, the last used first, each with the number of its conversations."""
+    """Pages of projects, most recently used first, each with the number of its conversations."""
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self.request, self.view = request, view

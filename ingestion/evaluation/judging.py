@@ -27,7 +27,7 @@ NDCG_10 = COLUMNS.index(("nDCG", 10))  # the metric by which two settings are co
 
 
 class UnknownSetting(Exception):
-    """A setting that search does not have; the text lists the existing ones."""
+    """An unknown setting of search, or an invalid value; the text says which are allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Settings:
         for part in filter(None, (part.strip() for part in text.split(","))):
             name, _, value = part.partition("=")
             if name not in (known := [field.name for field in fields(cls)]):
-                raise UnknownSetting(f"There is no setting “{name}”: {', '.join(known)}.")
+                raise UnknownSetting(f"There is no setting “{name}”. The settings are {', '.join(known)}.")
             values[name] = _value(name, value)
         return cls(**values)
 
@@ -70,8 +70,8 @@ class CitationTarget:
 class QuestionScore:
     """The result of one question under one setting.
 
-    `scores` are in the order of COLUMNS. `labels` has the labels of the results; `sure` says whether search
-    was sure of them.
+    `scores` are in the order of COLUMNS, `labels` are those of the results, and `sure` is search's own
+    judgement of them.
     """
 
     question: Question
@@ -135,7 +135,7 @@ class Problem:
 
 
 def resolve_truths(questions: Iterable[Question], resolver: Resolver) -> tuple[list[Task], list[Problem]]:
-    """Tasks for the questions with a target, and a problem for each citation without one."""
+    """A task for each question with a target, and a problem for each citation without one."""
     known = functools.cache(resolver)
     tasks, problems = [], []
     for question in questions:
@@ -152,7 +152,7 @@ def resolve_truths(questions: Iterable[Question], resolver: Resolver) -> tuple[l
 
 
 def judge(principal: Principal, tasks: Iterable[Task], settings: Settings) -> Iterator[QuestionScore]:
-    """Search for each question with the rights of `principal`."""
+    """Search for each question with the rights of `principal`, and score the results."""
     for task in tasks:
         found = search(principal, task.question.text, **asdict(settings))
         places = [Place(passage.document_id, passage.label.partition("#")[2]) for passage in found.passages]
@@ -161,7 +161,7 @@ def judge(principal: Principal, tasks: Iterable[Task], settings: Settings) -> It
 
 
 def judge_baseline(principal: Principal, tasks: Iterable[Task]) -> Iterator[QuestionScore]:
-    """Score the same questions with stemmed BM25 over all that the reader may read."""
+    """Score the results of stemmed BM25 for the same questions, over everything that the reader may read."""
     index = Bm25(principal)
     for task in tasks:
         places = [
@@ -191,7 +191,7 @@ def ranking(found: Sequence[Place], wanted: Container[CitationTarget]) -> Rankin
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """Counts of questions: all, those without results, and those with unsure results."""
+    """The numbers of questions: all, without results, and with only unsure results."""
 
     asked: int
     refused: int

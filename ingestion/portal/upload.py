@@ -1,4 +1,4 @@
-"""Adds documents. The form works without JavaScript; the script sends files one by one to show progress."""
+"""Uploads documents. The form works without JavaScript; a script sends files one by one to show progress."""
 
 import re
 from collections import Counter
@@ -64,7 +64,7 @@ def add(request: HttpRequest, principal: Principal) -> HttpResponseBase:
     refused: list[dict[str, str]] = []
     replaced = _to_replace(request, principal)
     if posted and "replace" in request.GET and not replaced:
-        raise Http404  # deleted meanwhile: the file must not become a document of its own
+        raise Http404  # deleted meanwhile: the file must not become a new document
     if posted and form.is_valid():
         added, refused = add_files(form, principal, replaces=replaced)
     bad = posted and (bool(refused) or not added)
@@ -109,8 +109,8 @@ def add_files(
 ) -> tuple[list[UpsertResult], list[dict[str, str]]]:
     """Add each file independently: a refused one does not affect the others.
 
-    `on_added` is called for each accepted file, before the next one. The first file replaces the document
-    `replaces`, if there is one.
+    `on_added` is called after each accepted file, before the next one is read. The first file replaces the
+    document `replaces`, if given.
     """
     check_sender = SenderCheck(principal, form.demand_readers)
     owner = User.objects.get(pk=principal.user_id)
@@ -169,7 +169,7 @@ def in_use(principal: Principal) -> str:
 
 
 def status_of(refused: list[dict[str, str]]) -> int:
-    """The status of a refusal; it differs if the server is the cause, and further files would fail too."""
+    """The status of a refusal: 507 or 503 if the storage is the cause, so that more files would fail too."""
     codes = {refusal["code"] for refusal in refused}
     return 507 if "storage_full" in codes else 503 if "storage_away" in codes else 422
 
@@ -177,7 +177,7 @@ def status_of(refused: list[dict[str, str]]) -> int:
 OUTCOMES = ("added", "replaced", "unchanged")
 
 
-MAX_NAMED = 5  # replaced files, and documents like an added one, whose names are listed
+MAX_NAMED = 5  # replaced files that are named in the message, and as many duplicates of added files
 
 
 def _replaced(put: UpsertResult) -> str:
@@ -189,9 +189,9 @@ def _replaced(put: UpsertResult) -> str:
 
 
 def _twin(put: UpsertResult) -> str:
-    """Names another document of the owner with the same file, or with the same name; empty if there is none.
+    """A warning about another document of the owner with the same file or name; empty if there is none.
 
-    Answers would cite both, and a new version that got a folder of its own leaves the old one in use.
+    Answers would cite both, and an old version remains in use if the new one was added to another folder.
     """
     added = put.document
     if put.outcome != "added":

@@ -1,4 +1,4 @@
-"""Other spellings and forms of the words of a question, which documents may have instead.
+"""Other spellings and forms of the words of a question, which documents may use instead.
 
 “Lock out” is also written “lockout”, and “e-mail” “email”. In German, a verb with a separable prefix has
 several stems: “melde … ab”, “abmelden”, “abgemeldet”, “abzumelden” and “Abmeldung”.
@@ -12,7 +12,7 @@ from .irregular import BASES
 from .tokens import plain_words
 from .translations import language_of
 
-MAX_WORDS = 64  # most words of a question that are checked
+MAX_WORDS = 64  # words of a question that are checked
 MAX_VARIED = 16  # words and phrases of a question that get variants
 
 _PARTICLES = frozenset({"in", "out", "on", "off", "up", "down", "over", "back", "away"})
@@ -39,7 +39,7 @@ _ASKING = frozenset(
 
 
 def variants_of(question: str) -> Mapping[str, Sequence[str]]:
-    """Other spellings and forms of words and phrases of the question, each as single words."""
+    """Other spellings and forms, each a single word, by the word or phrase of the question."""
     return _variants(question)
 
 
@@ -61,7 +61,7 @@ def _joined(question: str) -> Iterator[tuple[str, str]]:
 
 
 def _english(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """A verb and its particle as one word: “locked out”, “sign up”; pronouns between them are left out."""
+    """A verb and its particle as one word (“lockout” for “locked me out”), without words between them."""
     for place, word in enumerate(words):
         if word not in _PARTICLES or not place:
             continue
@@ -75,7 +75,7 @@ def _english(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _german(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The other forms of verbs with a separable prefix, and of nouns made of them."""
+    """The other forms of verbs with a separable prefix, and of nouns derived from them."""
     for word in words:
         bases = list(_infinitives(word))
         for base in bases:

@@ -5,8 +5,8 @@
     users = ["ann"]             # these people
     category = "policies"       # optional
 
-If the file has an error, the documents of its folder keep their former rights, and do not get those of a
-folder above.
+If the file has an error, the documents of its folder keep their previous rights instead of inheriting those
+of a folder above.
 """
 
 import tomllib
@@ -51,7 +51,7 @@ class FolderRights:
         self._default = default
         self._category = category
         self._known: dict[str, Rights | RightsError] = {}
-        self.expected: set[str] = set()  # folders in which the listing of the tree has found a rights file
+        self.expected: set[str] = set()  # folders in which a rights file was found when the tree was listed
 
     def of(self, folder: str) -> Rights:
         """The rights of a folder, by its path from the root (“” is the root). Raises RightsError."""
@@ -75,7 +75,7 @@ class FolderRights:
         except RightsError as error:
             return error
         return self._default or RightsError(
-            f"No readers are given: there is no {RIGHTS_FILE}, and no flag names readers."
+            f"No readers are specified: there is no {RIGHTS_FILE}, and no flag names readers."
         )
 
     def _read(self, folder: str) -> Rights | None:

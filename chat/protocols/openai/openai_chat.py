@@ -1,6 +1,6 @@
 """OpenAI's chat completions, for any client of that API.
 
-The additional member `sources` has the sources.
+The responses have an additional member, `sources`.
 """
 
 import re
@@ -68,17 +68,17 @@ KNOWN: Mapping[str, Reader | None] = {
 
 
 class OpenAI:
-    """The protocol. Each request contains its whole conversation, which the history does not list."""
+    """The protocol. Each request contains the whole conversation, which the history does not list."""
 
     stream_type = "text/event-stream"
     gap = 0.0
     images_member = "messages"
-    site = ""  # the site's URL, which is put before paths of documents
+    site = ""  # the site's URL, prepended to the paths of documents
     # The request member to which a failure of the model is attributed.
     members: Mapping[str, str] = {"format_refused": "response_format", "length_refused": "max_tokens"}
 
     def __init__(self, *, counts: bool = False, json: bool = False) -> None:
-        """`counts` is `stream_options.include_usage`: a stream ends with its token counts.
+        """`counts` is `stream_options.include_usage`: whether a stream ends with its token counts.
 
         With `json`, the answer is a JSON object, and the site's own sentence that nothing was found is sent
         as a refusal.
@@ -164,7 +164,7 @@ class OpenAI:
         return {"error": {"message": message, "type": kind, "param": member or None, "code": code or None}}
 
     def envelope(self, started: Started, *, streamed: bool) -> Json:
-        """The members around the choices."""
+        """The members of a response or chunk except its choices."""
         return envelope(started, "chat.completion.chunk" if streamed else "chat.completion")
 
     def annotations(self, text: str, context: ContextReady | None) -> list[Json]:
@@ -207,7 +207,7 @@ class OpenAI:
 
 
 class OpenAIEncoder:
-    """Encodes chunks. The chunk with the finish reason has the sources; [DONE] is the last chunk."""
+    """Encodes the chunks. The one with the finish reason has the sources; [DONE] is the last."""
 
     def __init__(self, form: OpenAI, *, counts: bool = False) -> None:
         self._form = form
@@ -262,7 +262,7 @@ class OpenAIEncoder:
         if text is not None:
             if self._refusing is None:
                 self._refusing = "refusal" in choice.get("delta", {})
-            elif "delta" in choice:  # the first text has decided whether this is a refusal
+            elif "delta" in choice:  # the first text decides whether this is a refusal
                 choice["delta"] = {"refusal" if self._refusing else "content": text}
         return self._form.envelope(self._started, streamed=True) | {"choices": [choice]}
 
@@ -283,7 +283,7 @@ def models(name: str, created: int) -> Json:
 
 
 def sources(context: ContextReady | None) -> list[Json]:
-    """The passages that an answer is written from."""
+    """The passages from which an answer is written."""
     if context is None:
         return []
     return [
@@ -316,6 +316,4 @@ def _part(collected: RequestMessages, role: str, part: Any, member: str) -> str 
         given = validators.require_object(part.get("image_url"), f"{member}.image_url")
         collected.add_image(given.get("url"), f"{member}.image_url.url")
         return None
-    raise InvalidRequest(
-        f"“{member}” must be a text part, or, in a message of the user, an image_url part.", member
-    )
+    raise InvalidRequest(f"“{member}” must be a text part or, in a user message, an image_url part.", member)

@@ -23,7 +23,7 @@ _PRICE = stems("price fare cost fee rate charge preis kosten gebühr tarif")
 _WEIGHT = stems("weight gewicht")
 _ANY = frozenset[str]()  # any column that the question names: “the highest rate”
 
-# By superlative: the words that name its column, and whether it asks for the greatest value.
+# For each superlative, the words that name its column, and whether it asks for the greatest value.
 _MEANINGS: Sequence[tuple[str, Sequence[tuple[frozenset[str], bool]]]] = (
     ("oldest älteste", ((_YEAR, False), (_AGE, True))),
     ("newest youngest neueste neuste jüngste", ((_YEAR, True), (_AGE, False))),
@@ -41,7 +41,8 @@ _MEANINGS: Sequence[tuple[str, Sequence[tuple[frozenset[str], bool]]]] = (
 _MEANING = {word: meanings for words, meanings in _MEANINGS for word in words.split()}
 _WORD = re.compile(r"\w{1,60}")
 _FOLLOWING = 2  # words after a superlative that may name its column: “the highest service speed”
-# First words of questions that no row answers. A translation may have lost its question word.
+# First words of questions that no row answers; the word may be a verb, if a translation lost its question
+# word.
 _ASKS_ANOTHER = re.compile(
     r"\W*(?:and |but |und |aber )?(?:who\w{0,2}|why|where|how (?:do|does|can|should|must|to)"
     r"|can|may|must|should|do|does|did|is|are|will|wer|wen|wem|warum|wo|darf|kann|muss|soll|ist|sind)\b",
@@ -114,7 +115,7 @@ def by_columns(tables: Rows) -> list[Rows]:
 def _things(
     asked: Collection[str], rows: Rows, other_words: Callable[[str], frozenset[str]]
 ) -> frozenset[str]:
-    """The words of the question that name the things in the rows; these are in the first column."""
+    """The words of the question that occur in the name of the first column, which says what the rows are."""
     first = held_stems(next(iter(next(iter(rows.values())))))
     return frozenset(word for word in asked if word in first or not other_words(word).isdisjoint(first))
 

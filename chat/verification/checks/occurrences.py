@@ -1,4 +1,4 @@
-"""Whether a number of a source counts the same as in a claim, judged by what is around it."""
+"""Judges from its context whether a number of a source counts the same thing as in a claim."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,9 @@ from chat.verification.terms.words import Kind, Token
 TOKEN_RADIUS = 4  # greatest distance, in tokens, between related tokens
 CLEARLY_MORE = 2  # a sentence with another number is better if it has this many more of the claim's words
 MIN_HEADER = 4  # words in a header with two columns of numbers
-FIRST_HALF, SECOND_HALF = 0.55, 0.67  # where the first column's words end in a header, and the second's begin
+# Shares of a header with two columns of numbers at which the words of the first end, and those of the second
+# begin.
+FIRST_HALF, SECOND_HALF = 0.55, 0.67
 MAX_TOKENS = 2_000  # more than any unit has
 RANGE_TOKENS = 2  # tokens from one number of a range to the other
 OPENING = POLES["opens"][0]
@@ -57,7 +59,7 @@ class Occurrence:
         return not (nearer or belongs_elsewhere(beside, unit, likely))
 
     def _is_in_column(self) -> bool | None:
-        """Whether it is in the column that the claim names with a letter (“Class A”); None if unclear."""
+        """Whether the number is in the column that the claim names (“Class A”); None if unclear."""
         unit, at = self.unit, self.at
         if unit.cells:
             return False if self._is_in_another_cell() else None
@@ -73,7 +75,7 @@ class Occurrence:
             if len(letters) < 2 or all(each.isdisjoint(own) for each in letters):
                 continue
             number = cells.index(at)
-            # A row on several lines has the first columns and may lack the last ones.
+            # A row that continues on the next line has the first columns, and may lack the last ones.
             is_cut = found is unit.columns and unit.numbers < len(letters)
             if len(letters) == len(cells) or is_cut:
                 return not letters[number].isdisjoint(own)
@@ -84,7 +86,7 @@ class Occurrence:
         return None
 
     def _has_range(self) -> bool:
-        """Whether the number belongs to a range that the claim also has: “between 10 and 15:30”."""
+        """Whether the number belongs to a range that the claim also contains: “between 10 and 15:30”."""
         number, unit = self.unit.tokens[self.at], self.unit
         for one, other in pairwise(self.own):
             if self.claim.tokens.index(other) - self.claim.tokens.index(one) > RANGE_TOKENS:
@@ -133,7 +135,7 @@ class Occurrence:
         return named.pop() if len(named) == 1 else -1
 
     def _other_row_holds_more(self) -> bool:
-        """Whether another row of the table matches the same words as this row, and more."""
+        """Whether another row of the table has all the claim's words that this row has, and more."""
         claim, unit, number = self.claim, self.unit, self.unit.tokens[self.at]
         if unit.table < 0:
             return False
@@ -150,7 +152,7 @@ class Occurrence:
         )
 
     def _other_is_nearer(self, beside: set[str]) -> bool:
-        """Whether most words in `beside` are nearer to another number of the same kind in the unit."""
+        """Whether most words in `beside` are closer to another number of the same kind in the unit."""
         unit, at = self.unit, self.at
         others = [
             position
@@ -199,7 +201,7 @@ def belongs_elsewhere(beside: set[str], unit: Unit, others: Iterable[Unit]) -> b
 
 
 def beside_of(found: Sequence[Token], at: int) -> set[str]:
-    """The words next to a token that may describe it: up to two before and two after it."""
+    """The nearby words that may describe a token: up to two before and two after it."""
     before = [token.value for token in found[max(0, at - TOKEN_RADIUS) : at] if _is_topic(token)]
     after = [token.value for token in found[at + 1 : at + 1 + TOKEN_RADIUS] if _is_topic(token)]
     return {*before[-2:], *after[:2]}

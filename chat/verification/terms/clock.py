@@ -31,7 +31,7 @@ def clock_time(text: str, start: int, end: int) -> Token:
     rest = text[match.end() :].strip(" .\u00a0").casefold() if match else ""
     if rest[:1] in ("a", "p"):
         return _token(hours % 12 * 60 + minutes + (HALF_DAY if rest[0] == "p" else 0), CLOCK, start, end)
-    # “9:30” may be in the evening; “09:30”, “13:30” and “9 Uhr” have one meaning.
+    # “9:30” may be in the evening; “09:30”, “13:30” and “9 Uhr” are unambiguous.
     is_half = rest.startswith("o") or (not rest and 0 < hours <= 12 and not text.startswith("0"))
     return _token(hours * 60 + minutes, HALF_CLOCK if is_half else CLOCK, start, end)
 

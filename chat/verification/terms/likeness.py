@@ -1,4 +1,4 @@
-"""How much of a statement is covered by words of a similar meaning in a passage.
+"""How much of a statement is covered by words of similar meaning in a passage.
 
 Each word of the statement is paired with the best word in two adjacent sentences: the same word, a related
 word, a translation, or the word with the nearest vector. The result shows whether the passage is about the
@@ -21,7 +21,7 @@ TRANSLATED = 0.8  # likeness of translations
 
 
 def content_words(tokens: Sequence[Token]) -> dict[str, str]:
-    """The full forms of words and names, by their stems; without numbers and units."""
+    """The full forms of words and names by their stems, without numbers and units."""
     kinds = (Kind.WORD, Kind.NAME)
     return {
         token.value: token.whole for token in tokens if token.kind in kinds and token.whole and not token.unit

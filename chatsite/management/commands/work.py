@@ -1,4 +1,4 @@
-"""`manage.py work`: only ingestion workers, for machines that do not serve the site."""
+"""`manage.py work`: run only ingestion workers, on a machine that does not serve the site."""
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
@@ -21,25 +21,27 @@ from ingestion.search.dictionary import prepare_dictionary
 
 
 def processes(least: int) -> Callable[[str], int]:
-    """An argument type for a number of processes, at least `least`."""
+    """An argument type for a number of processes, which must be at least `least`."""
 
     def number(text: str) -> int:
         if not text.isdecimal() or int(text) < least:
-            raise ArgumentTypeError(f"must be a whole number from {least} on, not “{text}”.")
+            raise ArgumentTypeError(f"must be a whole number of at least {least}, not “{text}”.")
         return int(text)
 
     return number
 
 
 class Command(BaseCommand):
-    help = "Start ingestion workers for a site that runs elsewhere, with its database and its files."
+    help = (
+        "Start ingestion workers for a site that runs elsewhere. They need access to its database and files."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--workers", type=processes(1), default=1, help="Ingestion worker processes.")
         parser.add_argument(
             "--alive-file",
             type=Path,
-            help="Touch this file every second while all workers run (for health checks).",
+            help="File to touch every second while all workers are running, for health checks.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -380,7 +380,7 @@ class TestRefusals:
         ("command", "argument"), [("up", "--web-workers=0"), ("up", "--workers=-1"), ("work", "--workers=0")]
     )
     def test_too_few_processes_are_refused(self, command, argument):
-        with pytest.raises(CommandError, match=r"must be a whole number from \d on"):
+        with pytest.raises(CommandError, match=r"must be a whole number of at least \d"):
             call_command(command, argument)
 
     def test_workers_of_an_unreachable_database_are_refused(self, monkeypatch):

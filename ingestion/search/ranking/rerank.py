@@ -22,12 +22,12 @@ from ingestion.search.tokens import has_unspaced_script, units
 WINDOW = 8  # a pair of words counts as close together within this many words
 MAX_TEXT_UNITS = 1_000  # words that are compared in a text
 MAX_QUERY_UNITS = 32  # words that are compared in a question
-MAX_CACHED_TEXTS = 500  # some six kilobytes each; cached because different questions find the same passages
+MAX_CACHED_TEXTS = 500  # about six kilobytes each; cached because different questions find the same passages
 # A word's frequency is computed as if there were this many additional texts without it. Most of the compared
 # texts are about the subject of the question, so its words would otherwise seem common.
 OTHERS = 500
 SYNONYM = 0.8  # similarity of an everyday word to the word that documents use for it
-LENGTH = 0.1  # how much higher a similarity is by chance in a text of twice the length
+LENGTH = 0.1  # exponent by which similarities grow by chance with the length of a text
 
 Numbers = NDArray[np.float32]
 
@@ -90,9 +90,9 @@ def _numbers_of_passage(text: str, of_generation: int) -> NDArray[np.int32]:
 def _alike(
     asked: Sequence[str], texts: Sequence[str], everyday: Mapping[str, Sequence[str]]
 ) -> tuple[Numbers, list[int]] | None:
-    """The similarity (0 to 1) of query words to positions in all texts, and each text's positions.
+    """The similarity (0 to 1) of each query word to each position in all texts, and each text's length.
 
-    None if the words were renumbered meanwhile, which happens once in tens of thousands of words.
+    None if the words were renumbered meanwhile, which happens once per tens of thousands of new words.
     """
     current = generation()
     passages = [_numbers_of_passage(text, current) for text in texts]
@@ -101,7 +101,7 @@ def _alike(
     vectors = numbered_vectors(known, current)
     if vectors is None:
         return None
-    # Put the larger matrix first, which takes half the time.
+    # Multiplying with the larger matrix first takes half the time.
     table = np.ascontiguousarray(np.clip(vectors @ word_vectors(asked).T, 0, 1).T)
     own = word_numbers(asked)
     phrases = [
@@ -113,7 +113,7 @@ def _alike(
     if generation() != current:
         return None
     for row, unit in enumerate(asked):
-        if has_unspaced_script(unit):  # single characters have too little meaning for similarity
+        if has_unspaced_script(unit):  # a single character means too little to have similar ones
             table[row] = 0
         table[row, known == own[row]] = 1
     alike = table.take(positions, axis=1)

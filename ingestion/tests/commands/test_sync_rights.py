@@ -40,7 +40,7 @@ class RightsTests(SyncMixin, TestCase):
 
     def test_a_tree_without_rights_is_not_ingested(self):
         self.put("a.md")
-        self.assertIn("No readers are given", self.refused())
+        self.assertIn("No readers are specified", self.refused())
         self.assertEqual(Document.objects.count(), 0)
 
     def test_changed_rights_write_only_the_access_list(self):

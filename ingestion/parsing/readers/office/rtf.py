@@ -31,7 +31,7 @@ CHARSETS = {
 }  # fmt: skip
 STYLE = re.compile(rb"\{\\s(\d{1,4})([^{}]{0,600})\}")
 CONTROL = re.compile(rb"\\[A-Za-z]+-?\d* ?")
-STARRED = frozenset([b"shpinst", b"shptxt"])  # groups with text, although programs may skip them
+STARRED = frozenset([b"shpinst", b"shptxt"])  # groups that contain text although \* marks them as optional
 STYLES_BYTES = 500_000
 MAX_DEPTH = 1_000
 BOLD_LEVEL = 9  # level of a heading that is only a bold paragraph
@@ -79,7 +79,7 @@ class _Reader:
         self._in_table = False
         self._row: list[str] = []
         self._rows: list[list[str]] = []
-        # Number of characters to skip: they repeat the previous character for programs without Unicode.
+        # Number of characters to skip: substitutes for the previous character, for programs without Unicode.
         self._skip = 0
         self._star = False
         self._fonts_at = self._title_at = 0
@@ -138,7 +138,7 @@ class _Reader:
         if word == b"fonttbl":
             self._fonts_at = len(self._stack)
         elif word == b"title":
-            # Word writes a title twice, the second time in Unicode, if the first one cannot have all letters.
+            # If a title has letters outside the code page, Word writes it twice, the second time in Unicode.
             self._title_at, state.skipped, self.title = len(self._stack), False, ""
             return
         if self._fonts_at:

@@ -1,12 +1,12 @@
-"""How fast programs can fill and search the site: identical and new documents, and searches meanwhile.
+"""Measures how fast programs can add identical and new documents, and search at the same time.
 
     .venv-dev/bin/python benchmarks/bench_documents_api.py [DOCUMENTS]      500 new documents by default
 
 Starts a site with the demo's documents, one web process and one worker. Each number is compared with another
-one of the same run: a search over HTTP with the same search called in a process, and searches while documents
-are being read with searches on the idle site. Targets: of 1,000 equal PUTs, only one is read; 5,000 small
-documents are read in an hour, while a search takes at most 60 ms (p95); HTTP adds at most 10 ms to a search
-(p95).
+number of the same run: a search over HTTP with the same search called in-process, and searches while
+documents are being read with searches on the idle site. Targets: of 1,000 identical PUTs, only one is read;
+5,000 small documents are read per hour, while a search takes at most 60 ms (p95); HTTP adds at most 10 ms to
+a search (p95).
 """
 
 import http.client
@@ -31,7 +31,7 @@ from benchmarks.clients.run import api_key, wait_for_handbook
 from chatsite.tests.server import BASE, Site, reading_parameters, temporary_folder
 
 DOCUMENTS, EQUAL, SEARCHES, CALLERS = 500, 1_000, 300, 4
-# Documents an hour (a margin above the target), and the number of documents sent at this pace.
+# Documents per hour (with a margin above the target), and the number of documents sent at this pace.
 PACE, PACED = 6_000, 60
 QUERIES = (
     "carry over leave", "working abroad", "expenses for hotels", "first aid", "sick note", "remote work",
@@ -70,14 +70,14 @@ print(json.dumps(times[len(queries) * 2:]))
 
 
 class Caller:
-    """A connection with a key."""
+    """An HTTP connection that authenticates with an API key."""
 
     def __init__(self, site: Site, key: str) -> None:
         self.connection = http.client.HTTPConnection(urlsplit(site.url).netloc)
         self.headers = {"Authorization": f"Bearer {key}"}
 
     def ask(self, method: str, path: str, body: bytes, kind: str) -> tuple[int, dict, float]:
-        """Status, body, milliseconds."""
+        """Send a request, and return the status, the JSON body, and the milliseconds that it took."""
         begun = time.perf_counter()
         self.connection.request(method, path, body, self.headers | {"Content-Type": kind})
         response = self.connection.getresponse()
@@ -91,7 +91,7 @@ class Caller:
         return taken
 
     def put(self, name: str, text: str) -> int:
-        """The status of a request, repeated as long as it is refused for too many requests at once."""
+        """Add a document and return the status; retries while the site is busy."""
         boundary = uuid.uuid4().hex
         body = (
             f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{name}.md"\r\n'
@@ -160,7 +160,7 @@ def measure_equal(site: Site, key: str) -> None:
 
 
 def measure_new(site: Site, key: str, wanted: int) -> None:
-    """Send documents as fast as the site accepts them, and at the target's pace, with searches meanwhile."""
+    """Add documents as fast as the site accepts them, then at the target's pace, and search meanwhile."""
     an_hour, fast = filled(site, key, wanted, "fast", 0)
     print(f"{wanted} small documents at once: {an_hour:,.0f} an hour: {verdict(an_hour >= 5_000)};", end=" ")
     print(f"searches meanwhile: p95 {fast:.1f} ms")
@@ -172,7 +172,7 @@ def measure_new(site: Site, key: str, wanted: int) -> None:
 
 
 def filled(site: Site, key: str, wanted: int, prefix: str, pause: float) -> tuple[float, float]:
-    """Documents an hour, and the p95 of searches meanwhile; each caller pauses `pause` seconds."""
+    """The documents read per hour, and the p95 of searches meanwhile; callers pause after each document."""
     searching, over = [], threading.Event()
 
     def search() -> None:
@@ -180,8 +180,8 @@ def filled(site: Site, key: str, wanted: int, prefix: str, pause: float) -> tupl
         while not over.wait(0.1):
             searching.append(caller.search(len(searching)))
 
-    beside = threading.Thread(target=search)
-    beside.start()
+    searcher = threading.Thread(target=search)
+    searcher.start()
     begun = time.perf_counter()
 
     def put(caller: Caller, number: int) -> None:
@@ -193,7 +193,7 @@ def filled(site: Site, key: str, wanted: int, prefix: str, pause: float) -> tupl
         wait_until_read(site)
     finally:
         over.set()
-        beside.join()
+        searcher.join()
     return wanted / (time.perf_counter() - begun) * 3_600, middle(searching)[1]
 
 

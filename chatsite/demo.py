@@ -3,7 +3,7 @@
 They are created once in an empty embedded database. The passwords are stored in the data directory, in a file
 that only its owner can read. Each start prints them, and the sign-in page shows them (but not the
 administrator's) to browsers on the same machine. A site whose demo accounts still have these passwords serves
-nothing but this machine (see demo_guard).
+only this machine (see demo_guard).
 """
 
 import functools
@@ -61,7 +61,7 @@ class DemoAccount(NamedTuple):
 
 
 def create_demo() -> None:
-    """Create accounts and documents if there is no account yet; atomic.
+    """Create the accounts and documents, in one transaction, if there is no account yet.
 
     Does nothing if the site can be reached from other machines. The worker reads the documents afterwards.
     """

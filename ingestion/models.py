@@ -49,10 +49,10 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         return self.filter(access_list__in=AccessEntry.lists_of(principal.user_id))
 
     def with_privacy(self, reader_id: int) -> "DocumentQuerySet":
-        """Annotates `is_private`: whether it is another person's document for named readers only.
+        """Annotate what `is_private` needs: whether it is another person's document for named readers only.
 
-        The name of such a document may be private, like that of a file attached to a question. Staff only see
-        the name if they may read the document, or on the document's page, whose views are recorded in the
+        The name of such a document may be private, like that of a file attached to a question. Staff see the
+        name only if they may read the document, or on the document's page, whose views are recorded in the
         audit log.
         """
         entries = AccessEntry.objects.filter(access_list=OuterRef("access_list"))
@@ -72,7 +72,7 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         return self.filter(Q(public_id=public_id) | Q(pk__in=merged))
 
     def public_ids_among(self, public_ids: Collection[uuid.UUID]) -> set[uuid.UUID]:
-        """Those of the ids, including former ones, that belong to one of these documents."""
+        """The ids, current or former, that belong to one of these documents."""
         former = FormerId.objects.filter(public_id__in=public_ids, document__in=self)
         present = self.filter(public_id__in=public_ids).values_list("public_id", flat=True)
         return {*present, *former.values_list("public_id", flat=True)}
@@ -252,7 +252,7 @@ class Document(models.Model):
     class Meta:
         ordering = ["-created_at", "-pk"]
         constraints = [
-            # Of digests, because long names may exceed the size of an index row.
+            # On digests, because long names may exceed the size of an index row.
             models.UniqueConstraint(F("origin"), MD5("folder"), MD5("name"), name="document_identity"),
             models.UniqueConstraint(
                 F("part_of"), MD5("part_path"), name="document_part", condition=Q(part_of__isnull=False)
@@ -282,13 +282,13 @@ class Document(models.Model):
 
     @property
     def is_for_named_people(self) -> bool:
-        """Whether it is a person's document that no group and not everyone may read."""
+        """Whether it has an owner, and neither everyone nor any group may read it."""
         entries = AccessEntry.objects.filter(access_list=self.access_list_id)
         return self.owner_id is not None and not entries.filter(user=None).exists()
 
     @property
     def name_for_audit(self) -> str:
-        """The name and the public id; instead of a name that may be private, the number.
+        """The name, or the number if the name may be private, and the public id.
 
         The audit log is read by staff who may not read the document.
         """
@@ -326,7 +326,7 @@ class FormerId(models.Model):
 
 
 class ExternalId(models.Model):
-    """A program's id of a document; each account has its own ids."""
+    """A program's own id for a document; each account has its own ids."""
 
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
@@ -399,8 +399,8 @@ class SourceFile(models.Model):
 class CitedName(models.Model):
     """A name under which a document was cited to a reader.
 
-    For this reader, the name always means that document from then on. It is not a foreign key: after the
-    document is deleted, the name finds nothing, rather than another document with that name.
+    For this reader, the name means that document from then on. The document is not a foreign key: after it is
+    deleted, the name finds nothing, rather than another document with that name.
     """
 
     reader = models.ForeignKey(
@@ -512,7 +512,7 @@ class Vector(models.Model):
 class PreparedVector(models.Model):
     """A vector of a document that is being read, kept until its passages are replaced.
 
-    So nothing is embedded twice if a worker dies or a server asks to wait. The table is unlogged.
+    A text is therefore not embedded twice if a worker dies or a server asks to wait. The table is unlogged.
     """
 
     space = models.ForeignKey(EmbeddingSpace, on_delete=models.CASCADE, related_name="+", db_index=False)

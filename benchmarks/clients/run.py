@@ -1,4 +1,4 @@
-"""Try published OpenAI clients, installed into a separate folder, with a site that has a scripted model.
+"""Runs published OpenAI clients, installed into a separate folder, against a site with a scripted model.
 
     .venv-dev/bin/python -m benchmarks.clients.run [FOLDER]
 
@@ -70,7 +70,7 @@ class CitingModel:
 
 
 def install(folder):
-    """The clients' interpreter, and the folder of the JavaScript clients."""
+    """Install the clients; returns their Python interpreter and the folder of the JavaScript ones."""
     python = folder / "python" / "bin" / "python"
     if not python.exists():
         venv.create(folder / "python", with_pip=True)

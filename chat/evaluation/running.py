@@ -36,7 +36,7 @@ State = ProofRun.State
 
 
 class EvaluationRefused(Exception):
-    """Why no run can be started now, as a message."""
+    """No run can be started now; the message says why."""
 
 
 def groups_of(user: User) -> QuerySet[Group]:
@@ -62,7 +62,7 @@ def results_of(run: ProofRun, user: User) -> list[ProofResult]:
 def pairs_of(
     before: Iterable[ProofResult], after: Iterable[ProofResult]
 ) -> list[tuple[ProofResult, ProofResult]]:
-    """Pairs the results of a question whose text and expected document are unchanged.
+    """Pair the results of each question whose text and expected document are unchanged.
 
     A document that was deleted in the meantime still counts as the same.
     """
@@ -87,7 +87,9 @@ def start(user: User, group: Group | None, note: str) -> ProofRun:
             with transaction.atomic():
                 run = ProofRun.objects.create(started_by=user, group=group, note=note)
         except IntegrityError:
-            raise EvaluationRefused(gettext("A run is under way. Wait for its end, or cancel it.")) from None
+            raise EvaluationRefused(
+                gettext("A run is in progress. Wait until it has ended, or cancel it.")
+            ) from None
         ProofResult.objects.bulk_create(
             ProofResult(
                 run=run, question=question, asked=_digest(question), wants_nothing=question.wants_nothing
@@ -135,7 +137,10 @@ def _ask_some(run_id: int) -> bool:
     with _reader_of(run) as principal:
         for row in waiting:
             result = ask(principal, row.question)
-            result.pk, result.asked = row.pk, _digest(row.question)  # of the text that was asked now
+            result.pk, result.asked = (
+                row.pk,
+                _digest(row.question),
+            )  # the text may have changed since the start
             asked.append(result)
     fields = ["asked", "wants_nothing", "wanted", "outcome", "rank", "found", "statements", "supported"]
     ProofResult.objects.bulk_update(asked, fields)
@@ -162,7 +167,7 @@ def _defer(run_id: int) -> None:
 
 
 def queue_lost() -> int:
-    """Queue a job for a run that has none."""
+    """Queue a job for each unfinished run that has none."""
     unfinished = ProofRun.objects.filter(ended_at=None).values_list("pk", flat=True)
     return side_jobs.requeue(TASK, "run_id", unfinished, _defer)
 

@@ -22,7 +22,7 @@ LATE_SECONDS = 1.8  # validity of a check's result; after that, sending waits fo
 
 
 class AccessCheck:
-    """The access of one reader, as it was last checked."""
+    """The access of one reader, as last checked."""
 
     def __init__(self, principal: Principal, ended: Callable[[Exception], object]) -> None:
         self.principal = principal
@@ -79,7 +79,7 @@ class AccessRevalidator:
                 return
             try:
                 valid = await retry_until_available(valid_among, {reader.principal for reader in asked})
-            except Exception as error:  # any error ends access: nobody continues reading without a check
+            except Exception as error:  # any error ends access: nobody reads on without a check
                 logger.exception("The rights of readers could not be checked")
                 for reader in asked:
                     reader.record(moment, error)

@@ -1,7 +1,7 @@
-"""Foreign keys on which PostgreSQL itself acts when a row is deleted, for migrations.
+"""Foreign keys with an ON DELETE action in PostgreSQL itself, for migrations.
 
 While machines are upgraded one after the other, the previous version deletes rows without knowing newer
-tables that refer to them. Django's own constraints would prevent this.
+tables that refer to them. With Django's own constraints, these deletions would fail.
 """
 
 from collections.abc import Iterable
@@ -37,10 +37,10 @@ END $$
 
 
 def act_on_delete(action: str, columns: Iterable[str]) -> list[str]:
-    """Statements for RunSQL that give foreign keys the `action` CASCADE or SET NULL on deletion.
+    """Statements for RunSQL that give foreign keys the ON DELETE `action` CASCADE or SET NULL.
 
-    `columns` are written as "table.column". Run them in a migration that is not atomic: then existing
-    rows are validated without blocking writers.
+    `columns` are written as "table.column". Run the statements in a migration that is not atomic, so that
+    existing rows are validated without blocking writers.
     """
     statements = []
     for column in columns:

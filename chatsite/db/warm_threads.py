@@ -1,4 +1,4 @@
-"""A pool of threads in which the one that was used last takes the next call.
+"""A thread pool whose most recently used idle thread takes the next call.
 
 An answer uses a database thread four times, for some milliseconds each. The standard library's executor wakes
 the thread that has been idle for longest, whose stack, allocator and database objects are no longer in the
@@ -19,7 +19,7 @@ Call = tuple["Future[Any]", Callable[[], Any]]
 
 
 class WarmThreads(Executor):
-    """An executor with at most `max_workers` threads, each started when no other one is idle."""
+    """An executor with at most `max_workers` threads; starts a thread only if no other is idle."""
 
     def __init__(self, max_workers: int, name: str) -> None:
         self.max_workers = max_workers
@@ -41,7 +41,7 @@ class WarmThreads(Executor):
         call: Call = future, lambda: function(*args, **kwargs)
         with self._lock:
             if self._over:
-                raise RuntimeError("The threads have ended.")
+                raise RuntimeError("The thread pool was shut down.")
             if self._idle:
                 self._idle.pop().give(call)
             elif len(self._workers) < self.max_workers:
@@ -53,7 +53,7 @@ class WarmThreads(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Accept no more calls. With `wait`, returns after all accepted calls have ended."""
+        """Accept no more calls. With `wait`, return when all accepted calls have ended."""
         with self._lock:
             self._over = True
             while cancel_futures and self._waiting:

@@ -22,10 +22,9 @@ class ShareQuerySet(models.QuerySet["Share"]):
         return self.filter(conversation__owner_id=principal.user_id, conversation__listed=True)
 
     def received_by(self, principal: Principal) -> "ShareQuerySet":
-        """Other people's open shares that name the caller or that the caller has opened.
+        """Other people's open shares that name the caller or their groups, or that the caller has opened.
 
-        A share may also name one of the caller's groups. The annotation `is_new` marks shares that the caller
-        has not opened.
+        The annotation `is_new` marks shares that the caller has not opened.
         """
         reader = principal.user_id
         opened = OpenedShare.objects.filter(share=OuterRef("pk"), reader=reader)
@@ -132,7 +131,7 @@ class Share(models.Model):
 
 
 class OpenedShare(models.Model):
-    """A reader's first opening of a share; the reader's list of received shares needs it."""
+    """The first time a reader opened a share, which then appears on their list of received shares."""
 
     share = models.ForeignKey(Share, on_delete=models.CASCADE, related_name="+", db_index=False)
     reader = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")

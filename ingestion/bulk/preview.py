@@ -86,7 +86,7 @@ class _Move:
 
 
 class _Comparison:
-    """Compares readers by accounts: a person who may still read through another group loses nothing."""
+    """Compares readers by account: a person who may still read as a member of a group loses nothing."""
 
     def __init__(self, moves: list[_Move]) -> None:
         self.moves = moves
@@ -154,7 +154,7 @@ class _Comparison:
 
 
 class _People:
-    """Collects the accounts that are in the first set, but not in the second, of at least one added pair."""
+    """Collects the accounts that, in at least one of the added pairs of sets, are only in the first."""
 
     def __init__(self, everybody: frozenset[int]) -> None:
         self.everybody = everybody

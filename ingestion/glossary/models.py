@@ -99,7 +99,7 @@ class HouseWord(models.Model):
         super().save(**options)  # type: ignore[arg-type]
 
     def clean(self) -> None:
-        """Validation for both the form and imported lines."""
+        """Validate an entry, whether it comes from the form or from an imported line."""
         self.term = " ".join(self.term.split())
         if self.kind == self.Kind.EVERYDAY and self.meaning:
             raise ValidationError(

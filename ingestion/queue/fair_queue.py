@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 TASK = "ingestion.read"
 QUEUE = "ingestion"
-MAX_COUNTED = 100  # counting of waiting documents ahead stops here
+MAX_COUNTED = 100  # limit when counting the documents ahead of another one
 YIELD_SECONDS = 5.0  # how long all workers must be busy, and another owner wait, before a document yields
 # Positions by which a yielding document moves back; with fewer, it would soon yield again.
 YIELDED_POSITIONS = 10
@@ -50,8 +50,8 @@ CURRENT_POSITION = """
         0
     )
 """
-# Whether this job must end early. This is so if its document was deleted. It is also so if all jobs have been
-# running for a while, this one was started last, and an owner without a running job has waited for as long.
+# Whether this job must end early: its document was deleted, or all jobs have been running for a while, this
+# one was started last, and an owner without a running job has waited for as long.
 MUST_YIELD = """
     WITH active AS (
         SELECT job.id, coalesce(document.owner_id, 0) AS owner_id, EXISTS (
@@ -118,10 +118,10 @@ COUNT_BEFORE = """
 
 
 class Shares:
-    """How long this worker has read for each owner who has documents now.
+    """How long this worker has read for each owner of waiting documents.
 
-    A new owner starts with the smallest time of the current owners, so that nobody is compensated for times
-    without documents.
+    A new owner starts with the smallest time of the others, so that nobody is compensated for periods without
+    documents.
     """
 
     def __init__(self) -> None:
@@ -172,7 +172,7 @@ def position_after_yielding(document: Document) -> int:
 
 
 def put_behind(document_id: int, position: int) -> int:
-    """Move a document that yields to a later position; returns the priority of its job.
+    """Move a document that yields to a later position, and return the new priority of its job.
 
     Jobs for later files of the same document are moved too: otherwise the older file would be read after a
     newer one, and replace it.
@@ -188,9 +188,9 @@ def put_behind(document_id: int, position: int) -> int:
 
 
 def first_positions() -> dict[int, int]:
-    """The position of each owner's first document among the next MAX_INSPECTED.
+    """The position of each owner's first document among the next MAX_INSPECTED, by owner.
 
-    0 if there is none.
+    The owner 0 stands for documents without an owner.
     """
     with connection.cursor() as cursor:
         cursor.execute(FIRST_OF_OTHERS, {"task": TASK, "inspected": MAX_INSPECTED})
@@ -242,7 +242,7 @@ def requeue(document: Document, replacement: dict[str, str | int] | None) -> Non
 
 
 def queue_lost() -> int:
-    """Queue waiting documents without a job again; returns their number."""
+    """Queue again the waiting documents that have no job, and return their number."""
     with connection.cursor() as cursor:
         cursor.execute(LOST, [Document.Status.WAITING, MAX_LOST])
         lost = [number for (number,) in cursor.fetchall()]

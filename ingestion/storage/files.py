@@ -58,12 +58,12 @@ def store(upload: "File[bytes]", limit: int) -> StoredFile:
     name = f"{FOLDER}/{token[:2]}/{token}"
     measured = _DigestingFile(upload, limit)
     try:
-        with _answering():
+        with _storage_faults():
             name = default_storage.save(name, measured)
     except StorageFault:
-        raise  # removing it would take another timeout; the job that removes orphans deletes what is left
+        raise  # removing the file now would take another timeout; the job that removes orphans does it later
     except BaseException:
-        with contextlib.suppress(OSError):  # the job that removes orphans deletes the rest
+        with contextlib.suppress(OSError):  # the job that removes orphans tries again
             remove(name)
         raise
     return StoredFile(name, measured.total, measured.digest.hexdigest())
@@ -77,7 +77,7 @@ def digest(file: BufferedReader) -> str:
 def remove(name: str) -> None:
     """Remove a stored file and its page images; missing ones are ignored."""
     if name:
-        with _answering():
+        with _storage_faults():
             default_storage.delete(name)
             _remove_images(name)
 
@@ -85,10 +85,10 @@ def remove(name: str) -> None:
 def remove_on_commit(*names: str) -> None:
     """Remove stored files when the transaction is committed.
 
-    A failure is logged, and the job that removes orphans removes the rest: after the first timeout, each
-    further file would cost another one.
+    After a failure, which is logged, the remaining files are left to the job that removes orphans, because
+    each of them might cost another timeout.
     """
-    # Not a partial: Django cannot log the failure of one, raises AttributeError, and drops later callbacks.
+    # Not functools.partial: Django fails to log its exceptions, and then drops the later callbacks.
     transaction.on_commit(lambda: _remove_each(names), robust=True)
 
 
@@ -105,7 +105,7 @@ def discard(stored: StoredFile, document_id: int) -> None:
 
 def exists(name: str) -> bool:
     """Whether the storage has the file."""
-    with _answering():
+    with _storage_faults():
         return default_storage.exists(name)
 
 
@@ -117,7 +117,7 @@ def local_copy(name: str) -> Iterator[Path]:
     except NotImplementedError:
         with workspace() as folder:  # the next worker removes it if this one is killed
             copy = Path(folder) / "file"
-            with _answering(), default_storage.open(name) as source, copy.open("wb") as target:
+            with _storage_faults(), default_storage.open(name) as source, copy.open("wb") as target:
                 shutil.copyfileobj(source, target, CHUNK_BYTES)
             yield copy
     else:
@@ -126,19 +126,19 @@ def local_copy(name: str) -> Iterator[Path]:
 
 def open_file(document: Document) -> "File[bytes]":
     """The document's file. Raises FileNotFoundError if it is missing."""
-    with _answering():
+    with _storage_faults():
         return default_storage.open(str(document.file.name))
 
 
 def size_of(file: "File[bytes]") -> int:
     """The size of an open file. Raises StorageFault."""
-    with _answering():
+    with _storage_faults():
         return file.size
 
 
 def read_piece(file: "File[bytes]", size: int) -> bytes:
-    """The next bytes of an open file. Raises StorageFault, also if a remote file ends early."""
-    with _answering():
+    """The next bytes of an open file. Raises StorageFault, for example if a remote file ends early."""
+    with _storage_faults():
         return bytes(file.read(size))
 
 
@@ -147,7 +147,7 @@ def page_image(document: Document, page: int) -> bytes:
 
     Raises Unreadable if there is none.
     """
-    return _kept(document, f"{page:d}.png", lambda path: process.render(path, page))
+    return _derived(document, f"{page:d}.png", lambda path: process.render(path, page))
 
 
 def page_characters(document: Document, page: int) -> dict[str, Any]:
@@ -156,22 +156,22 @@ def page_characters(document: Document, page: int) -> dict[str, Any]:
     Raises Unreadable.
     """
     found: dict[str, Any] = json.loads(
-        _kept(document, f"{page:d}.rows.json", lambda path: process.characters(path, page))
+        _derived(document, f"{page:d}.rows.json", lambda path: process.characters(path, page))
     )
     return found
 
 
-def _kept(document: Document, part: str, make: Callable[[Path], bytes]) -> bytes:
+def _derived(document: Document, part: str, make: Callable[[Path], bytes]) -> bytes:
     """A file that is derived from the document's file, created once, and removed together with it."""
     name = str(document.file.name)
     cached = f"{name}{IMAGES}/{part}"
-    with contextlib.suppress(FileNotFoundError), _answering(), default_storage.open(cached) as file:
+    with contextlib.suppress(FileNotFoundError), _storage_faults(), default_storage.open(cached) as file:
         return bytes(file.read())
     with local_copy(name) as path:
         made = make(path)
-    with _answering():
+    with _storage_faults():
         default_storage.save(cached, ContentFile(made))
-        # The document's file was deleted meanwhile, with its other images.
+        # If the document's file and images were deleted meanwhile, this image must go, too.
         if not default_storage.exists(name):
             _remove_images(name)
     return made
@@ -181,7 +181,7 @@ def names_older_than(age: timedelta) -> list[str]:
     """Names of all files that have been in the storage for at least this long."""
     before = timezone.now() - age
     found = []
-    with _answering():
+    with _storage_faults():
         for group in _listed(FOLDER)[0]:
             folder = f"{FOLDER}/{group}"
             folders, names = _listed(folder)
@@ -214,7 +214,7 @@ def _listed(folder: str) -> tuple[list[str], list[str]]:
 
 
 @contextlib.contextmanager
-def _answering() -> Iterator[None]:
+def _storage_faults() -> Iterator[None]:
     """Translate errors of third-party storages into StorageFault.
 
     Errors of this machine have an errno. HTTP libraries also raise OSErrors, but without an errno.
@@ -253,7 +253,7 @@ class _DigestingFile(File):  # type: ignore[type-arg]
 
     def seek(self, position: int, whence: int = 0) -> int:
         if position or whence:
-            raise OSError("It is read once, from its beginning.")
+            raise OSError("The file can be read only once, from its beginning.")
         self.total, self.digest = 0, hashlib.sha256()
         return self.source.seek(0) or 0
 

@@ -39,7 +39,7 @@ from .openai_members import (
     RequestMessages,
 )
 
-STEP = 1_000  # numbers reserved for the protocol's events that come from one event of the run
+STEP = 1_000  # event numbers of the protocol that are reserved for each event of the run
 ITEM, PART = 2, 3  # numbers of the two events before the first text, independent of the run's events
 MAX_ANNOTATION_EVENTS = 900  # annotation events in one response; the message itself contains all annotations
 INCLUDED = ("reasoning.encrypted_content",)  # accepted but without effect
@@ -93,7 +93,7 @@ ECHO: Mapping[str, Any] = {
 }
 _ID = re.compile(r"(resp|msg)_([0-9a-f]{32})")
 _TOOL_OUTPUTS = ("function_call_output", "custom_tool_call_output")
-_PASSED_OVER = ("function_call", "custom_tool_call", "reasoning")  # items of other models, which are ignored
+_IGNORED_ITEMS = ("function_call", "custom_tool_call", "reasoning")  # of other models
 
 
 def response_id(run_id: str) -> str:
@@ -105,7 +105,7 @@ def message_id(answer_id: str) -> str:
 
 
 def row_id(value: Any, kind: str, member: str) -> UUID:
-    """The row's id in a prefixed id. Raises InvalidRequest, as for a missing row."""
+    """The row's id in a prefixed id. If it is malformed, raises the same error as for a missing row."""
     found = _ID.fullmatch(validators.require_text(value, member))
     if found is None or found[1] != kind:
         raise InvalidRequest(errors.words("answer_not_found"), member, status=404)
@@ -178,9 +178,9 @@ class Responses(OpenAI):
         if self.previous is None:
             return request
         if any(turn.role != "user" for turn in collected.turns):
-            words = "With “previous_response_id”, “input” must contain only messages of the user."
+            words = "With “previous_response_id”, “input” must contain only user messages."
             raise InvalidRequest(words, "input")
-        # All input messages are new, and form the question together.
+        # All input messages are new, and together form the question.
         return replace(request, question="\n\n".join(turn.content for turn in collected.turns), earlier=())
 
     def encoder(self) -> "ResponsesEncoder":  # type: ignore[override]
@@ -240,7 +240,7 @@ class Responses(OpenAI):
         }
 
     def part(self, text: str, noted: list[Json]) -> Json:
-        """The text as a part of a message with annotations; a refusal if :meth:`refuses` is true."""
+        """The text with its annotations as a part of a message; a refusal if :meth:`refuses` is true."""
         if self.refuses(text):
             return {"type": "refusal", "refusal": text}
         return {"type": "output_text", "text": text, "annotations": noted, "logprobs": []}
@@ -278,7 +278,7 @@ class Responses(OpenAI):
                 item.get("role"), f"{member}.role", ("user", "assistant", "system", "developer")
             )
             collected.add(role, collected.text(role, item.get("content"), f"{member}.content", _part), member)
-        elif kind not in _PASSED_OVER:
+        elif kind not in _IGNORED_ITEMS:
             raise InvalidRequest(f"“{member}” is of a type that is not supported here.", member)
 
 
@@ -468,6 +468,4 @@ def _part(collected: RequestMessages, role: str, part: Any, member: str) -> str 
     if kind == "input_image" and role == "user":
         collected.add_image(part.get("image_url"), f"{member}.image_url")
         return None
-    raise InvalidRequest(
-        f"“{member}” must be a text part, or, in a message of the user, an input_image.", member
-    )
+    raise InvalidRequest(f"“{member}” must be a text part or, in a user message, an input_image.", member)

@@ -148,7 +148,7 @@ class QuotedText:
         return any(wanted <= frozenset().union(*self.order[at : at + size]) for at in starts)
 
     def known(self, words: Collection[str], held: frozenset[str] | None = None) -> int:
-        """How many of the words or their synonyms are in `held` (by default, this quotation)."""
+        """The number of `words` that `held` (by default, the quotation) has, as such or as a synonym."""
         held = self.stems if held is None else held
         return sum(
             word in held
@@ -192,8 +192,8 @@ class QuotedText:
 class AnswerType:
     """A type of answer: whether a question asks for it, and whether a quotation has it.
 
-    With `is_worded`, the second test only checks the positions of words; a text that fails it may still be an
-    answer.
+    With `is_worded`, the second check is only about the positions of words; a text that fails it may still be
+    an answer.
     """
 
     name: str
@@ -230,7 +230,7 @@ def _keeps_direction(quoted: QuotedText) -> bool:
 
 
 def _has_count(quoted: QuotedText) -> bool:
-    """Whether the quotation gives a number of the counted thing.
+    """Whether the quotation gives the number of the counted thing.
 
     If the thing is mentioned at all, it must be in the sentence with the number or in the one before. The
     sentence with the number and the headings must contain half of the other named words.
@@ -245,7 +245,7 @@ def _has_count(quoted: QuotedText) -> bool:
     thing = [frozenset({word}) | quoted.other_words(word) for word in words]
     spans = [span.text for span in spans_of(quoted.texts[0])]
     # The previous sentence may name the thing: “Leave is booked early. It is 27 days.”
-    named_so = {words[0], *(thing[0] - _UNITS)}  # units are no synonyms: “hours of rest”
+    named_so = {words[0], *(thing[0] - _UNITS)}  # units are not synonyms: “hours of rest”
     mentions = {place for place, text in enumerate(spans) if not named_so.isdisjoint(held_stems(text))}
     with_number = [place for place, text in enumerate(spans) if has_number(text)]
     if mentions and with_number and mentions.isdisjoint({*with_number, *(at - 1 for at in with_number)}):
@@ -316,7 +316,7 @@ def _has_deed(quoted: QuotedText) -> bool:
 
 
 def _names_deed(quoted: QuotedText) -> bool:
-    """Whether it has the verb of “Can I smoke …?”, or a synonym with a word like “allowed”."""
+    """Whether the quotation has the verb of “Can I smoke …?”, or a synonym with a word like “allowed”."""
     asked = quoted.question.permission
     return asked <= quoted.stems or (
         quoted.known(asked) == len(asked) and bool(_PERMITS.search(quoted.texts[0]))
@@ -324,10 +324,10 @@ def _names_deed(quoted: QuotedText) -> bool:
 
 
 def _has_words_together(quoted: QuotedText) -> bool:
-    """Whether words that are adjacent in the question (“travel time”) are near each other.
+    """Whether words that are adjacent in the question (“travel time”) are near each other in the text.
 
-    Only pairs of which the quoted text has both words are checked. For “travel time”, a text with “part-time
-    … or world travel” fails.
+    For “travel time”, a text with “part-time … or world travel” fails. Pairs of which the text lacks a word
+    are not checked.
     """
     return all(
         any(abs(distance) <= TOGETHER for distance in distances) for distances in quoted.pair_distances
@@ -372,9 +372,9 @@ def _gives_rule(quoted: QuotedText) -> bool:
 
 
 def _keeps_time(quoted: QuotedText) -> bool:
-    """Whether the text is not only about the time before or after the named event.
+    """Whether the text is about the time of the named event, not only about the time before or after it.
 
-    “Two months before the holidays” does not say what happens in the holidays.
+    “Two months before the holidays” does not say what happens during the holidays.
     """
     text = quoted.texts[0]
     for match in _NAMES_TIME.finditer(quoted.question.own):

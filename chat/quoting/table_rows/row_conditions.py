@@ -82,9 +82,9 @@ _RELATIONS = stems(" ".join(" ".join(phrase) for phrase in (*_BEFORE, *_AFTER)))
 class RowSelection:
     """The texts of the rows that meet all conditions of the question, in order.
 
-    `needs_all` says that a part of the table is not an answer: the question is about all rows, or no row
-    meets a condition, or a condition cannot be evaluated. `compares_all` says that `rows` have the least or
-    greatest value of all rows, which is only certain with the whole table.
+    `needs_all` says that part of the table cannot answer the question, because it is about all rows, no row
+    meets its conditions, or a condition cannot be evaluated. `compares_all` says that `rows` have the least
+    or greatest value of all rows, which is only certain with the whole table.
     """
 
     rows: tuple[str, ...] = ()
@@ -197,7 +197,7 @@ def _other_words(question: str, known: Collection[str]) -> frozenset[str]:
 
 
 def _with_words(words: frozenset[str], rows: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
-    """The rows with all of the words, and True; if there are none, all rows, and False."""
+    """The rows with all of the words, and True; if no row has them, all rows, and False."""
     kept = tuple(row for row in rows if words <= held_stems(row))
     return kept or rows, bool(kept or not rows)
 
@@ -210,7 +210,7 @@ def _relation(
 ) -> tuple[Callable[[float, float], bool], int]:
     """The comparison that words express, and the number of these words.
 
-    It is searched for at the beginning or at the end of `words`. Equality and 0 if there is none.
+    Looks only at the beginning of `words` or, with `at_end`, at their end. Equality and 0 if there is none.
     """
     for length in (2, 1):
         part = tuple(words[-length:] if at_end else words[:length])
@@ -229,7 +229,7 @@ def _named(words: Sequence[str], columns: Mapping[str, Collection[str]]) -> froz
 def _counts_rows(
     question: str, columns: Mapping[str, Collection[str]], rows: Collection[Mapping[str, str]]
 ) -> bool:
-    """Whether the question asks how many things there are of a kind that names a column without numbers."""
+    """Whether the question counts things (“how many rooms”) that a column lists by name, not by number."""
     match = _HOW_MANY.search(question)
     named = _named([match[1]], columns) if match else frozenset()
     cells = [row[name] for name in named for row in rows if name in row]

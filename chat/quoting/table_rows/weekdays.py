@@ -1,6 +1,6 @@
 """Days of the week in table cells: “Mon-Fri”, “Tue, Fri”, “Daily”.
 
-A row is only valid on these days: a sailing with “Mon-Fri” does not answer “and on Sundays?”.
+A row applies only to these days: a sailing on “Mon-Fri” does not answer “and on Sundays?”.
 """
 
 import re
@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from ingestion.search.table_rows import cells_of
 
-MAX_CELL = 60  # characters of a cell that only has days
+MAX_CELL = 60  # characters of a cell that contains nothing but days
 MAX_CACHED = 5_000  # cached rows
 
 _EVERY = frozenset(range(7))
@@ -39,13 +39,13 @@ def days_named(text: str) -> frozenset[int]:
 
 @lru_cache(maxsize=MAX_CACHED)
 def days_of_row(row: str) -> frozenset[int] | None:
-    """The days in cells that only have days; None if the row has no such cell."""
+    """The days in the cells that contain nothing but days; None if the row has no such cell."""
     found = [days for cell in cells_of(row).values() if (days := days_of(cell.strip())) is not None]
     return frozenset[int]().union(*found) if found else None
 
 
 def days_of(cell: str) -> frozenset[int] | None:
-    """The days in a cell that only has days; None for any other cell."""
+    """The days in a cell that contains nothing but days; None for any other cell."""
     if _DAILY.fullmatch(cell):
         return _EVERY
     if len(cell) > MAX_CELL or not _CELL.fullmatch(cell):

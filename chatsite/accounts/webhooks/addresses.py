@@ -1,4 +1,4 @@
-"""Checks addresses of webhooks: only public ones and networks that the operator allows."""
+"""Checks that addresses of webhooks are public, or in a network that the operator allows."""
 
 import asyncio
 import contextlib
@@ -70,10 +70,10 @@ def check_address(address: Address, *, encrypted: bool) -> None:
 
 
 async def resolve(host: str, port: int, *, encrypted: bool) -> Address:
-    """An address of the host.
+    """Resolve the host, and return one of its addresses.
 
-    Raises Forbidden if any of its addresses is not allowed, or OSError. After the time limit, the thread that
-    resolves the name is abandoned.
+    Raises Forbidden if any of them is not allowed, or OSError. After the time limit, the thread that resolves
+    the name is abandoned.
     """
     loop = asyncio.get_running_loop()
     looked_up: asyncio.Future[list[str]] = loop.create_future()

@@ -36,21 +36,21 @@ class Command(BaseCommand):
             "--prefix",
             default="",
             metavar="FOLDER",
-            help="Folder of the site in which the documents are listed.",
+            help="Folder on the site in which to list the documents.",
         )
         parser.add_argument(
             "--source", default="", metavar="NAME", help="Name of the source; by default the folder's path."
         )
         parser.add_argument("--dry-run", action="store_true", help="Only list what would be done.")
         parser.add_argument(
-            "--now", action="store_true", help="Read the files in this command, not by a worker."
+            "--now", action="store_true", help="Read the files in this process instead of in a worker."
         )
         parser.add_argument(
             "--allow-empty", action="store_true", help="Continue even if the folder is empty."
         )
         parser.add_argument(
             "--most-gone", type=int, default=50, metavar="PERCENT",
-            help="Refuse if more than this share of the known files, and more than ten files, are gone (50).",
+            help="Refuse if more than ten files, and more than this share of the known files, are gone (50).",
         )  # fmt: skip
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -149,7 +149,7 @@ def _sync_lock(name: str) -> Iterator[None]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [SYNC_LOCK, key])
         if not cursor.fetchone()[0]:
-            raise CommandError("This folder is being synchronised already.")
+            raise CommandError("This folder is already being synchronised.")
         try:
             yield
         finally:

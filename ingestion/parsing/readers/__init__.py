@@ -1,4 +1,4 @@
-"""The readers of the families of formats; each is imported when it is needed."""
+"""The readers of the families of formats, imported on demand."""
 
 from importlib import import_module
 from pathlib import Path
@@ -30,10 +30,10 @@ READERS = {
     "json": ("records", "read"),
     "text": ("plain", "read_text"),
 }
-# Readers that get a callback for progress.
+# Readers that take a callback for their progress.
 REPORTING = frozenset(["pdf", "image", "archive"])
 WITH_PARTS = frozenset(["mail", "outlook", "archive"])  # readers of files that contain files
-BY_ENDING = frozenset(["old"])  # readers that get the file extension
+BY_ENDING = frozenset(["old"])  # readers that take the file extension
 
 
 def read_file(path: Path, ending: str, limits: Limits, progress: Progress, parts: Parts) -> Contents:
@@ -48,5 +48,5 @@ def read_file(path: Path, ending: str, limits: Limits, progress: Progress, parts
 
 
 def load(name: str) -> Any:
-    """Import a module of this package by its name, as `office.word`. Raises ImportError."""
+    """Import a module of this package by its name, such as `office.word`. Raises ImportError."""
     return import_module(f"{__package__}.{name}")

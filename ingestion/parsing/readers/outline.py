@@ -21,7 +21,7 @@ from ingestion.parsing.titles import first_title
 from .lone_titles import UPPER, lone_titles
 from .tables import table_text
 
-CLAUSE = 60  # characters; a longer heading that ends like a sentence or a clause is one
+CLAUSE = 60  # characters; a longer heading that ends like a sentence or a clause is text
 
 
 def slug(heading: str) -> str:
@@ -33,7 +33,7 @@ def slug(heading: str) -> str:
 
 
 def is_text(heading: str) -> bool:
-    """Whether a heading is a paragraph that its author styled as one: long, or a sentence or a clause."""
+    """Whether a heading is really text that was styled as a heading: long, or a sentence or a clause."""
     is_clause = heading.endswith((".", ",", ";", ":", "; or", "; and", "; oder", "; und"))
     return len(heading) > HEADING_TEXT or (is_clause and len(heading) > CLAUSE)
 
@@ -116,7 +116,7 @@ class Outline:
             self._blocks.append(self._path[-1][1])
 
     def close(self, ended: bool = True) -> Contents:
-        """End the open section; returns the contents so far."""
+        """End the open section, and return the contents so far."""
         if ended:
             self._flush_heading()
         if self._blocks:
@@ -155,7 +155,7 @@ class Outline:
     def _add(self, blocks: list[str]) -> None:
         """Add one section, or several if it is long.
 
-        All but the first are cited by their first paragraph.
+        All but the first of them are cited by their first paragraph.
         """
         part: list[str] = []
         place, size = self._anchor, 0

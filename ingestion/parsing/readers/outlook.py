@@ -1,4 +1,4 @@
-"""Messages saved by Outlook (.msg). Messages attached to them become parts in MIME."""
+"""Messages saved by Outlook (.msg). Attached messages become parts, converted to MIME."""
 
 import base64
 import contextlib
@@ -132,7 +132,7 @@ class _Reader:
         message.attachments += without_logos(pictures, message.html)
 
     def _numbers(self, at: list[str]) -> Iterator[tuple[int, int]]:
-        """The properties of fixed size."""
+        """The ids and values of the properties of fixed size."""
         properties = self._stream([*at, PROPERTIES])
         first = PROPERTIES_AFTER_INNER if at else PROPERTIES_AFTER
         for start in range(first, len(properties) - PROPERTY_BYTES + 1, PROPERTY_BYTES):
@@ -173,7 +173,7 @@ def _html(data: bytes, numbers: dict[int, int]) -> str:
 
 
 def _mime(message: Message) -> bytes:
-    """The message in MIME, written without the library's folding, whose time grows with long headers."""
+    """The message in MIME, written without the standard library, which is slow at folding long headers."""
     lines = [f"{name}: {_words(value)}" for name, value in message.header.items() if value.strip()]
     lines += ["MIME-Version: 1.0", f'Content-Type: multipart/mixed; boundary="{BOUNDARY}"', ""]
     plain, html = message.texts

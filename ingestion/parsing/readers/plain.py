@@ -70,7 +70,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
 
 
 def _lone_titles(lines: list[str]) -> dict[int, tuple[int, str]]:
-    """{number of a line: (level, heading)}; empty if the text underlines its headings."""
+    """The (level, heading) of each line that is one, by line number; empty if headings are underlined."""
     if any(_underline(line, following) for line, following in itertools.pairwise(lines)):
         return {}
     blocks: list[str] = []
@@ -99,7 +99,7 @@ def _underline(line: str, following: str) -> str:
 
 
 def read_csv(path: Path, limits: Limits) -> Contents:
-    """Read rows with the names of their columns. An unclosed quotation mark is a normal character."""
+    """Read rows with the names of their columns. An unclosed quotation mark is read as a character."""
     encoding = encoding_of_file(path)
     with path.open(encoding=encoding, errors="replace", newline="") as file:
         sample = file.read(SAMPLE_CHARACTERS).replace("\x00", "").splitlines(keepends=True)[:SAMPLE_LINES]

@@ -248,6 +248,6 @@ class GuardTests(SyncMixin, TestCase):
         key = int.from_bytes(hashlib.sha256(str(self.root).encode()).digest()[:4], signed=True)
         with other.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_lock(%s, %s)", [SYNC_LOCK, key])
-            self.assertIn("is being synchronised already", self.refused("--everyone"))
+            self.assertIn("is already being synchronised", self.refused("--everyone"))
             cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [SYNC_LOCK, key])
         self.assertEqual(self.sync("--everyone"), "No files.")

@@ -1,4 +1,4 @@
-"""Support for benchmarks of retrieval: the collections, and a separate database for them."""
+"""Shared code of the retrieval benchmarks: the collections, and a separate database for them."""
 
 from site_ready import MODEL_FOLDER, ROOT  # imported first, because the models below need a configured Django
 

@@ -20,9 +20,10 @@ NOT_STAFF = "You may no longer add documents here, so the file was not saved."
 
 
 class SenderCheck:
-    """The check for one request, whose caller has just been authenticated. Repeats no recent check.
+    """The check for one request, whose caller has just been authenticated.
 
-    `demand` is called after each repeated check, and raises an exception if the sender may not go on.
+    It is repeated at most every CHECK_SECONDS; `demand` is then called, too, and raises an exception if the
+    sender may not continue.
     """
 
     def __init__(self, principal: Principal, demand: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""Documents in the admin: when they were last cited, duplicates, and documents that expire."""
+"""Documents in the admin: when they were last cited, which are duplicates, and which expire."""
 
 from datetime import timedelta
 from typing import Any, cast
@@ -45,7 +45,7 @@ class UseFilter(admin.SimpleListFilter):
 
 
 class StaleFilter(admin.SimpleListFilter):
-    """Filters for documents that may be candidates for deletion."""
+    """Filters for documents that are candidates for deletion."""
 
     title = gettext_lazy("deletion")
     parameter_name = "stale"

@@ -68,7 +68,7 @@ class _Reader:
     closed_words: set[str] = field(default_factory=set)  # words of closed sources
     shown_words: set[str] = field(default_factory=set)  # words of the questions
     closed_documents: set[int] = field(default_factory=set)  # ids of the documents of closed sources
-    offering: set[int] = field(default_factory=set)  # documents that the offered questions may be from
+    offering: set[int] = field(default_factory=set)  # documents on which offered questions may be based
     answered_words: set[str] = field(default_factory=set)  # words of the answers before the current message
     answers: int = 0  # number of these answers
 
@@ -78,8 +78,8 @@ class _Reader:
         closed_sources = self.closed_sources.get(message.pk, ())
         if _is_of_unknown_origin(message, self.answers, self.answered_words):
             self.doubtful = self.unknown = True
-        # Sources that the answer was given or that it cites may have been deleted, or may not be readable for
-        # the reader.
+        # Sources that the answer was given or that it cites may have been deleted, or be closed to the
+        # reader.
         used = {*message.citations, *message.labels}
         readable = {source.label for source in open_sources}
         known = readable | {source.label for source in closed_sources}
@@ -205,7 +205,7 @@ class _Reader:
         return shown
 
     def _supported(self, text: str, message: Message, sources: Sequence[Source]) -> tuple[str, int]:
-        """The text of the statements that these sources alone support; and how many statements there are."""
+        """The text of the statements that these sources alone support, and the number of these statements."""
         open_labels = {source.label for source in sources}
         text = without(text, {*message.citations, *message.labels} - open_labels)
         kept = [
@@ -219,7 +219,7 @@ class _Reader:
     def _partly(
         self, message: Message, sources: Sequence[Source], shortened: str, kept: int, total: int
     ) -> SharedMessage:
-        """The answer with only this text, which has `kept` of its statements."""
+        """The answer with only the text `shortened`, which contains `kept` of its `total` statements."""
         open_labels = {source.label for source in sources}
         shown = _bare(message, shortened if kept else "")
         shown.verification = to_rows(verify(shown.content, sources))
@@ -262,8 +262,8 @@ OpenTo = Callable[[Document], bool]
 def shared_messages(principal: Principal, share: Share, is_open: OpenTo | None = None) -> list[SharedMessage]:
     """The messages that a share shows, in order, as `principal` may see them now.
 
-    With `is_open`, they are shown as to somebody without groups, who may only open documents that `principal`
-    may open and for which `is_open` is true.
+    With `is_open`, they are shown as to a person in no group who may open only those of the documents open to
+    `principal` for which `is_open` is true.
     """
     path = Branches(share.conversation_id).path_to(share.up_to)
     rows = share.conversation.messages.filter(position__in=path)
@@ -293,8 +293,8 @@ def shared_messages(principal: Principal, share: Share, is_open: OpenTo | None =
 def _is_of_unknown_origin(message: Message, answers: int, answered_words: Set[str]) -> bool:
     """Whether a program imported the text, or sent earlier messages that the text may repeat.
 
-    The site gives the model the earlier answers, of which there are `answers` with `answered_words`. If the
-    model got more messages or other words, a program sent these instead of the stored messages.
+    There are `answers` earlier answers, with `answered_words`, which the site gives the model. If the model
+    was given more answers or other words, a program sent its own messages instead of the stored ones.
     """
     if message.imported or (message.client_id is not None and message.run_id is None):
         return True
@@ -348,7 +348,7 @@ def joined(text: str, kept: Iterable[Statement]) -> str:
 
 
 def _balanced(piece: str) -> str:
-    """The text without unbalanced Markdown syntax of emphasis or code."""
+    """The text without unbalanced Markdown marks of emphasis or code."""
     for mark in ("**", "__", "`"):
         if piece.count(mark) % 2:
             piece = piece.replace(mark, "")

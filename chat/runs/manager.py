@@ -49,13 +49,13 @@ from .start import request_stop, team
 logger = logging.getLogger(__name__)
 
 RIGHTS_SECONDS = 1.0  # pause between checks that owners may still read the sources of their runs
-CLOSING_SECONDS = 120.0  # how long to retry storing the end of a run
-# Time reserved for each run at a shutdown, because ends are stored one after the other.
+CLOSING_SECONDS = 120.0  # how long storing the end of a run is retried
+# Time reserved for each run at shutdown, because ends are stored one after the other.
 ENDING_SECONDS = 0.015
 MAX_PAUSE = 1.0  # longest pause between attempts to store the end of a run
 LAST_SECONDS = 3.5  # time for storing ends at a shutdown; other processes close the remaining runs
 TICK_SECONDS = 1.0
-STOP_SECONDS = 3.0  # how long a caller waits until the process that executes a run has stopped it
+STOP_SECONDS = 3.0  # how long a caller waits for the process that executes a run to stop it
 
 
 class RunManager:
@@ -126,8 +126,8 @@ class RunManager:
         return [active.task for active in self.active.values() if active.task]
 
     async def _generate(self, active: ActiveRun) -> None:
-        # Set only now, because a task that is cancelled before its first step could not end its run. A stop
-        # that was requested before takes effect at the next flush.
+        # Set only now, because a task that is cancelled before its first step could not end its run. An
+        # earlier request to stop takes effect at the next flush.
         active.task = asyncio.current_task()
         logs.request_id.set(active.run.request_id)
         if self._over and active.task:
@@ -145,7 +145,7 @@ class RunManager:
                 continue
 
     def _forget(self, active: ActiveRun) -> None:
-        """Drop a run whose task is done. If its end was not stored, it ends when its lease expires."""
+        """Drop a run whose task is done. If its end was not stored, the run ends when its lease expires."""
         del self.active[active.run.run_id]
         active.ticket.leave(begun=False)
         finish.executing.discard(active.run.run_id)
@@ -184,7 +184,7 @@ class RunManager:
         return Finished(Message.State.COMPLETE)
 
     async def _close(self, active: ActiveRun, end: Finished | Failed) -> None:
-        """Store the end, however long that takes, and only then publish it."""
+        """Store the end, with retries for up to CLOSING_SECONDS, and only then publish it."""
         events = active.events if active.has_ended() else [*active.events, end]
         started, pause = time.monotonic(), 0.1
         last: Sequence[TitleChanged | Finished | Failed]
@@ -279,7 +279,7 @@ class RunManager:
 def _batch(active: ActiveRun, events: Sequence[Event], *, last: bool = False) -> Batch:
     """The next batch of events for the journal.
 
-    The conversation is notified about the first and last ones.
+    Followers of the conversation are notified of the first and the last batch.
     """
     conversation = active.run.conversation_id if last or not active.written else None
     return Batch(active.run.run_id, active.written + 1, events, conversation, active.first_word_ms)
@@ -303,7 +303,7 @@ async def stop(principal: Principal, run_id: UUID) -> None:
 
 
 async def stop_followups(principal: Principal, conversation_id: UUID) -> bool:
-    """End a run that only waits for follow-up questions or a title, for the next question.
+    """End a run that only waits for follow-up questions or a title, so that the next question can start.
 
     Returns False if there is no such run, or if it has not ended within STOP_SECONDS. Raises Refused.
     """

@@ -15,7 +15,7 @@ Actor = User | DjangoUser | AnonymousUser  # the types of `request.user` in the 
 
 
 def permissions_of(person: Actor) -> QuerySet[Permission]:
-    """The permissions of a person and of their groups, also of a disabled account."""
+    """The permissions of a person and of their groups, even if the account is disabled."""
     return Permission.objects.filter(Q(user=person.pk) | Q(group__user=person.pk)).distinct()
 
 
@@ -34,12 +34,12 @@ def grantable_groups(actor: Actor) -> QuerySet[Group]:
 
 
 def administered_by(actor: Actor) -> QuerySet[User]:
-    """The people that have only rights that `actor` has too; `actor` may change their accounts."""
+    """The people who have no right that `actor` lacks, and whose accounts `actor` may therefore change."""
     if actor.is_superuser:
         return User.objects.all()
     memberships = User.groups.through.objects.filter(user_id=OuterRef("pk"))
     own = User.user_permissions.through.objects.filter(user_id=OuterRef("pk"))
-    # The actor has these groups too, and therefore the groups' permissions.
+    # The groups' permissions need no check: the actor is in these groups, too.
     return User.objects.filter(
         ~Exists(memberships.exclude(group__in=grantable_groups(actor).values("pk"))),
         ~Exists(own.exclude(permission__in=grantable_permissions(actor).values("pk"))),

@@ -22,10 +22,9 @@ TRIES = 5
 
 
 def send(method: str, address: str, body: bytes | None = None) -> Any:
-    """The response to one request, with its JSON as `.data`; repeated after Retry-After while the site is
-    busy.
+    """Send a request, and return the response with its JSON as `.data`.
 
-    Raises urllib.error.HTTPError for a refusal.
+    Retries after Retry-After while the site is busy. Raises urllib.error.HTTPError for a refusal.
     """
     headers = {"Authorization": f"Bearer {os.environ['KEY']}", "Content-Type": "application/octet-stream"}
     request = urllib.request.Request(os.environ["SITE"] + address, body, headers, method=method)
@@ -54,7 +53,7 @@ def reason(refusal: urllib.error.HTTPError) -> str:
 
 
 def mark(folder: Path) -> str:
-    """The prefix of this folder's document names, different even for folders of the same name."""
+    """The prefix of this folder's document names, unique even among folders with the same name."""
     name = re.sub("[^A-Za-z0-9.-]", "-", folder.name)[-40:]
     return f"mirror:{name}-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}:"
 

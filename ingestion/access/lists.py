@@ -130,7 +130,7 @@ def narrowed(before: Audience, after: Audience) -> Audience:
 
 
 def set_audience(document: Document, audience: Audience) -> None:
-    """Set the document's readers. This writes one row, and takes effect with everyone's next query."""
+    """Set the document's readers. This updates one row, and takes effect with everyone's next query."""
     former = document.access_list_id
     document.access_list = access_list_for(audience, document.owner_id)
     # Read all rows: somebody who manages another person's document may remove their own access.
@@ -155,15 +155,15 @@ NAMES_SHOWN = 3
 def change_rights(actor: object, document: Document, audience: Audience) -> None:
     """Set the document's readers on behalf of `actor`, with an audit entry.
 
-    The caller has checked the right of `actor`. A replacement file that is still queued will not set its own
-    readers, because this change is newer.
+    The caller must have checked that `actor` may do this. A replacement file that is still queued will not
+    set its own readers, because this change is newer.
     """
     staff = actor if isinstance(actor, User) else None
     with transaction.atomic():
         with reading_everything():
             rows = Document.objects.filter(pk=document.pk)
-            # Reload: after the caller loaded the document, a replacement file may have been read and have set
-            # the readers.
+            # Reload, because a replacement file that was read since the caller loaded the document may have
+            # set the readers.
             current = rows.select_for_update(no_key=True).values_list("access_list_id", flat=True).first()
             document.access_list_id = current or document.access_list_id
             if audience == audience_of(document):
@@ -174,8 +174,8 @@ def change_rights(actor: object, document: Document, audience: Audience) -> None
         set_audience(document, audience)
         if staff is None or document.owner_id != staff.pk:
             after = readers_for_audit(document.access_list)
-            # The usual subject omits names if everyone may read the document, and in long lists, so name
-            # added and removed readers instead.
+            # If everyone may read the document, or if the list is long, the usual subject omits names and may
+            # be the same before and after. Name the added and removed readers instead.
             subject = [
                 f"{what}: ",
                 *before,

@@ -26,7 +26,7 @@ _keeping = threading.Lock()
 
 
 def generation() -> int:
-    """The current generation, whose numbers are valid."""
+    """The current generation; only its numbers are valid."""
     return _generation
 
 

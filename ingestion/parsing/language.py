@@ -52,7 +52,7 @@ TAGS = {  # BCP 47 tags by the language names of the list of stop words
     "yiddish": "yi",
 }
 SAMPLE_CHARACTERS = 60_000
-MIN_WORDS = 2  # least number of different known words
+MIN_WORDS = 2  # minimum number of different known words
 MIN_IN_SHORT, MIN_IN_TABLES = 3, 5  # the same for a text with fewer than SHORT_WORDS words, and for a table
 SHORT_WORDS, SHORT_CHARACTERS = 8, 400
 CELL = re.compile(r"(?<=[:;])\s")  # the space after a column name or a value of a row
@@ -68,7 +68,7 @@ WORD = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\
 def language_of(text: str) -> str:
     """The language of the text; "simple" if it is unclear or has no stemmer.
 
-    In tables, each distinct piece counts once, because for instance column names are repeated in each row. A
+    Each distinct piece counts once, because tables repeat, for example, the names of columns in each row. A
     text of few words, or a table without sentences, must contain several common words of the language.
     """
     pieces = [piece for line in text[:SAMPLE_CHARACTERS].splitlines() for piece in CELL.split(line)]

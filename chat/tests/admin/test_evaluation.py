@@ -116,7 +116,7 @@ class RunTests(EvaluationCase):
     def test_one_run_executes_at_a_time_and_cancelling_stops_it(self):
         self.question()
         run = running.start(self.manager, None, "")
-        with self.assertRaisesMessage(running.EvaluationRefused, "under way"):
+        with self.assertRaisesMessage(running.EvaluationRefused, "in progress"):
             running.start(self.manager, None, "")
         self.client.post(f"{RUNS}{run.pk}/change/")
         running.continue_run(run.pk)

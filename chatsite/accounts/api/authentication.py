@@ -50,7 +50,7 @@ HOLDER_OF_KEY = """
 """
 
 MAX_HOLDERS = 10_000
-_holders: dict[str, int] = {}  # of verified keys and tokens, by their hashes; of sessions, by their own keys
+_holders: dict[str, int] = {}  # account ids, by the hash of a verified key or token, or by a session's key
 
 
 class ProviderAway(exceptions.APIException):
@@ -96,7 +96,7 @@ class BearerAuthentication(authentication.BaseAuthentication):
 
 
 def presented_secret(header: str, value: str) -> str:
-    """The key or token in one of KEY_HEADERS; empty if there is none."""
+    """The key or token in the value of one of KEY_HEADERS; empty if there is none."""
     if header != "Authorization":
         return value.strip()
     scheme, _, secret = value.partition(" ")
@@ -109,10 +109,10 @@ def presents_key(request: HttpRequest) -> bool:
 
 
 def caller(secret: str, resource: str = "", address: str = "") -> tuple[User, Principal] | None:
-    """The owner of an API key, an ID token, or an access token for `resource`.
+    """The owner of an API key, an ID token, or an access token for `resource`; None if it is invalid.
 
-    None if it is invalid. `address` is that of the request: a key may be restricted to certain addresses.
-    Raises ProviderAway.
+    `address` is the client's address, because a key may be restricted to certain addresses. Raises
+    ProviderAway.
     """
     found = _verified(secret, resource, address)
     _note_holder(hash_key(secret), found[0].pk if found else None)
@@ -130,7 +130,7 @@ def holder_of_session(key: str) -> int | None:
 
 
 def note_session(key: str | None, user_id: int | None) -> None:
-    """Remember whose session this is; None: nobody's, because it has ended."""
+    """Remember whose session this is; `user_id` is None if it has ended."""
     if key:
         _note_holder(f"session {key}", user_id)
 
@@ -195,7 +195,7 @@ def _on_behalf(known: tuple[User, Principal], name: str, request: Request) -> tu
     people = User.objects.filter(is_active=True, is_staff=False, is_superuser=False, guest_until=None)
     person = people.filter(username=name.replace("\0", ""), service_for="").first()
     if person is None:
-        raise exceptions.PermissionDenied(gettext("This key may not act for a person of this name."))
+        raise exceptions.PermissionDenied(gettext("This key may not act for a person with this name."))
     subject = f"{request.method} {request.path}"
     record(AuditEntry.Action.ACTED_FOR, actor=account, person=person, subject=subject)
     return person, replace(principal, user_id=person.pk)

@@ -1,4 +1,4 @@
-"""Views that redirect the browser to the sign-in provider, and handle its return."""
+"""Views that send the browser to the sign-in provider, and sign in the person who returns."""
 
 import logging
 from urllib.parse import urlencode
@@ -55,7 +55,7 @@ def callback(request: HttpRequest) -> HttpResponse:
     except ProviderUnavailable as error:
         return _unavailable(request, error, destination)
     except SignInFailed as error:
-        logger.warning("Sign-in by the provider failed: %s", error)
+        logger.warning("Sign-in through the provider failed: %s", error)
         return _refused(
             request, gettext("%(provider)s did not sign you in. Try again.") % _names(), destination
         )
@@ -64,7 +64,7 @@ def callback(request: HttpRequest) -> HttpResponse:
             request, gettext("Your account here is switched off. Ask an administrator."), destination
         )
     except ClaimMismatch as error:
-        logger.warning("Sign-in by the provider was refused: %s", error)
+        logger.warning("Sign-in through the provider was refused: %s", error)
         return _refused(
             request,
             gettext("Your account here is linked by another claim. Ask an administrator."),

@@ -108,7 +108,7 @@ class OnBehalfTests(TestCase):
         make_user("other", service_for="Wiki")
         make_user("gone", is_active=False)
         details = {self.names(name, 403) for name in ("root", "clerk", "other", "gone", "nobody", "", "crm")}
-        self.assertEqual(details, {"This key may not act for a person of this name."})
+        self.assertEqual(details, {"This key may not act for a person with this name."})
         self.assertFalse(AuditEntry.objects.filter(action="acted_for").exists())
 
     def test_a_key_without_permission_is_refused_and_its_scopes_apply(self):

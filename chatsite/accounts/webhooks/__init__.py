@@ -18,7 +18,7 @@ from chatsite.accounts.models import WebhookDelivery, WebhookEndpoint
 Event = WebhookEndpoint.Event
 Data = dict[str, Any]
 TEST = "webhook.test"
-MAX_BY_HAND = 20  # most tests and replays of one endpoint within BY_HAND_PERIOD, and most that may wait
+MAX_BY_HAND = 20  # limit of one endpoint's tests and replays within BY_HAND_PERIOD, and of those waiting
 BY_HAND_PERIOD = timedelta(minutes=1)
 
 # Functions by the first part of the event's name; they return current data for a person, or None if that
@@ -70,7 +70,7 @@ class TooManyManualDeliveries(Exception):
 
 @transaction.atomic
 def write_test(endpoint: WebhookEndpoint) -> WebhookDelivery:
-    """Queue a test event, even for a paused endpoint. Raises TooManyByHand."""
+    """Queue a test event, even for a paused endpoint. Raises TooManyManualDeliveries."""
     _check_by_hand(endpoint)
     WebhookEndpoint.objects.filter(pk=endpoint.pk).update(paused_until=None)
     return write_down(endpoint, TEST, {"webhook_id": str(endpoint.pk)})
@@ -78,9 +78,9 @@ def write_test(endpoint: WebhookEndpoint) -> WebhookDelivery:
 
 @transaction.atomic
 def replay(deliveries: QuerySet[WebhookDelivery]) -> int:
-    """Queue delivered or failed messages again; returns their number.
+    """Queue delivered or failed messages again, and return their number.
 
-    Each keeps its id, so that receivers can ignore repetitions.
+    Each message keeps its id, so that receivers can ignore repetitions.
     """
     ended = deliveries.exclude(state=WebhookDelivery.State.WAITING)
     endpoints = WebhookEndpoint.objects.select_for_update(no_key=True).order_by("pk")
@@ -91,7 +91,10 @@ def replay(deliveries: QuerySet[WebhookDelivery]) -> int:
 
 @transaction.atomic
 def replay_one(delivery: WebhookDelivery) -> None:
-    """Queue one delivery again, at its owner's request, unless it is still waiting. Raises TooManyByHand."""
+    """Queue one delivery again, at its owner's request, unless it is still waiting.
+
+    Raises TooManyManualDeliveries.
+    """
     if delivery.state != WebhookDelivery.State.WAITING:
         _check_by_hand(delivery.endpoint)
         replay(WebhookDelivery.objects.filter(pk=delivery.pk))
@@ -101,7 +104,7 @@ def _check_by_hand(endpoint: WebhookEndpoint) -> None:
     """Count one more test or replay.
 
     Locks the endpoint, so that concurrent requests are counted too. Recent requests count even if their
-    messages were sent already; otherwise there would be no limit for receivers that respond at once.
+    messages were already sent; otherwise there would be no limit for receivers that respond at once.
     """
     locked = WebhookEndpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)
     now = timezone.now()

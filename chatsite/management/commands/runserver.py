@@ -41,7 +41,7 @@ class Command(runserver.Command):  # type: ignore[misc]  # daphne has no types
         connections.close_all()
         children = Children()
         try:
-            # A child of the reloaded process: the kernel ends it when that process is replaced.
+            # The worker is a child of the reloaded process: the kernel ends it when that process is replaced.
             children.add(workers(1))
             super().inner_run(*args, **options)
         finally:
@@ -67,10 +67,7 @@ class Command(runserver.Command):  # type: ignore[misc]  # daphne has no types
 
 
 class WithLifespan:
-    """Runs the application's lifespan from the first connection on.
-
-    daphne does not support lifespans.
-    """
+    """Starts the application's lifespan at the first connection, because daphne does not support it."""
 
     def __init__(self, application: Application) -> None:
         self._application = application

@@ -1,4 +1,4 @@
-"""`manage.py reembed`: moves all documents to the embedding model that the settings name."""
+"""`manage.py reembed`: embed all documents with the model that the settings name."""
 
 import sys
 import time
@@ -22,7 +22,7 @@ from ingestion.models import EmbeddingSpace, Passage
 BAR_WIDTH = 30
 TERMINAL_SECONDS = 0.1
 LOG_SECONDS = 5.0
-INTERRUPTED = 130  # the exit status of a program that was ended by Ctrl-C
+INTERRUPTED = 130  # the exit status of a program interrupted by Ctrl-C
 
 
 class Command(BaseCommand):
@@ -44,12 +44,12 @@ class Command(BaseCommand):
             for progress in reembed():
                 display.show(progress)
         except AlreadyRunning:
-            raise CommandError("Another “manage.py reembed” is running and does the work.") from None
+            raise CommandError("Another “manage.py reembed” is already running.") from None
         except EmbeddingError as error:
             raise CommandError(f"{error} {self._state(space)}") from error
         except (DatabaseError, InterfaceError) as error:
             raise CommandError(
-                "The database has failed. Finished embeddings are kept: run “manage.py reembed” again."
+                "The database failed. Finished embeddings are kept: run “manage.py reembed” again."
             ) from error
         except KeyboardInterrupt:
             raise CommandError(f"Stopped. {self._state(space)}", returncode=INTERRUPTED) from None

@@ -1,7 +1,7 @@
 """Finds tables without drawn lines whose columns are close together, by the alignment of their cells.
 
-Between such columns there is often no more space than between two words. They are recognised by space at the
-same place in many adjacent lines, beside cells that begin or end at the same place.
+Such columns are often no further apart than two words. They are recognised by space at the same place in many
+adjacent lines, next to cells that begin or end at the same place.
 """
 
 from bisect import bisect_right
@@ -52,7 +52,7 @@ def close_tables(lines: Sequence[Sequence[Word]], em: float) -> Iterator[Found]:
             top += 1
             continue
         if len(gutters) == failed_columns and failed_end - top > failed_rows * 7 / 8:
-            top += 1  # nearly the same rows have just been found to be no table
+            top += 1  # nearly the same rows were just found not to be a table
             continue
         gutters, end = _extended(lines, spaces, top, gutters, em)
         for start in range(top + 1, min(top + ROWS, end - ROWS) + 1):
@@ -81,7 +81,7 @@ def close_tables(lines: Sequence[Sequence[Word]], em: float) -> Iterator[Found]:
 
 
 def has_sums(rows: Sequence[Cells], row: Cells) -> bool:
-    """Whether a row below empty rows has the sums of these rows: a name, and numbers below numbers."""
+    """Whether a row below other rows has their sums: a name, and numbers below numbers."""
     columns = [[cell for cell in column if cell] for column in zip(*rows, strict=True)]
     is_numeric = [_are_numbers(column) for column in columns]
     sums = [cell for cell, numeric in zip(row, is_numeric, strict=True) if cell and numeric]
@@ -113,7 +113,7 @@ def _extended(
 
 
 def _spaces(line: Sequence[Word], least: float) -> list[Span]:
-    """The white space of a line; none if it has dots that lead to a number."""
+    """The white space in a line; none if the line has dots that lead to a number."""
     return [] if any(map(is_leader, line)) else free_spans(line, least)
 
 
@@ -128,7 +128,7 @@ def _gutters(
     top: int,
     em: float,
 ) -> list[Span]:
-    """The space between columns in the rows from `top` on; empty if these are no rows."""
+    """The space between columns in the rows from `top` on; empty if these lines are not rows."""
     if top + ROWS > len(lines) or sum(numbers[top : top + ROWS]) < ROWS / 2:
         return []  # most text has no numbers, and needs no closer look
     common = list(spaces[top])
@@ -238,7 +238,7 @@ def _is_year(text: str) -> bool:
 def _named(line: Sequence[Word], gutters: Sequence[Span], em: float) -> Cells:
     """The cells of a line above the rows; empty if a word is above several columns.
 
-    Names may be aligned differently than the cells below them.
+    Names may be aligned differently from the cells below them.
     """
     parts = _parts(line, NAMES_APART * em)
     if len(parts) == len(gutters) + 1:

@@ -33,7 +33,8 @@ class Field:
 def with_fields(page: pypdfium2.PdfPage, lines: list[Line]) -> list[Line]:
     """The lines with what was filled into the fields of the page, except marked boxes.
 
-    A text follows the words left of its field; if there are none, it is a line at the end.
+    A text is placed after the words to the left of its field; without such words, it becomes a line at the
+    end.
     """
     fields = sorted(_fields(page), key=lambda field: -field.left)
     if not fields:
@@ -53,7 +54,7 @@ def with_fields(page: pypdfium2.PdfPage, lines: list[Line]) -> list[Line]:
             continue
         whole = lines[place].text
         before = one_line(textpage.get_text_bounded(bottom=low, top=high, right=field.left), TEXT_BYTES)
-        # A field that begins inside of a word is over the text, or below it.
+        # A field that begins inside a word is on top of the text, or below it.
         is_between = whole.startswith(before) and whole[len(before) : len(before) + 1] in ("", " ")
         end = len(before) if is_between else len(whole)
         text = " ".join(filter(None, (whole[:end].strip(), field.text, whole[end:].strip())))
@@ -76,7 +77,7 @@ def _fields(page: pypdfium2.PdfPage) -> Iterator[Field]:
         try:
             kind = pdfium.FPDFAnnot_GetSubtype(annotation)
             if kind == pdfium.FPDF_ANNOT_WIDGET:
-                # A button has a state; the value of another field may be that of a field around it.
+                # Only buttons have a state (AS). Other fields may inherit their value from a parent field.
                 text = "" if _text(annotation, b"AS") or _is_password(annotation) else _text(annotation, b"V")
             elif kind == pdfium.FPDF_ANNOT_FREETEXT:
                 text = _text(annotation, b"Contents")

@@ -216,7 +216,7 @@ class ReembedTests(ReembedCase):
             thread = threading.Thread(target=lambda: (messages.append(self.stopped()), connection.close()))
             thread.start()
             thread.join()
-        self.assertEqual(messages, ["Another “manage.py reembed” is running and does the work."])
+        self.assertEqual(messages, ["Another “manage.py reembed” is already running."])
 
     def test_a_document_that_was_read_for_the_former_model_is_embedded_again_by_the_new_one(self):
         passages = [NewPassage("", None, "", "New words.")]

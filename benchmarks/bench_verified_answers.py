@@ -1,11 +1,11 @@
-"""How often a question gets the verified answer to another one, rightly or wrongly.
+"""Measures how often a question gets the verified answer to another one, rightly or wrongly.
 
     PYTHONPATH=. python benchmarks/bench_verified_answers.py [folder] [--all]
 
 Our own pairs are in benchmarks/verified_answers. The folder may contain `semantic.tsv` and `negational.tsv`
 of BoolQ from the BECEL collection: questions with paraphrases, and questions with their negations. From
-these, the benchmark makes similar pairs with different answers: a question and the same one with other
-numbers, and a question and the paraphrase of another one. --all prints the pairs that were judged wrongly.
+these, the benchmark derives similar pairs with different answers: a question and the same one with other
+numbers, and a question and the paraphrase of another one. --all prints the pairs that were misjudged.
 """
 
 import csv

@@ -1,12 +1,12 @@
-"""The seconds from an empty folder to an answer with its source, for each way to install the site.
+"""Measures the seconds from an empty folder to an answer with its source, for each way to install the site.
 
     python benchmarks/install_paths.py [--only clone wheel uvx root] [--root FOLDER] [--uvx PROGRAM]
 
 `clone`: `git clone` of this checkout and `make run`. `wheel`: `python -m venv`, `pip install` of the wheel,
 `chatsite up`. `uvx`: `uvx --from WHEEL chatsite up`. `root`: like `wheel`, in a root file system made by
 `debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates bookworm FOLDER` (needs root;
-the file system is not changed). Each way starts in an empty folder with empty caches, so every package comes
-over the network. Needs git, the package index, and for `uvx` the program uvx.
+the file system is not changed). Each way starts in an empty folder with empty caches, so every package is
+downloaded. Needs git, the package index, and for `uvx` the program uvx.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Verified answers: their sources, reasons why one is inactive, and who gets it."""
+"""Verified answers: their sources, why they are withheld, and who gets them."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,10 +25,10 @@ from .unanswered.unanswered_list import MIN_PEOPLE
 BACKEND = "django.contrib.auth.backends.ModelBackend"  # the backend that knows permissions
 SQL = Path(__file__).parent / "sql"
 REMIND = timedelta(days=14)  # default time of the reminder before the last day
-MAX_TEXTS = 5_000  # newest distinct questions that are compared, which takes a quarter of a millisecond each
+MAX_TEXTS = 5_000  # newest distinct questions that are compared, in a quarter of a millisecond each
 RECORDED_FOR = timedelta(days=30)
-MIN_COSINE = 0.5  # questions with at least this cosine may ask the same
-# Share of the shorter question's words that must be common; used if the embedding model is on a server.
+MIN_COSINE = 0.5  # questions with at least this cosine may ask the same thing
+# Share of the shorter question's words that the other must have; used if the embedding model is on a server.
 MIN_SHARED = 0.5
 MAX_NEAR = 8  # number of wordings that are offered
 MAX_COMPARED = 30  # nearest wordings that are compared exactly
@@ -117,7 +117,7 @@ def answer_to(wordings: Sequence[str], answers: Iterable[VerifiedAnswer]) -> Ver
 
 
 def recorded_matches(patterns: list[str]) -> dict[str, Any]:
-    """How many recorded questions, by how many people, would have got the answer.
+    """How many recorded questions, by how many people, would have received the answer.
 
     The result also has the wordings that at least MIN_PEOPLE people used. A pattern that matches too few
     people counts as unmatched: otherwise adding a pattern would reveal whether it was asked. Guests and

@@ -47,10 +47,7 @@ def opened(principal: Principal, project_id: UUID) -> Project:
 
 
 def lock(principal: Principal, project_id: UUID) -> Project:
-    """Like :func:`opened`, but locks the project until the transaction ends.
-
-    Members cannot change meanwhile, either.
-    """
+    """Like :func:`opened`, but locks the project and its members until the transaction ends."""
     open_to = Project.objects.open_to(principal)
     return as_seen(principal, open_to.select_for_update(no_key=True).get(pk=project_id))
 
@@ -66,7 +63,7 @@ def as_seen(principal: Principal, project: Project) -> Project:
 
 
 def hide_closed(principal: Principal, conversations: Sequence[Conversation]) -> None:
-    """Remove projects that the caller is no longer a member of from the caller's conversations.
+    """Hide, in the caller's conversations, the projects of which the caller is no longer a member.
 
     Only the objects in memory change; do not save them. In the database, the conversations keep their
     project, so that a member who rejoins finds them there.
@@ -81,7 +78,7 @@ def hide_closed(principal: Principal, conversations: Sequence[Conversation]) -> 
 
 
 def named(principal: Principal, words: str) -> ProjectQuerySet:
-    """The projects open to the caller with all the words in their name, the last used first."""
+    """The projects open to the caller whose names contain all the words, most recently used first."""
     found = Project.objects.open_to(principal).select_related("owner")
     for word in words.split():
         found = found.filter(name__icontains=word)
@@ -89,7 +86,7 @@ def named(principal: Principal, words: str) -> ProjectQuerySet:
 
 
 def newest(principal: Principal, limit: int) -> list[Project]:
-    """The projects open to the caller that were used last, with only their names, in one query."""
+    """The most recently used projects open to the caller, with only their names, in one query."""
     own, joined = (
         found.only("name", "updated_at").order_by("-updated_at", "-id")[:limit]
         for found in (Project.objects.owned_by(principal), Project.objects.joined_by(principal))

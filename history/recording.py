@@ -47,7 +47,7 @@ UNLISTED_TTL = timedelta(hours=1)  # how long unlisted conversations are kept, f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnIds:
-    """The ids of a stored question, its answer, their run and the request; and the owner."""
+    """The owner of a stored question, and the ids of the question, its answer, their run and the request."""
 
     principal: Principal
     run_id: UUID
@@ -134,10 +134,7 @@ def append(conversation: Conversation, role: str, content: str = "", **values: A
 
 
 def last_position(conversation: Conversation, *, chosen: bool = False) -> int:
-    """The position of the last message, or of the last of the chosen branch.
-
-    START if there is none.
-    """
+    """The position of the last message, optionally of the chosen branch; START if there is none."""
     rows = conversation.messages.chosen() if chosen else conversation.messages.all()
     last = rows.order_by("-position").values_list("position", flat=True).first()
     return START if last is None else last
@@ -339,7 +336,7 @@ def title_values(owner_id: int, conversation_id: UUID, title: str) -> dict[str, 
 
 
 def rename(principal: Principal, conversation_id: UUID, title: str) -> None:
-    """Set the title that the owner has chosen.
+    """Set a title on behalf of the owner.
 
     Raises Conversation.DoesNotExist, OnHold if a legal hold keeps another title, or ValueError for a title
     without visible text.
@@ -392,10 +389,7 @@ def move(principal: Principal, conversation_id: UUID, project_id: UUID | None) -
 
 
 def delete(principal: Principal, conversation_id: UUID) -> None:
-    """Hide a conversation everywhere.
-
-    Until the conversation is purged, :func:`restore` undoes that.
-    """
+    """Hide a conversation everywhere. Until it is purged, :func:`restore` can undo this."""
     _change(Conversation.objects.owned_by(principal), conversation_id, deleted_at=timezone.now())
 
 

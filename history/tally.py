@@ -21,7 +21,7 @@ HEDGES = (UNSURE, LIKELY, NEEDS_MODEL)
 
 
 class Grade:
-    """How surely an answer made of quotations answers the question.
+    """How certain it is that an answer made of quotations answers the question.
 
     Programs read this value instead of the answer's first line.
     """
@@ -38,7 +38,7 @@ GRADES = (Grade.GIVEN, Grade.SEVERAL, Grade.LIKELY, Grade.CLOSEST, Grade.NONE)
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The number of an answer's statements of each kind."""
+    """The numbers of an answer's statements, by kind."""
 
     found: int = 0  # statements quoted from the cited source, or supported by it
     missing: int = 0  # statements whose cited source does not support them
@@ -145,8 +145,8 @@ def tally(
 ) -> Tally:
     """Count the verdicts of an answer's statements.
 
-    `unclear` is how many of those with the verdict “not_found” are unclear. `verified` is the attribute of
-    the answer's message.
+    `unclear` is the number of unclear statements among those with the verdict “not_found”. `verified` is the
+    attribute of the answer's message.
     """
     counts = Counter(verdicts)
     found = counts["quoted"] + counts["supported"]

@@ -1,11 +1,11 @@
-"""Measure a content manager's day: start a site, fill it, and print the time of each page.
+"""Measures a content manager's day: starts a site, fills it, and prints the time of each page.
 
     .venv-dev/bin/python -m benchmarks.manager_day.run FOLDER [--share 0.01] [--only STEP …]
 
-FOLDER gets the filled site, for the next run (`seeded`), the site of this run, which the day changes
+Writes to FOLDER the filled site, for the next run (`seeded-…`), the site of this run, which the day changes
 (`site`), a screenshot of each page (`pages`), and the tables (`day.md`). Filling takes some minutes at full
 size. The tables have the time of each page in the browser, and the CPU time that the web process and
-PostgreSQL (which also works for the worker) used meanwhile. These CPU times hardly grow on a busy machine.
+PostgreSQL (which also works for the worker) used meanwhile. CPU times are hardly higher on a busy machine.
 """
 
 import argparse
@@ -29,7 +29,7 @@ JUDGING_SECONDS = 300
 
 
 def filled(folder: Path, share: str) -> Path:
-    """The data directory of a stopped site that was filled; made once for each share."""
+    """The data directory of a filled site that is not running; filled once for each share."""
     seeded = folder / f"seeded-{share}"
     if not seeded.exists():
         made = folder / "seeding"
@@ -67,7 +67,7 @@ class Meter:
         return sum(used(process) for process in self.web), self._database()
 
     def _database(self) -> float:
-        """CPU seconds of ended backends, as of the last sample."""
+        """CPU seconds of all backends; those that have ended count as of the last sample."""
         running = {child.pid: used(child) for child in self.postgres.children(recursive=True)}
         self.ended += sum(seconds for pid, seconds in self.backends.items() if pid not in running)
         self.backends = running
@@ -85,8 +85,8 @@ def used(process: psutil.Process) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--share", default="1", help="of the documents, people and questions")
-    parser.add_argument("--only", nargs="*", default=[], help="letters of steps")
+    parser.add_argument("--share", default="1", help="share of the documents, people and questions to create")
+    parser.add_argument("--only", nargs="*", default=[], help="letters of the steps to run")
     options = parser.parse_args()
     folder = options.folder.resolve()
     seeded = filled(folder, options.share)

@@ -33,7 +33,7 @@ Kind = Literal["news", "stop"]
 T = TypeVar("T")
 
 CHANNEL = "chatsite_runs"  # name of PostgreSQL's channel, and of the channel layer's group
-MAX_IDS = 200  # most ids in one message; PostgreSQL accepts messages of up to 8,000 bytes
+MAX_IDS = 200  # ids in one message; PostgreSQL accepts messages of up to 8,000 bytes
 MAX_PENDING = 2_000  # messages waiting to be sent; the oldest are dropped
 CHECK_SECONDS = 5.0  # pause between checks that the connection is alive
 IDLE_SECONDS = 10.0  # time without messages after which the sender's connection is closed
@@ -104,7 +104,7 @@ class Outbox:
                 self._task = asyncio.create_task(self._run(), name="outbox", context=contextvars.Context())
 
     async def close(self) -> None:
-        """Send pending messages if that only takes a moment."""
+        """Send the pending messages if that takes at most LAST_SECONDS, and end the task."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_SECONDS):
                 await self._sent.wait()
@@ -249,7 +249,7 @@ class Wakeup:
         self.came = asyncio.Event()
 
     async def wait(self) -> None:
-        """Wait for the next notification, at most for a pause, because a notification may be lost."""
+        """Wait for the next notification, but not longer than a polling interval, because it may be lost."""
         try:
             async with asyncio.timeout(MAX_PAUSE if self._hub.listening else PAUSE):
                 await self.came.wait()
@@ -284,12 +284,12 @@ class NotificationHub:
                 del self._waiting[awaited]
 
     def shutdown(self) -> None:
-        """Wake everybody, for the end of the process."""
+        """Wake all followers, because the process is ending."""
         self.closing = True
         self._wake(list(self._waiting))
 
     async def listen(self, stop: Callable[[UUID], None]) -> None:
-        """Receive messages until cancelled; calls `stop` with each run to stop."""
+        """Receive messages until cancelled, and call `stop` for each run that they ask to stop."""
         while True:
             try:
                 async with aclosing(subscribe()) as messages:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ingestion.search.sentence_splitting import Span, split_sentences
 
-MAX_STATEMENTS = 300  # statements of an answer; the rest of a longer one becomes a single statement
+MAX_STATEMENTS = 300  # statements of an answer; the rest of a longer answer becomes a single statement
 CITATION = re.compile(r"\[([^\[\]\n]{1,800})\](?!\()")
 
 _FENCE = re.compile(r"^[ \t>]{0,20}(`{3,}|~{3,})", re.MULTILINE)
@@ -119,9 +119,9 @@ def _quotations(prose: str, citations: Sequence[Citation]) -> list[tuple[int, in
 
 
 def _without_code(answer: str) -> str:
-    """The text without statements and citations in code.
+    """The text without code that could be mistaken for statements or citations.
 
-    Fenced blocks are replaced with blanks; in inline code, only the square brackets are.
+    Fenced blocks are replaced with blanks; in inline code, only square brackets are.
     """
     fences: list[tuple[int, int]] = []
     opened: re.Match[str] | None = None

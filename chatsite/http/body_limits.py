@@ -41,7 +41,7 @@ MAX_IDLE_THREADS = 16
 IDLE_SECONDS = 30.0  # longest pause between two parts of a body
 # How many large bodies one account may send to each process at the same time; further ones queue.
 LARGE_BODIES = 4
-WAIT_SECONDS = 0.8  # short, so that a refusal comes within a second
+WAIT_SECONDS = 0.8  # short, so that a refusal is sent within a second
 # How many uploads one person may send to each process at the same time. More would only wait for each
 # other, because they share a quota.
 UPLOADS = 6
@@ -67,9 +67,9 @@ class BodyTooSlow(Exception):
 class UploadLimit:
     """Middleware: 429 for an upload if its sender has too many running uploads.
 
-    It reads only heads, and is placed before all middleware that waits or queries the database, so that
-    excess uploads are refused at once. `credential(scope)` returns the person who sends, or what the sender
-    presents if that has not been verified yet; senders without session and key are counted by address.
+    It reads only the heads of requests, and comes before all middleware that waits or queries the database,
+    so that excess uploads are refused at once. `credential(scope)` returns the sender's account, or the
+    credential if it has not been verified yet; senders without a session or key are counted by address.
     """
 
     def __init__(self, application: Application, credential: Callable[[Scope], str]) -> None:
@@ -274,8 +274,8 @@ class LengthHandler(ASGIHandler):
 
     Without Content-Length, Django's form parser and Django REST framework would treat a body as empty.
 
-    The thread that runs a request's synchronous code is reused: Django starts one for each request, and
-    another to wait for its end.
+    The thread that runs a request's synchronous code is reused. Without this, Django starts one for each
+    request, and another to wait until it has ended.
     """
 
     def __init__(self) -> None:
@@ -375,7 +375,7 @@ async def refuse(scope: Scope, receive: Receive, send: Send, status: int, words:
 
 
 class _Pace:
-    """Slows all callers together down to DRAIN_PIECES_PER_SECOND."""
+    """Limits all callers together to DRAIN_PIECES_PER_SECOND."""
 
     def __init__(self) -> None:
         self._next = 0.0

@@ -1,6 +1,6 @@
-"""Serializers of requests to /chat-history.
+"""Serializers for the requests to /chat-history.
 
-Names of its members occur only here and in response_serializers.
+The names of their members occur only here and in response_serializers.
 """
 
 from collections.abc import Mapping
@@ -147,10 +147,7 @@ class ModeSerializer(BodySerializer):
 
 
 class ListQuerySerializer(ModeSerializer):
-    """Restrict the list to one mode or project, or to archived conversations.
-
-    Archived ones are excluded otherwise.
-    """
+    """Restrict the list to one mode or project, or to archived conversations, which it otherwise omits."""
 
     archived = WordField(("true", "false"), default="false")
     project_id = ProjectField(required=False)

@@ -1,4 +1,4 @@
-"""Serializers of `/api/documents`: queries, documents, and their changes."""
+"""Serializers for `/api/documents`: queries, documents, and their changes."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ DEFAULT_LIMIT, MAX_LIMIT = 50, 200
 
 
 class DocumentListQuerySerializer(serializers.Serializer[Any]):
-    """Which documents are listed."""
+    """Query parameters that select the documents of the list."""
 
     limit = serializers.IntegerField(min_value=1, max_value=MAX_LIMIT, default=DEFAULT_LIMIT)
     cursor = serializers.RegexField(
@@ -202,7 +202,7 @@ class RightsSerializer(serializers.Serializer[Any]):
     {"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "maxLength": 0}, {"type": "null"}]}
 )
 class DayField(serializers.DateField):
-    """A day as YYYY-MM-DD; empty is none."""
+    """A day as YYYY-MM-DD; an empty text means no day."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(input_formats=["%Y-%m-%d"], **options)
@@ -254,7 +254,7 @@ class DetailsSerializer(RightsSerializer):
 
 
 class ChangeSerializer(StrictSerializer, DetailsSerializer):
-    """A change of a document. If any member about readers is given, missing ones are cleared."""
+    """A change of a document. If any member about readers is given, the others are cleared."""
 
     everyone = StrictBooleanField(required=False, help_text="Everyone who signs in.")
     category = StrictCharField(max_length=100, allow_blank=True, required=False)
@@ -288,7 +288,7 @@ class UploadedDocumentSerializer(NewDocumentSerializer):
 
 
 class PutDocumentSerializer(DocumentSerializer):
-    """A document that was put, with the outcome."""
+    """A document after a PUT request, with the outcome of the request."""
 
     outcome = serializers.SerializerMethodField()
 

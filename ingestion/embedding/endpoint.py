@@ -1,4 +1,4 @@
-"""Embeddings of an OpenAI-compatible server."""
+"""Embeddings from an OpenAI-compatible server."""
 
 import asyncio
 import atexit
@@ -22,8 +22,8 @@ SECONDS = 60.0
 CONNECT_SECONDS = 5.0
 CLOSE_SECONDS = 1.0
 CHARACTERS = 8_000  # characters of a text; models truncate or refuse longer ones
-WIDEST = 4_096  # most dimensions of a vector before it is shortened
-NUMBER_BYTES = 40  # most bytes of JSON for one number
+WIDEST = 4_096  # maximum dimensions of a vector before it is shortened
+NUMBER_BYTES = 40  # maximum bytes of JSON for one number
 SPARE_BYTES = 1_000_000
 BUSY = frozenset({408, 409, 425, 429})
 
@@ -94,7 +94,10 @@ class EndpointEmbedder:
         return vectors
 
     async def _sent(self, body: dict[str, Any], seconds: float) -> bytes:
-        """The response body. Errors do not contain the server's message, which may repeat the key."""
+        """Send a request, and return the response body.
+
+        Errors omit the server's message, which may repeat the key.
+        """
         limit = len(body["input"]) * max(self.dimensions, WIDEST) * NUMBER_BYTES + SPARE_BYTES
         try:
             # One deadline for the whole request: a slow server might never exceed the limit of a single read.

@@ -23,7 +23,7 @@ DELIMITERS = ",;\t"
 BETWEEN_GROUPS = "|"
 # A line before the header, which names the separator for Excel.
 SEPARATOR_LINE = re.compile(r"sep=([,;\t])\r?\n")
-MAX_WORDS = 5_000  # entries of the site
+MAX_WORDS = 5_000  # maximum number of entries of a site
 
 Kind = HouseWord.Kind
 
@@ -50,7 +50,7 @@ class Line:
 
     @classmethod
     def of(cls, cells: "dict[str, str]", number: int, groups: "dict[str, int]") -> "Line":
-        """Parse a line from its cells by column. `groups` are those that it may name. Raises BadFile."""
+        """Parse a line, given as cells by column; it may name only `groups`. Raises BadFile."""
         kind = cells.get("kind", "").lower() or Kind.TERM
         if kind not in Kind.values:
             words = gettext("the kind must be “%(one)s” or “%(other)s”.")
@@ -73,7 +73,7 @@ class Line:
 
 
 def key_of(word: HouseWord) -> tuple[str, str]:
-    """Identifies an entry: its kind, and its names regardless of order and spelling."""
+    """What identifies an entry: its kind, and its names in any order and spelling."""
     return word.kind, ",".join(sorted(plain_words(name) for name in names_of(word.term)))
 
 

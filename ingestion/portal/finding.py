@@ -1,7 +1,4 @@
-"""Finds words in one document like a browser's “Find”.
-
-Parts of words match, but inflected forms do not.
-"""
+"""Finds words in one document, as a browser's “Find” does: parts of words match, but other forms do not."""
 
 from bisect import bisect_right
 from collections.abc import Sequence

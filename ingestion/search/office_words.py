@@ -1,7 +1,7 @@
 """The words that documents use for everyday words in questions, from office_words.txt.
 
-For instance, “annual leave” for “days off”. The list has English and German office vocabulary; a site's
-glossary (ingestion.glossary) can replace entries.
+For instance, documents say “annual leave” for “days off”. The list has English and German office vocabulary;
+a site's glossary (ingestion.glossary) can replace its entries.
 """
 
 import functools
@@ -16,7 +16,7 @@ LIST = Path(__file__).with_suffix(".txt")
 
 @functools.cache
 def built_in() -> Mapping[str, tuple[str, ...]]:
-    """The words that documents use, by everyday word, from all lines that contain it."""
+    """The words that documents use, by everyday word; those of all lines that contain it."""
     known: dict[str, tuple[str, ...]] = {}
     for everyday, words in lines():
         found = [plain_words(each) for each in words.split(",")]

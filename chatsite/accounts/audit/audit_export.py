@@ -1,6 +1,6 @@
 """Exports the audit log as CSV and as OCSF events (Open Cybersecurity Schema Framework).
 
-https://schema.ocsf.io/1.5.0/ has the classes and their fields.
+https://schema.ocsf.io/1.5.0/ defines the classes and their fields.
 """
 
 import csv
@@ -98,7 +98,7 @@ def entries(since: datetime | None = None, until: datetime | None = None) -> Ite
 
 
 def write_csv(target: TextIO, since: datetime | None = None, until: datetime | None = None) -> int:
-    """Write all entries as rows below COLUMNS; returns their number."""
+    """Write all entries as rows below COLUMNS, and return their number."""
     writer = csv.writer(target)
     writer.writerow(COLUMNS)
     count = 0
@@ -113,7 +113,7 @@ def write_csv(target: TextIO, since: datetime | None = None, until: datetime | N
 
 
 def write_lines(target: TextIO, since: datetime | None = None, until: datetime | None = None) -> int:
-    """Write all entries as OCSF events, one per line; returns their number."""
+    """Write all entries as OCSF events, one per line, and return their number."""
     count = 0
     for entry, seal in entries(since, until):
         target.write(line_of(entry, seal) + "\n")
@@ -132,7 +132,7 @@ def _action(entry: AuditEntry) -> str:
 
 
 def event_of(entry: AuditEntry, seal: AuditSeal | None) -> dict[str, Any]:
-    """One entry as an event of OCSF."""
+    """One entry as an OCSF event."""
     class_uid, activity, kind = CLASSES[entry.action]
     refused = entry.action == Action.SIGN_IN_REFUSED
     event: dict[str, Any] = {

@@ -1,6 +1,6 @@
 """Sends due messages while a worker runs.
 
-Endpoints are served concurrently, but the messages of one endpoint in order, so that a slow endpoint delays
+Endpoints are served concurrently, but each one's messages are sent in order, so that a slow endpoint delays
 only its owner's messages.
 """
 
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 POLL_SECONDS = 1.0
 MAX_AT_ONCE = 32
 MAX_OF_ONE_OWNER = 3
-SERVING_SECONDS = 20.0  # after which an endpoint waits again, so that others can be served
+SERVING_SECONDS = 20.0  # time after which an endpoint waits again, so that others can be served
 
 
 async def send_while_running() -> None:

@@ -26,7 +26,7 @@ def cluster_directory(data: Path) -> Path:
 
 
 def password_file(data: Path) -> Path:
-    """A libpq password file, readable by its owner alone."""
+    """A libpq password file, which only its owner can read."""
     return data / "postgres.pgpass"
 
 
@@ -77,7 +77,7 @@ def connection_parameters(data: Path, role: str = ROLE, database: str = DATABASE
 
 
 def write_secret(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, whole or not at all."""
+    """Write a file that only its owner can read, atomically."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:

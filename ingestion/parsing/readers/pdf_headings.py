@@ -14,8 +14,8 @@ from .lone_titles import has_title_form, is_title
 from .pdf_page_text import BULLETS, Line
 
 HEADING_SCALE = 1.12  # a heading is larger than the surrounding text by this factor
-CERTAIN_SCALE = 1.3  # a long heading that a small letter follows is larger by this factor
-TEXT_SHARE = 0.2  # a size of at least this share of a document's text is no size of headings,
+CERTAIN_SCALE = 1.3  # the factor for a long heading above text that begins with a lower-case letter
+TEXT_SHARE = 0.2  # a size with at least this share of a document's text is not that of headings,
 TEXT_LINES = 10  # if at least this many lines have it
 BOLD_HEADING_SCALE = 1.02  # the factor for a bold line
 BOLD_HEADING_LINES = 2  # bold lines of normal size are a heading if at most this many are adjacent
@@ -68,7 +68,7 @@ def with_bookmarks(lines: list[Line], bookmarks: Sequence[tuple[int, str]]) -> l
         return lines
     keys = ["" if line.whole else _key(line.text) for line in lines]
     unseen = []
-    # By first line, the number of lines and the level of a bookmark's title.
+    # By the first line of a bookmark's title: how many lines it has, and its level.
     marked: dict[int, tuple[int, int]] = {}
     for level, title in bookmarks[:MAX_MARKS]:
         wanted = _key(title)
@@ -152,8 +152,8 @@ def _headings(lines: list[Line], style: TextStyle, full: float) -> list[bool]:
 def _without_text(lines: Sequence[Line], found: Sequence[bool]) -> list[bool]:
     """The headings among these lines, without list items and paragraphs in large or bold type.
 
-    Lines that end in a number are no headings beside such lines with leaders, unless they are much larger: in
-    a table of contents, the bold entries of chapters often have none.
+    Lines that end in a number are not headings if adjacent ones have leaders, unless they are much larger: in
+    a table of contents, bold entries of chapters often have no leaders.
     """
     kept = list(found)
     start = 0
@@ -195,7 +195,7 @@ def _is_text(title: str) -> bool:
 
 
 def _is_item(line: Line, following: Sequence[Line]) -> bool:
-    """Whether a line is a list item and not a heading with a mark, which is alone in its style."""
+    """Whether a line is a list item, unlike a heading with a mark, whose style the next line lacks."""
     if line.text[0] in BOXES:
         return True
     if line.text[0] not in BULLETS:
@@ -205,7 +205,7 @@ def _is_item(line: Line, following: Sequence[Line]) -> bool:
 
 
 def _continues(line: Line, item: Line) -> bool:
-    """Whether a line belongs to this list item: of the same style, and to the right of its mark."""
+    """Whether a line belongs to this list item: it has the same style, and is to the right of its mark."""
     is_right = line.left is not None and item.left is not None and line.left > item.left + ITEM_INDENT
     return is_right and (line.size, line.bold) == (item.size, item.bold)
 
@@ -223,7 +223,7 @@ def _is_lone(before: Line | None, line: Line, after: Line) -> bool:
 
 
 def _largest_common(lines: Sequence[Line], body: float) -> float:
-    """The largest size of much text, because most of the text may be code and tables in a smaller size."""
+    """The largest size that is common in the text; most of it may be code and tables in a smaller size."""
     characters: Counter[float] = Counter()
     count: Counter[float] = Counter()
     for line in lines:

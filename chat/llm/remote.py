@@ -15,6 +15,7 @@ from django.conf import settings
 from chat.requests import EarlierMessage
 from chatsite.http.outgoing.circuit_breaker import CircuitBreaker, CircuitOpen
 from chatsite.http.outgoing.model_server import pieces
+from ingestion.search.form_wishes import without_form_wishes
 
 from . import (
     completion_stream,
@@ -104,7 +105,7 @@ class RemoteModel:
 
     async def search_query(self, question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
         if not earlier:
-            return SearchQuery(question)
+            return SearchQuery(without_form_wishes(question))
         messages = [{"role": turn.role, "content": turn.content} for turn in earlier]
         text = await self._side("search_query", [*messages, {"role": "user", "content": question}])
         return SearchQuery(side_texts.search_query(text) or question)

@@ -28,6 +28,7 @@ from chat.statements import marks_by_rank
 from chat.verification import verify
 from chatsite.db.retry import retry_until_available
 from ingestion.parsing.language import language_of
+from ingestion.search.form_wishes import without_form_wishes
 from ingestion.search.rough_stems import held_stems
 from ingestion.search.translations import is_german, question_in_english
 from ingestion.search.translations import language_of as asked_language
@@ -147,6 +148,7 @@ def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuer
 
     Those that may have its subject are the context.
     """
+    question, earlier = without_form_wishes(question), _without_form_wishes(earlier)
     about = without_task(question)
     if about != question:  # such a task names its own subject
         question, earlier = about, ()
@@ -159,6 +161,13 @@ def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuer
     kept = named_words(without_contrasted(question, subject)) if is_adding else ""
     added = (SearchQuery(question, before), SearchQuery(f"{kept} {question}", context)) if is_adding else ()
     return SearchQuery(" ".join(filter(None, (subject, question))), context, parts, added)
+
+
+def _without_form_wishes(messages: Sequence[EarlierMessage]) -> list[EarlierMessage]:
+    return [
+        replace(each, content=without_form_wishes(each.content)) if each.role == "user" else each
+        for each in messages
+    ]
 
 
 def _questions(question: str, earlier: Sequence[EarlierMessage]) -> list[tuple[str, list[EarlierMessage]]]:
@@ -192,6 +201,8 @@ def quote(prompt: Prompt) -> QuotedAnswer:
     If several questions are asked at once, quotations that answer one of them come before those that are only
     close to another. For a task that needs a language model, the passages about its subject are only close.
     """
+    question, earlier = without_form_wishes(prompt.question), _without_form_wishes(prompt.earlier)
+    prompt = replace(prompt, question=question, earlier=earlier)
     if is_writing_task(prompt.question):
         about = without_task(prompt.question)
         earlier = prompt.earlier if about == prompt.question else ()

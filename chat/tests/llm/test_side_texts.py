@@ -34,8 +34,9 @@ class SideCallTests(FakeServerTestCase):
         self.assertEqual(roles, ["system", "user", "assistant", "user", "assistant", "user"])
 
     def test_a_first_question_is_its_own_search_query(self):
-        query = self.call("search_query", "Leave?", (), answered=completion("x"))
-        self.assertEqual(query, SearchQuery("Leave?"))
+        for question in ("Leave?", "Leave? Answer in one sentence."):
+            query = self.call("search_query", question, (), answered=completion("x"))
+            self.assertEqual(query, SearchQuery("Leave?"))
         self.assertEqual(self.fake.requests, [])
 
     def test_title_and_followups_are_cleaned(self):

@@ -5,7 +5,7 @@ import asyncio
 from chat.llm.chat_model import Prompt
 from chat.quoting.questions.question import Question, has_mark, without_contrasted
 from chat.quoting.quoted_answer import ADDED_MISSING
-from chat.quoting.quoting_model import QuotingModel, quote
+from chat.quoting.quoting_model import QuotingModel, quote, search_query
 from chat.requests import EarlierMessage
 from chat.tests.quoting_case import QuotingCase
 from chat.tests.sources import source
@@ -24,6 +24,17 @@ class FollowUpTests(QuotingCase):
         answer = self.answer("And until when do I use it?", "How much annual leave is there?")
         self.assertIn(
             "> Annual leave is taken between 1 January and 31 December. Boots are cleaned weekly. [", answer
+        )
+
+    def test_wishes_about_the_form_of_an_answer_are_not_part_of_the_question(self):
+        asked, earlier = "And until when do I use it?", "How much annual leave is there?"
+        query = search_query(
+            f"{asked} Keep it short.", [EarlierMessage("user", f"{earlier} Answer as JSON.")]
+        )
+        self.assertEqual(query.text, f"{earlier} {asked}")
+        self.assertEqual(
+            self.answer(f"{asked} Answer in one sentence.", f"Be brief. {earlier}"),
+            self.answer(asked, earlier),
         )
 
     def test_a_follow_up_depends_on_the_last_self_contained_question(self):

@@ -201,8 +201,11 @@ def quote(prompt: Prompt) -> QuotedAnswer:
     If several questions are asked at once, quotations that answer one of them come before those that are only
     close to another. For a task that needs a language model, the passages about its subject are only close.
     """
-    question, earlier = without_form_wishes(prompt.question), _without_form_wishes(prompt.earlier)
-    prompt = replace(prompt, question=question, earlier=earlier)
+    prompt = replace(
+        prompt,
+        question=without_form_wishes(prompt.question),
+        earlier=_without_form_wishes(prompt.earlier),
+    )
     if is_writing_task(prompt.question):
         about = without_task(prompt.question)
         earlier = prompt.earlier if about == prompt.question else ()

@@ -54,6 +54,13 @@ def wait_for_processes(site, number=2, seconds=HANG_SECONDS):
     site.wait_until_ready()
 
 
+def wait_for_calls(site, tokens, seconds=HANG_SECONDS):
+    """Wait until the model was asked each of the questions."""
+    deadline = time.monotonic() + seconds
+    while not all(map(site.upstream.calls, tokens)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
 def ended_within(process, seconds):
     """How long a process took to end."""
     begun = time.monotonic()
@@ -62,8 +69,19 @@ def ended_within(process, seconds):
     return time.monotonic() - begun
 
 
+def wait_until_not_overloaded(site, seconds=HANG_SECONDS):
+    """Wait until the web processes, which may just have started, answer eight questions at once."""
+    caller, deadline = site.caller(), time.monotonic() + seconds
+    while True:
+        questions = [question_for(new_token(), 5, 10) for _ in range(8)]
+        if all(status == 200 for status, _ in at_once(*[partial(caller.whole, each) for each in questions])):
+            return
+        assert time.monotonic() < deadline, "The site is overloaded"
+
+
 def test_a_web_process_that_is_stopped_finishes_its_answers_and_refuses_no_request(fault_site):
     wait_for_processes(fault_site)
+    wait_until_not_overloaded(fault_site)
     caller, tokens = fault_site.caller(), [new_token() for _ in range(MANY)]
     streams = [caller.accepted(question_for(token, 40, 20)) for token in tokens]
     process = fault_site.web_processes()[0]
@@ -144,7 +162,8 @@ def test_a_killed_web_process_interrupts_only_its_own_answers(fault_site):
     wait_for_processes(fault_site)
     caller, tokens = fault_site.caller(), [new_token() for _ in range(MANY)]
     streams = [caller.accepted(question_for(token, 100, 20), key=token) for token in tokens]
-    time.sleep(0.7)
+    wait_for_calls(fault_site, tokens)
+    time.sleep(0.2)  # until some text has arrived
     fault_site.web_processes()[0].kill()
     texts = [streamed(response) for _, response in streams]
     for connection, _ in streams:
@@ -168,7 +187,8 @@ def test_a_frozen_web_process_that_resumes_does_not_change_closed_runs(fault_sit
     wait_for_processes(fault_site)
     caller, tokens = fault_site.caller(), [new_token() for _ in range(MANY)]
     streams = [caller.accepted(question_for(token, 250, 20)) for token in tokens]
-    time.sleep(0.7)
+    wait_for_calls(fault_site, tokens)
+    time.sleep(0.2)  # until some text has arrived
     process = next(one for one in fault_site.web_processes() if has(one, streams[0][0].sock))
     theirs = [has(process, connection.sock) for connection, _ in streams]
     process.suspend()

@@ -17,6 +17,7 @@ class FormWishTests(SimpleTestCase):
             "Use bullet points. At most five, please, in English words.",
             "Return the correct JSON response within a ```json codeblock. not the JSON_SCHEMA",
             "Short answer please",
+            "Cite your sources. Thanks!",
         ):
             with self.subTest(wish):
                 self.assertEqual(without_form_wishes(f"{LEAVE} {wish}"), LEAVE)

@@ -137,10 +137,8 @@ def _ask_some(run_id: int) -> bool:
     with _reader_of(run) as principal:
         for row in waiting:
             result = ask(principal, row.question)
-            result.pk, result.asked = (
-                row.pk,
-                _digest(row.question),
-            )  # the text may have changed since the start
+            # The text may have changed since the start.
+            result.pk, result.asked = row.pk, _digest(row.question)
             asked.append(result)
     fields = ["asked", "wants_nothing", "wanted", "outcome", "rank", "found", "statements", "supported"]
     ProofResult.objects.bulk_update(asked, fields)

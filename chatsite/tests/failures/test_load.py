@@ -84,8 +84,11 @@ def test_the_limit_of_concurrent_answers_applies_across_processes(loaded):
     calls = [partial(caller.ask, question_for(token, 150, 20)) for token in tokens]
     taken = at_once(*calls)
     assert time.monotonic() - begun < 3 + MARGIN_SECONDS
-    statuses = {token: response.status for token, (_, response) in zip(tokens, taken, strict=True)}
-    assert sorted(statuses.values()) == [200] * AT_ONCE + [429] * (30 - AT_ONCE)
+    statuses = [response.status for _, response in taken]
+    assert statuses.count(200) == AT_ONCE
+    # A slow process refuses some as overload, but never the first of them, which are more than the limit.
+    assert 429 in statuses
+    assert set(statuses) <= {200, 429, 503}
     for token, (connection, response) in zip(tokens, taken, strict=True):
         if response.status == 200:
             assert loaded.ended(token) == ("complete", "", answer_to(question_for(token, 150)))
@@ -122,6 +125,6 @@ def test_processes_at_capacity_refuse_in_time_and_complete_accepted_answers(load
     callers = [loaded.caller() for _ in range(8)]
     done, refusals = outcomes(loaded, [one for caller in callers for one in streams(caller, AT_ONCE)])
     assert OF_A_PROCESS <= done < 8 * AT_ONCE
-    assert all("busy" in body for body in refusals)
+    assert all("busy" in body or "overloaded" in body for body in refusals)
     # As soon as an answer has ended, questions are accepted again.
     assert outcomes(loaded, [Asked(callers[0], 1, 0)]) == (1, [])

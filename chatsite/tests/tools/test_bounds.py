@@ -14,6 +14,7 @@ pytestmark = pytest.mark.server  # starts other processes
 
 HANGING = """
 import threading
+import time
 import pytest
 
 @pytest.fixture
@@ -23,7 +24,8 @@ def lasting():
 
 def test_of_a_lock():
     print("it begins", flush=True)
-    threading.Event().wait()
+    while True:  # a signal that arrives just before a single long wait would be handled only after it
+        time.sleep(0.1)
 
 def test_of_a_fixture(lasting):
     assert False, "and then its end hangs too"

@@ -61,7 +61,7 @@ def begin(source: Provider, session: SessionBase, callback: str, destination: st
     return urlunsplit(parts._replace(query=query, fragment=""))
 
 
-def taken_attempt(session: SessionBase, state: str) -> Attempt | None:
+def take_attempt(session: SessionBase, state: str) -> Attempt | None:
     """Remove and return the session's attempt with this state, so that it cannot be used twice."""
     attempts = _attempts(session)
     found = attempts.pop(state, None)

@@ -47,7 +47,7 @@ def start(request: HttpRequest) -> HttpResponse:
 def callback(request: HttpRequest) -> HttpResponse:
     """Signs in a person who returns from the provider with a code."""
     source = _provider()
-    attempt = signing_in.taken_attempt(request.session, request.GET.get("state", ""))
+    attempt = signing_in.take_attempt(request.session, request.GET.get("state", ""))
     destination = attempt.next if attempt else ""
     try:
         claims = signing_in.finish(source, attempt, _callback(request), request.GET.dict())

@@ -180,7 +180,7 @@ class SendingTests(WebhookCase):
         self.hook = self.endpoint(self.ann, "document.ready")
 
     def send(self, event=webhooks.TEST):
-        delivery = webhooks.write_down(self.hook, event, {"webhook_id": "1"})
+        delivery = webhooks.enqueue(self.hook, event, {"webhook_id": "1"})
         self.deliver()
         delivery.refresh_from_db()
         self.hook.refresh_from_db()
@@ -257,7 +257,7 @@ class SendingTests(WebhookCase):
         second = self.send()
         self.assertEqual((second.state, second.attempts), ("waiting", 0))
         WebhookEndpoint.objects.update(url=f"http://127.0.0.1:{self.server.server_port}/")
-        webhooks.write_test(self.hook)
+        webhooks.enqueue_test(self.hook)
         self.assertEqual(len(self.deliver()), 2)
 
     def test_an_endpoint_that_is_gone_or_fails_for_days_is_disabled_with_a_reason(self):
@@ -344,7 +344,7 @@ class SendingTests(WebhookCase):
         self.assertEqual(request.extensions["sni_hostname"], "hooks.example.org")
 
     def test_deliveries_of_a_dead_worker_are_due_again_soon(self):
-        delivery = webhooks.write_down(self.hook, webhooks.TEST, {})
+        delivery = webhooks.enqueue(self.hook, webhooks.TEST, {})
         self.assertIsNotNone(sending.take(self.hook.pk))
         self.assertIsNone(sending.take(self.hook.pk))
         delivery.refresh_from_db()
@@ -353,7 +353,7 @@ class SendingTests(WebhookCase):
 
     def test_a_message_that_cannot_be_built_is_retried_and_does_not_delay_others(self):
         with patch.dict(webhooks._lookups, {"document": lambda owner, delivery: 1 // 0}):
-            broken = webhooks.write_down(self.hook, "document.ready", {})
+            broken = webhooks.enqueue(self.hook, "document.ready", {})
             self.assertEqual(self.send().state, "delivered")
         broken.refresh_from_db()
         self.assertEqual((broken.state, broken.attempts), ("waiting", 1))
@@ -373,8 +373,8 @@ class SendingTests(WebhookCase):
 
     def test_the_oldest_of_too_many_waiting_deliveries_are_given_up_and_can_be_replayed(self):
         other = self.endpoint(self.bob, "document.ready")
-        kept = webhooks.write_down(other, webhooks.TEST, {})
-        waiting = [webhooks.write_down(self.hook, webhooks.TEST, {"webhook_id": str(n)}) for n in range(5)]
+        kept = webhooks.enqueue(other, webhooks.TEST, {})
+        waiting = [webhooks.enqueue(self.hook, webhooks.TEST, {"webhook_id": str(n)}) for n in range(5)]
         with patch.object(sending, "MAX_WAITING", 3):
             sending.give_up_oldest()
         for each in (kept, *waiting):
@@ -407,7 +407,7 @@ class DispatchingTests(TransactionTestCase):
                     owner=owner, url=f"http://127.0.0.1:{port}/", events=["document.ready"], secret=secret
                 )
                 for _ in range(3):
-                    webhooks.write_test(endpoint)
+                    webhooks.enqueue_test(endpoint)
 
         async def run():
             async with asyncio.timeout(HANG_SECONDS):

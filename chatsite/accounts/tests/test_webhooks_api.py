@@ -155,11 +155,11 @@ class WebhookApiTests(WebhookCase):
         one = f"/{made['id']}"
         endpoint = WebhookEndpoint.objects.get(pk=made["id"])
         for _ in range(30):
-            webhooks.write_down(endpoint, "document.ready", {})  # waiting events do not count
+            webhooks.enqueue(endpoint, "document.ready", {})  # waiting events do not count
         endpoint.deliveries.update(state="failed", attempts=11, attempted_at=timezone.now(), next_at=None)
         ended = list(endpoint.deliveries.all())
         for _ in range(10):
-            webhooks.write_down(endpoint, "document.ready", {})
+            webhooks.enqueue(endpoint, "document.ready", {})
         tested = [self.call("post", f"{one}/test").status_code for _ in range(12)]
         replays = [f"{one}/deliveries/{each.pk}/replay" for each in ended]
         replayed = [self.call("post", path).status_code for path in replays[:12]]
@@ -180,7 +180,7 @@ class WebhookApiTests(WebhookCase):
     def test_manual_deliveries_are_limited_even_if_the_receiver_answers_at_once(self):
         made = self.make().json()
         endpoint = WebhookEndpoint.objects.get(pk=made["id"])
-        delivery = webhooks.write_down(endpoint, "document.ready", {})
+        delivery = webhooks.enqueue(endpoint, "document.ready", {})
         asked = []
         for path in [f"/{made['id']}/deliveries/{delivery.pk}/replay"] * 18 + [f"/{made['id']}/test"] * 4:
             endpoint.deliveries.update(state="delivered", attempts=1, attempted_at=timezone.now())

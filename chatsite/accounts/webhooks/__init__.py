@@ -18,8 +18,9 @@ from chatsite.accounts.models import WebhookDelivery, WebhookEndpoint
 Event = WebhookEndpoint.Event
 Data = dict[str, Any]
 TEST = "webhook.test"
-MAX_BY_HAND = 20  # limit of one endpoint's tests and replays within BY_HAND_PERIOD, and of those waiting
-BY_HAND_PERIOD = timedelta(minutes=1)
+# The limit of one endpoint's tests and replays within MANUAL_PERIOD, and of those waiting.
+MAX_MANUAL_DELIVERIES = 20
+MANUAL_PERIOD = timedelta(minutes=1)
 
 # Functions by the first part of the event's name; they return current data for a person, or None if that
 # person may not see the data.
@@ -51,7 +52,7 @@ def announce(event: Event, listeners: Callable[[Collection[int]], Mapping[int, D
     recipients = listeners({endpoint.owner_id for endpoint in endpoints})
     for endpoint in endpoints:
         if endpoint.owner_id in recipients:
-            write_down(endpoint, event, recipients[endpoint.owner_id])
+            enqueue(endpoint, event, recipients[endpoint.owner_id])
 
 
 def has_listeners(event: Event) -> bool:
@@ -59,7 +60,7 @@ def has_listeners(event: Event) -> bool:
     return WebhookEndpoint.objects.listening(event).exists()
 
 
-def write_down(endpoint: WebhookEndpoint, event: str, data: Data) -> WebhookDelivery:
+def enqueue(endpoint: WebhookEndpoint, event: str, data: Data) -> WebhookDelivery:
     """Queue an event, to be sent as soon as the transaction has committed."""
     return WebhookDelivery.objects.create(endpoint=endpoint, event=event, data=data)
 
@@ -69,11 +70,11 @@ class TooManyManualDeliveries(Exception):
 
 
 @transaction.atomic
-def write_test(endpoint: WebhookEndpoint) -> WebhookDelivery:
+def enqueue_test(endpoint: WebhookEndpoint) -> WebhookDelivery:
     """Queue a test event, even for a paused endpoint. Raises TooManyManualDeliveries."""
-    _check_by_hand(endpoint)
+    _count_manual_delivery(endpoint)
     WebhookEndpoint.objects.filter(pk=endpoint.pk).update(paused_until=None)
-    return write_down(endpoint, TEST, {"webhook_id": str(endpoint.pk)})
+    return enqueue(endpoint, TEST, {"webhook_id": str(endpoint.pk)})
 
 
 @transaction.atomic
@@ -96,11 +97,11 @@ def replay_one(delivery: WebhookDelivery) -> None:
     Raises TooManyManualDeliveries.
     """
     if delivery.state != WebhookDelivery.State.WAITING:
-        _check_by_hand(delivery.endpoint)
+        _count_manual_delivery(delivery.endpoint)
         replay(WebhookDelivery.objects.filter(pk=delivery.pk))
 
 
-def _check_by_hand(endpoint: WebhookEndpoint) -> None:
+def _count_manual_delivery(endpoint: WebhookEndpoint) -> None:
     """Count one more test or replay.
 
     Locks the endpoint, so that concurrent requests are counted too. Recent requests count even if their
@@ -108,10 +109,10 @@ def _check_by_hand(endpoint: WebhookEndpoint) -> None:
     """
     locked = WebhookEndpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)
     now = timezone.now()
-    recent = [sent for sent in locked.sent_by_hand if sent > now - BY_HAND_PERIOD]
+    recent = [sent for sent in locked.sent_by_hand if sent > now - MANUAL_PERIOD]
     replayed = Q(attempts=0, attempted_at__isnull=False)  # a replay starts again with no attempts
     waiting = endpoint.deliveries.filter(Q(event=TEST) | replayed, state=WebhookDelivery.State.WAITING)
-    if max(len(recent), waiting[:MAX_BY_HAND].count()) >= MAX_BY_HAND:
+    if max(len(recent), waiting[:MAX_MANUAL_DELIVERIES].count()) >= MAX_MANUAL_DELIVERIES:
         raise TooManyManualDeliveries
     locked.sent_by_hand = [*recent, now]
     locked.save(update_fields=["sent_by_hand"])

@@ -24,7 +24,7 @@ from chatsite.http.strict_fields import (
     StrictSerializer,
 )
 
-from . import MAX_BY_HAND, TooManyManualDeliveries, replay_one, secrets, write_test
+from . import MAX_MANUAL_DELIVERIES, TooManyManualDeliveries, enqueue_test, replay_one, secrets
 from .addresses import MAX_URL_CHARACTERS, Forbidden, check_url
 
 MAX_ENDPOINTS = 10  # of one person
@@ -34,8 +34,10 @@ ENDPOINT_ID = OpenApiParameter("webhook_id", UUID, OpenApiParameter.PATH, descri
 DELIVERY_ID = OpenApiParameter(
     "delivery_id", UUID, OpenApiParameter.PATH, description="The id of a delivery."
 )
-TOO_MANY_BY_HAND = OpenApiResponse(
-    description=f"{MAX_BY_HAND} tests and replays wait or were just sent. Try again after Retry-After."
+TOO_MANY_MANUAL_DELIVERIES = OpenApiResponse(
+    description=(
+        f"{MAX_MANUAL_DELIVERIES} tests and replays wait or were just sent. Try again after Retry-After."
+    )
 )
 MISSING = OpenApiResponse(description="The webhook or delivery does not exist, or belongs to somebody else.")
 
@@ -156,7 +158,7 @@ class TooManyWaiting(exceptions.APIException):
                 "%(most)d tests and repetitions for this webhook are waiting or were just sent: try "
                 "again later."
             )
-            % {"most": MAX_BY_HAND}
+            % {"most": MAX_MANUAL_DELIVERIES}
         )
 
 
@@ -291,11 +293,11 @@ class WebhookTestView(_View):
         summary="Send an event of the type webhook.test, once",
         parameters=[ENDPOINT_ID],
         request=None,
-        responses={202: DeliverySerializer, 404: MISSING, 429: TOO_MANY_BY_HAND},
+        responses={202: DeliverySerializer, 404: MISSING, 429: TOO_MANY_MANUAL_DELIVERIES},
     )
     def post(self, request: Request, webhook_id: str) -> Response:
         try:
-            delivery = write_test(self.endpoint(webhook_id))
+            delivery = enqueue_test(self.endpoint(webhook_id))
         except TooManyManualDeliveries:
             raise TooManyWaiting from None
         return Response(DeliverySerializer(delivery).data, status=status.HTTP_202_ACCEPTED)
@@ -321,7 +323,7 @@ class WebhookReplayView(_View):
         summary="Send a delivery again, under the same id",
         parameters=[ENDPOINT_ID, DELIVERY_ID],
         request=None,
-        responses={202: DeliverySerializer, 404: MISSING, 429: TOO_MANY_BY_HAND},
+        responses={202: DeliverySerializer, 404: MISSING, 429: TOO_MANY_MANUAL_DELIVERIES},
     )
     def post(self, request: Request, webhook_id: str, delivery_id: str) -> Response:
         endpoint = self.endpoint(webhook_id)

@@ -26,7 +26,7 @@ from chatsite.accounts.principal import Principal
 from ingestion.search.retrieval import search
 
 QUESTIONS = Path(__file__).with_name("questions")
-FIRST = 5  # the right passage must be among this many first ones
+FIRST = 5  # a question counts if the right passage is among this many
 CONVERSATIONS = ("conversations_first", "conversations_second")
 EVERYDAY = ("everyday_words", "everyday_words_second", "everyday_words_third")
 

@@ -92,7 +92,7 @@ def main() -> None:
         print(f"counting all {counted:,} questions: {time.perf_counter() - begun:.1f} s", flush=True)
         begun = time.perf_counter()
         count_ended_runs()
-        print(f"counting where nothing ended since: {1000 * (time.perf_counter() - begun):.0f} ms")
+        print(f"counting again, without newly ended runs: {1000 * (time.perf_counter() - begun):.0f} ms")
         client = Client(headers={"host": "127.0.0.1"})
         client.force_login(manager)
         group = Group.objects.order_by("pk")[0].pk

@@ -3,19 +3,19 @@
     .venv-dev/bin/python -m benchmarks.bench_unanswered [--documents FOLDER SET] [--all]
 
 The questions of benchmarks/questions/unanswered.jsonl (200) and unanswered_second.jsonl (120) were judged by
-hand, by the text of the sample documents that the demo's `employee` may read. Each is asked once, in a fixed
-order and in a separate conversation, and answered with quotations. A question counts as listed if the page
-counts it for the demo's administrator; its wording is shown only if three people used it or its asker agreed.
---all prints the questions that are wrongly listed and wrongly not listed.
+hand against the text of the sample documents that the demo's `employee` may read. Each is asked once, in a
+fixed order and in a separate conversation, and answered with quotations. A question counts as listed if the
+page counts it for the demo's administrator; its wording is shown only if three people used it or its asker
+agreed. --all prints the questions that are wrongly listed and wrongly not listed.
 
 unanswered_third.jsonl has 74 questions about ten pages of Mastodon's documentation, unanswered_fourth.jsonl
 60 about 13 pages of BookStack's, unanswered_fifth.jsonl 80 about 13 pages of 18F's handbook, which are not in
 this repository. With --documents, only these questions are asked, after the files have been added for
-everyone, beside the sample documents. SET is third, fourth or fifth. FOLDER has
+everyone, beside the sample documents. SET is third, fourth or fifth. FOLDER contains
 
 - contacts, discoverability, moderating, moving, network, posting, preferences, profile, quote-posts and
   signup.md of content/en/user in github.com/mastodon/documentation at commit 2903485d;
-- the pages of content/docs/user in github.com/BookStackApp/website at commit 2d710d92, but _index.md;
+- the pages of content/docs/user in github.com/BookStackApp/website at commit 2d710d92, except _index.md;
 - advanced-sick-leave, going-out-of-office, overtime, paid-parental-leave and voluntary-leave-transfer-program
   of pages/travel-and-leave in github.com/18F/handbook at commit 1e495563, travel-guide-4-reimbursement of
   its travel-and-leave-policies; employment-verification, transit-benefit, password-requirements and
@@ -145,7 +145,7 @@ def may_be_answered(question: Question) -> bool:
 
 
 def failures(questions: Iterable[Question]) -> Iterator[str]:
-    """Print the questions that are wrongly listed, and those that are wrongly not listed."""
+    """Yield the questions that are wrongly listed, and those that are wrongly not listed."""
     for each in questions:
         if bool(each["reasons"]) == each["answered"]:
             reasons = ", ".join(each["reasons"]) or "not listed"

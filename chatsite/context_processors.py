@@ -104,7 +104,7 @@ class Sidebar:
 
     @cached_property
     def unopened(self) -> int:
-        """How many shares of others the caller has not opened yet."""
+        """The number of other people's shares that the caller has not opened yet."""
         return sharing.unopened(self._principal)
 
     @cached_property

@@ -164,7 +164,7 @@ JOBS = Gauge("jobs", "Jobs of the workers: todo, doing, failed.", ("state",))
 OLDEST_JOB_SECONDS = Gauge("oldest_job_seconds", "Age of the oldest job that has not been started.")
 WEBHOOKS_DUE = Gauge("webhooks_due", "Due messages of webhooks whose endpoints respond.")
 OLDEST_WEBHOOK_SECONDS = Gauge(
-    "oldest_webhook_seconds", "For how long the oldest of these messages has been due."
+    "oldest_webhook_seconds", "Seconds since the oldest due message of a webhook became due."
 )
 LEASES = Gauge("leases", "Unfinished answers: with a valid lease, or with an expired one.", ("state",))
 
@@ -255,7 +255,7 @@ def gathered(folder: Path) -> Snapshot:
 
 
 def total(snapshots: Iterable[Snapshot], kinds: Sequence[str]) -> dict[str, list[tuple[Labels, Numbers]]]:
-    """The sums of the metrics of these kinds of processes. Skips values of versions with other buckets."""
+    """The sums of the metrics of these `kinds`. Skips values with other buckets or labels."""
     sums: dict[str, dict[Labels, Numbers]] = {}
     for snapshot in snapshots:
         for name, values in snapshot.items():
@@ -273,7 +273,7 @@ def total(snapshots: Iterable[Snapshot], kinds: Sequence[str]) -> dict[str, list
 
 
 def exposition(snapshot: Snapshot) -> str:
-    """The text format of Prometheus; metrics without labels default to 0."""
+    """The text format of Prometheus; counters and histograms without labels default to 0."""
     lines = []
     for name, metric in sorted(METRICS.items()):
         values: list[tuple[Labels, Numbers]] = sorted((tuple(own), of) for own, of in snapshot.get(name, ()))

@@ -53,7 +53,7 @@ def sources() -> Iterator[tuple[str, bytes]]:
 
 
 def hidden() -> list[str]:
-    """Calls of gettext inside f-strings, which Babel does not find before Python 3.12."""
+    """Calls of translation functions inside f-strings, which Babel does not find before Python 3.12."""
     found = []
     for path, source in sources():
         if path.endswith(".py"):

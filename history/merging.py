@@ -1,4 +1,4 @@
-"""Merges messages that a client program has stored into a conversation.
+"""Merges the messages that a client program sends into a stored conversation.
 
 Programs can refer to the site's own messages but not edit them: a program's text must not pass as an answer
 of the site. A request replaces the imported messages that it names, and keeps the others.

@@ -168,7 +168,7 @@ def record_opening(principal: Principal, share: Share) -> None:
 
 
 def unopened(principal: Principal) -> int:
-    """How many shares of others the caller has not opened; at most MAX_COUNTED."""
+    """The number of other people's shares that the caller has not opened, at most MAX_COUNTED."""
     opened = OpenedShare.objects.filter(reader=principal.user_id)
     received = Share.objects.received_by(principal).exclude(pk__in=opened.values("share"))
     return received[:MAX_COUNTED].count()

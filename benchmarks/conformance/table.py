@@ -2,7 +2,7 @@
 
     .venv-dev/bin/python -m benchmarks.conformance.table FOLDER
 
-FOLDER has the reports of `benchmarks.conformance.run`. A later report replaces an earlier one.
+FOLDER contains the reports of `benchmarks.conformance.run`. A later report replaces an earlier one.
 """
 
 import json

@@ -105,7 +105,7 @@ class World:
         }
 
     def not_whole(self, runs: dict[str, int], tokens: int) -> tuple[list[str], list[str]]:
-        """The runs of which only a beginning of the sent text was stored, and those with another text.
+        """The runs of which only the beginning of the sent text was stored, and those with another text.
 
         `runs` has the number of each run's question.
         """

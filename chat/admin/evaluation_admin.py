@@ -62,7 +62,7 @@ class QuestionForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class StartForm(forms.Form):
-    """The account whose rights apply, and a note on what was changed."""
+    """The group whose rights apply, and a note on what was changed."""
 
     group = forms.ModelChoiceField(
         Group.objects.none(),
@@ -173,14 +173,14 @@ class ProofQuestionAdmin(
         if request.method == "POST":
             keys = set(request.POST.getlist("chosen"))
             added = evaluation_questions.add(user, [each for each in proposed if each.key in keys])
-            _record(user, f"Added {len(added)} questions that the site had")
+            _record(user, f"Added {len(added)} existing questions")
             messages.success(request, gettext("Added: %(count)s.") % {"count": len(added)})
             return redirect("admin:chat_proofquestion_changelist")
         return self.page(request, "collect.html", gettext("Existing questions"), proposed=proposed)
 
     def import_csv(self, user: User, content: bytes) -> str:
         count = evaluation_questions.read_csv(user, content)
-        _record(user, f"Added {count} questions of a file")
+        _record(user, f"Added {count} questions from a file")
         return gettext("Added: %(count)s. Existing ones are unchanged.") % {"count": count}
 
     def export_csv(self, user: User) -> str:
@@ -302,7 +302,7 @@ class ProofRunAdmin(OwnFilters, RowsOnly, AuditedChanges, admin.ModelAdmin):  # 
         )
 
     def compare(self, request: HttpRequest) -> HttpResponse:
-        """Compare two runs by question: `before` and `after` in the URL."""
+        """Compare the runs `before` and `after` of the URL, question by question."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         user = user_of(request)

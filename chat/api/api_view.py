@@ -63,7 +63,7 @@ class ProtocolView(APIView):
         return self.method_not_allowed()
 
     def method_not_allowed(self) -> JsonResponse:
-        words = f"Only {' and '.join(self.methods)} is answered here."
+        words = f"This URL accepts only {' and '.join(self.methods)}."
         response = json_response(self.protocol.error(words, status=405), 405)
         response.headers["Allow"] = ", ".join(self.methods)
         return response

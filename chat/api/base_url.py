@@ -16,7 +16,7 @@ BASE = "/v1"
 
 
 def hint(request: HttpRequest) -> dict[str, Any] | None:
-    """The error body if the path of `request` is that of an operation below another base URL than `/v1`."""
+    """The error body if the path of `request` is that of an operation below a base URL other than `/v1`."""
     found = OPERATION.match(request.path)
     if found is None or found["base"] == BASE:
         return None

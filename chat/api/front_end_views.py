@@ -1,6 +1,6 @@
 """Endpoints that published front ends call first: authentication setup and available features.
 
-They contain nothing personal, so they need no authentication.
+They return no personal data, so they need no authentication.
 """
 
 from django.conf import settings

@@ -32,7 +32,7 @@ def check_abilities(asked: RunRequest, form: OpenAI) -> None:
     """Raise InvalidRequest for features that the site's model lacks; `form` has the names of members."""
     if asked.images and not settings.CHAT_MODEL_READS_IMAGES:
         member = form.images_member
-        words = f"“{member}” holds an image that cannot be read: this site’s model reads text only."
+        words = f"“{member}” contains an image, but this site’s model reads text only."
         raise InvalidRequest(words, member)
     if asked.generation.json is not None and not configured_model().writes_json:
         member = form.members["format_refused"]

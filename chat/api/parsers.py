@@ -28,7 +28,7 @@ class AttachmentParser(parsers.BaseParser):
         try:
             for part in parts(stream.read(), media_type or ""):
                 if part.name in files:
-                    raise InvalidRequest(f"The part “{part.name[:100]}” comes twice.", part.name)
+                    raise InvalidRequest(f"The part “{part.name[:100]}” occurs twice.", part.name)
                 files[part.name] = part.data
         except ValueError:
             raise exceptions.ParseError(gettext("The body is not valid multipart/form-data.")) from None

@@ -73,7 +73,7 @@ class ProjectChangeSerializer(StrictSerializer):
         max_length=Project.MAX_INSTRUCTIONS_CHARACTERS,
         allow_blank=True,
         required=False,
-        help_text="How answers in it should be: wishes, with less authority than the site's instructions.",
+        help_text="Wishes for answers in the project, with less authority than the site's instructions.",
     )
     scope = ScopeField(required=False, help_text="The scope of new conversations in it.")
 

@@ -1,4 +1,4 @@
-"""Asks one evaluation question as the site answers it without a language model."""
+"""Answers one evaluation question as the site does without a language model."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

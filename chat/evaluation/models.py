@@ -20,7 +20,7 @@ from ingestion.models import Document
 
 class ProofQuestionQuerySet(models.QuerySet["ProofQuestion"]):
     def managed_by(self, user_id: int) -> "ProofQuestionQuerySet":
-        """Questions without a document, or with one that this person may read.
+        """Questions that expect no document, or one that this person may read.
 
         Questions of this person whose document was deleted are included.
         """
@@ -193,8 +193,8 @@ class ProofResult(models.Model):
     def is_right(self) -> bool:
         """Whether the result is as expected.
 
-        The expected document must be among the first five. If no document is expected, the site must give no
-        answer.
+        The expected document must be among the first five. If no document is expected, the outcome must be
+        “nothing found” or “unsure”.
         """
         return (
             self.outcome in (self.Outcome.NOTHING, self.Outcome.UNSURE)

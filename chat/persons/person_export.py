@@ -86,7 +86,7 @@ async def _pieces(file: BinaryIO) -> AsyncIterator[bytes]:
 
 
 def _may_have(principal: Principal, is_own: bool) -> bool:
-    """Whether the session is still valid and, for another person's data, staff may still export it."""
+    """Whether the session is still valid and, for another person's data, the caller may still export it."""
     if not still_valid(principal):
         return False
     if is_own:

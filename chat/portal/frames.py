@@ -1,7 +1,7 @@
 """Converts the events of an answer to messages for the portal's socket.
 
-Each event becomes one frame `{"seq": …, "place": …, "messages": […]}`, so that a reader who
-loses the connection has either all of an event or nothing of it. Messages are
+Each event becomes one frame `{"seq": …, "place": …, "messages": […]}`, so that a reader who loses the
+connection has either all of an event or none of it. Messages are
 
 - `{"type": "status", "state", "text"}`: what the site is doing;
 - `{"type": "about", "html"}`: the documents that the question is about, once they have been read;
@@ -150,7 +150,7 @@ class AnswerRenderer:
         return self._written(self._renderer.finish())
 
     def reset(self) -> Json:
-        """The messages with everything so far, for a page that has nothing."""
+        """The frame with everything so far, for a page that has nothing."""
         messages: list[Json] = [{"type": "reset", "blocks": self.blocks, "open": self._renderer.open}]
         self._sent = ""  # it is unknown how much of it the page has
         messages += self.show_about(self._about)
@@ -369,11 +369,11 @@ class SocketFrames:
         return frames
 
     async def end(self) -> list[Json]:
-        """The messages for the end of the last message, and thus of the run."""
+        """The frames for the end of the last message, and thus of the run."""
         return await self._ended("done", [])
 
     async def _next_message(self, seq: int, event: MessageStarted, messages: list[Json]) -> list[Json]:
-        """The messages that end one agent's message and start the next one below it."""
+        """The frames that end one agent's message and start the next one below it."""
         frames = await self._ended("part", messages) if seq > self._after else []
         place, html = await in_database(
             next_answer, self._principal, self._conversation_id, UUID(event.message_id)

@@ -1,6 +1,6 @@
 """The command palette (Ctrl or ⌘ K), as HTML for its script.
 
-It finds conversations, documents and pages.
+It finds conversations, projects, documents, pages and themes.
 """
 
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ THEMES = (  # value, name
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A place or a theme. `more` is the text around a hit, or the folder of a document."""
+    """A link or a theme. `more` is the text around a hit, or the folder of a document."""
 
     icon: str
     name: str

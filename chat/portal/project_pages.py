@@ -203,7 +203,7 @@ def _form(request: HttpRequest, row: Project | None, problem: Invalid | None = N
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def delete(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
-    """Ask for confirmation; the conversations are kept."""
+    """Delete a project after confirmation; its conversations are kept."""
     row = own_project(principal, project_id)
     if request.method != "POST":
         kept = Conversation.objects.owned_by(principal).filter(project=row).count()

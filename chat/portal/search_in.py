@@ -33,7 +33,7 @@ from .views import (
     typed,
 )
 
-MAX_PLACES = 12  # most folders, and most categories, that are offered at once
+MAX_PLACES = 12  # maximum number of folders, and of categories, that are offered at once
 MAX_DOCUMENTS = 12
 
 

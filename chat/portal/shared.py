@@ -88,7 +88,7 @@ class SharedPage:
 
     @cached_property
     def asked(self) -> list[int]:
-        """The positions of its questions, in order."""
+        """The positions of the share's questions, in order."""
         return [each.message.position for each in self.messages if each.message.role == Message.Role.USER]
 
     def turns(self, page: TurnsPage) -> list[Turn]:
@@ -144,7 +144,7 @@ View = Callable[Concatenate[HttpRequest, SharedPage, P], HttpResponse]
 
 
 def for_reader(view: View[P]) -> Callable[..., HttpResponse]:
-    """Decorator for pages that need an account and access to the share; others get the same 404."""
+    """Decorator for pages that need an account and access to the share; all other shares are not found."""
 
     @wraps(view)
     def opened(request: HttpRequest, /, token: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:

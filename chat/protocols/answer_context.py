@@ -55,7 +55,7 @@ def verification(statements: Sequence[Statement], grade: str = "") -> Json:
 
 
 def graded(grade: str) -> Json:
-    """The member `grade`: how surely quotations answer the question; None for a language model."""
+    """The member `grade`: how certainly quotations answer the question; absent for a language model."""
     return {"grade": grade} if grade else {}
 
 

@@ -3,7 +3,7 @@
 The component shows `content` and `context.thoughts` as HTML, and guesses what the pieces of a stream mean:
 
 - a piece with an ASCII digit is a step's number, and is not shown;
-- a piece with “Next” or “<<” begins the follow-up questions, of which “>\\n” ends one;
+- a piece with “Next” or “<<” begins the follow-up questions, each of which ends with “>\\n”;
 - text in square brackets is the name of a file, below /content;
 - in a whole answer, the text after the first colon is a list of steps, and “s:” cuts the text off.
 
@@ -189,7 +189,7 @@ class Markup:
         yield from self._beginning(last)
 
     def end(self) -> Iterator[str]:
-        """Return the text that is still held back, and the end of an open list."""
+        """Yield the text that is still held back, and the end of an open list."""
         held, self._held = self._held, ""
         yield from self._line(held)
         if self._item:

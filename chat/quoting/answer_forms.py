@@ -216,7 +216,7 @@ def _sentences(findings: Findings) -> QuotedAnswer:
 
 
 def _closest_passages(findings: Findings) -> QuotedAnswer:
-    """The passages that the search ranks best; None if all have too few of the question's named words."""
+    """The passages that the search ranks best; no texts if all have too few of the question's named words."""
     kept = list(findings.closest)
     if not any(is_close(each.held, findings.prompt.fit) for each in kept):
         return QuotedAnswer((), is_sure=False)

@@ -90,7 +90,7 @@ def extract(
 
 
 def _with_what_comes_before(content: str, listed: Extract) -> Extract:
-    """The list; with the preceding text if its lead-in refers to that: “You also need to wear:”."""
+    """The list, with the preceding text if its lead-in refers to it: “You also need to wear:”."""
     return with_surroundings(content, listed) if _ADDS.search(listed.lead) else listed
 
 

@@ -161,8 +161,8 @@ class Findings:
     def is_timetable_certain(self) -> bool:
         """Whether no other row can be meant.
 
-        The question must be clear and the whole table found; or the question must ask for the first or last
-        journey, and rows from the best search results be marked as such.
+        The question must be clear. In addition, either the whole table was found, or the question asks for
+        the first or last journey, and all rows are from the best search results and marked as such.
         """
         if not self.journeys.is_clear or self.timetable.is_whole:
             return self.journeys.is_clear
@@ -283,7 +283,7 @@ def _about_the_name(
 ) -> tuple[list[Sentence], Sequence[SourceView]]:
     """The sentences except rows about other names, and all passages.
 
-    Passages with only such rows get the score 0. Both are unchanged if there are no other sentences.
+    Passages with only such rows get the score 0. Both are unchanged if no other sentences remain.
     """
     kept = [sentence for sentence in found if sentence.text not in others]
     if not kept or len(kept) == len(found):

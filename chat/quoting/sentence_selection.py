@@ -250,7 +250,7 @@ class _Scoring:
         return got / self.total
 
     def kind(self, sentence: QuotableSentence) -> float:
-        """Whether the sentence has the number, place or name asked for.
+        """Whether the sentence has the number, place, name or instruction asked for.
 
         1.0 if it has one, NEXT_KIND if only the next sentence does, otherwise 0.0.
         """
@@ -269,7 +269,7 @@ class _Scoring:
         return 0.0
 
     def added(self, sentence: QuotableSentence) -> float:
-        """The share of the added term's words in the sentence and the innermost heading; 0 in other rows."""
+        """The share of the added term's words in the sentence and its heading; 0 in `other_rows`."""
         if sentence.text in self.other_rows:
             return 0.0
         words = sentence.words if sentence.span.is_row else sentence.words | sentence.topic
@@ -303,7 +303,7 @@ class _Scoring:
         return share * share + is_headed
 
     def unasked_condition(self, sentence: QuotableSentence) -> float:
-        """The share of the words in its condition that are missing in both question and headings."""
+        """The share of the words in its condition that neither the question nor the headings have."""
         words = sentence.condition
         return len(words - self.asked - sentence.headings) / len(words) if words else 0.0
 

@@ -1,4 +1,4 @@
-"""Tells the person who shares what the readers of the share may not see.
+"""Shows people who share an answer or a conversation what its readers may not see.
 
 The preview uses only what this person may know: which documents are open to everybody, and who may read this
 person's own documents. Whether a named reader can open other documents must not be revealed, so these count

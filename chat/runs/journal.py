@@ -95,7 +95,7 @@ def _array(values: Iterable[object]) -> str:
 def flush(runs: Iterable[UUID], batches: Sequence[Batch]) -> dict[UUID, bool]:
     """Renew leases and append events.
 
-    Returns, for each run whose lease is still ours, whether the run must stop.
+    Returns, for each run whose lease this process still holds, whether the run must stop.
     """
     parameters: dict[str, Any] = {
         "lease": settings.LEASE_SECONDS,

@@ -89,8 +89,8 @@ class Counts:
 def counted(principal: Principal, digest: str = "") -> Counts:
     """The counts of the caller.
 
-    `failed` is the caller's last run of the same request, if it failed a moment ago and nothing follows it in
-    its conversation.
+    `failed` is the caller's last run of the same request, if it began within RETRY_SECONDS, failed before the
+    first word, and nothing but such failures follows it in its conversation.
     """
     texts = [
         statement("take_turn", LIMITS_SQL),
@@ -114,7 +114,7 @@ def counted(principal: Principal, digest: str = "") -> Counts:
 
 
 def admit(principal: Principal, counts: Counts) -> Allowance | None:
-    """Check the limits; returns the number of messages left after this one.
+    """Check the limits; returns the allowance after this message.
 
     Raises Refused with Retry-After.
     """
@@ -508,5 +508,5 @@ def _check(principal: Principal, request: RunRequest) -> None:
         )
     if options.prompt_template and not User.objects.get(pk=principal.user_id).has_perm(SET_PROMPT):
         raise InvalidRequest(
-            "“prompt_template” is only for those who may set the prompt.", "prompt_template", status=403
+            "“prompt_template” needs the permission to set the prompt.", "prompt_template", status=403
         )

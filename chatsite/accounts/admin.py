@@ -447,5 +447,5 @@ class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 def in_english(words: str) -> str:
-    """The audit log is in English, whatever the language of the page."""
+    """Mark words of the audit log as English, whatever the language of the page."""
     return format_html('<span lang="en">{}</span>', words)

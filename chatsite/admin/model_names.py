@@ -259,7 +259,7 @@ OTHERS = {
 
 
 def translate_names() -> None:
-    """Make the names of our models and fields translate when they are shown."""
+    """Let the names of the site's models and fields be translated when they are shown."""
     for name, (one, several) in OTHERS.items():
         options = apps.get_model("procrastinate", name)._meta
         options.verbose_name, options.verbose_name_plural = one, several

@@ -1,7 +1,7 @@
 """Which changes of models need a migration: those that concern the database.
 
-Django would also record every text of the admin, and so nearly half of all operations changed nothing in the
-database. On an empty database each of them costs as much as one that does.
+Django would also record every text of the admin, so that nearly half of all operations would change nothing
+in the database. On an empty database, each of them would take as long as one that does.
 """
 
 from typing import Any

@@ -14,10 +14,11 @@ CHECK_SECONDS = 1.0  # a check that is older than this is repeated before more i
 async def while_allowed(
     pieces: AsyncIterable[bytes], may_send: Callable[[], bool], checked_at: float = float("-inf")
 ) -> AsyncIterator[bytes]:
-    """Pass on these pieces while `may_send`, which uses the database, is true.
+    """Yield the pieces while `may_send`, which queries the database, returns true.
 
-    `checked_at` is the time of the last check, by the monotonic clock. A slow client takes minutes. Raises
-    RequestAborted, which cuts the connection, if the right ends meanwhile or cannot be checked.
+    `checked_at` is the time of the last check, by the monotonic clock. Sending to a slow client takes
+    minutes. Raises RequestAborted, which cuts the connection, if the right ends meanwhile or cannot be
+    checked.
     """
     async for piece in pieces:
         if time.monotonic() - checked_at > CHECK_SECONDS:

@@ -142,7 +142,7 @@ class AuthenticationMiddleware(EventLoopMiddleware, auth.AuthenticationMiddlewar
 
 
 class MessageMiddleware(EventLoopMiddleware, messages.MessageMiddleware):
-    """Creates the message storage on first use: few requests need one, and no API request."""
+    """Creates the message storage on first use: few requests for pages need it, and API requests never do."""
 
     def process_request(self, request: HttpRequest) -> None:
         set_messages(request, SimpleLazyObject(partial(default_storage, request)))

@@ -35,7 +35,7 @@ def data_regions() -> list[tuple[int, int]]:
 
 
 def use_huge_pages(regions: Sequence[tuple[int, int]]) -> None:
-    """Use huge pages for these regions. This takes some tenths of a second, but no interpreter lock.
+    """Use huge pages for these regions. This takes some tenths of a second, without the interpreter lock.
 
     The system keeps small pages where it lacks memory or does not support huge ones.
     """

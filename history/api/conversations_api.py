@@ -66,7 +66,7 @@ WORDS = OpenApiParameter(
     "q",
     {"type": "string", "minLength": 1, "pattern": r"[^\s\x00-\x1f\x85]"},
     required=True,
-    description="The words to look for.",
+    description="The words to search for.",
 )
 LOCATION = OpenApiParameter("Location", str, OpenApiParameter.HEADER, response=[201])
 
@@ -177,7 +177,7 @@ class SearchView(HistoryView):
     def get(self, request: Request) -> Response:
         self.query = message_search.cleaned(request.query_params.get("q", ""))
         if not self.query:
-            raise serializers.ValidationError({"q": gettext("must have the words to look for.")})
+            raise serializers.ValidationError({"q": gettext("must contain the words to search for.")})
         page: Any = self.paginate_queryset(self.get_queryset())
         hits = message_search.hits(self.principal, [row.conversation.pk for row in page], self.query)
         rows = FoundConversationSerializer(page, many=True, context={"hits": hits})
@@ -350,12 +350,12 @@ def handle_exception(exc: Exception, context: dict[str, Any]) -> Response | None
     """Like DRF's handler, with the protocol's body: `{"error": {"message", "code"}}`."""
     match exc:
         case merging.TooMany():
-            words = gettext("A conversation keeps at most {most} messages.").format(
+            words = gettext("A conversation can have at most {most} messages.").format(
                 most=number_format(merging.MAX_MESSAGES, force_grouping=True)
             )
             return _error(400, words, "too_many_messages")
         case merging.TooLarge():
-            words = gettext("A conversation keeps at most {most} MB. Start another one.").format(
+            words = gettext("A conversation can have at most {most} MB. Start another one.").format(
                 most=merging.MAX_BYTES // 1_000_000
             )
             return _error(413, words, "too_large")

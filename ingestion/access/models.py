@@ -23,7 +23,7 @@ class AccessList(models.Model):
 class AccessEntry(models.Model):
     """One entry of an access list: a user, a group, or everyone.
 
-    If user and group are empty, it means everyone, with or without guests.
+    An entry without a user or a group applies to everyone, with or without guests.
     """
 
     access_list = models.ForeignKey(AccessList, on_delete=models.CASCADE, related_name="entries")

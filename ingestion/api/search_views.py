@@ -71,12 +71,12 @@ class SearchRequestSerializer(StrictSerializer):
     mode = StrictChoiceField(
         ["hybrid", "text", "vectors"],
         default="hybrid",
-        help_text="Search by words and meaning, or by one of these.",
+        help_text="Search by words and meaning, or by only one of them.",
     )
     scope = ScopeField(
         default="all",
-        help_text="Narrows what the caller may read: “own” is what they added, a folder counts with the"
-        " folders in it, and up to 15 documents are named by their ids.",
+        help_text="A part of what the caller may read: “own” is what they added, a folder includes its"
+        " subfolders, and up to 15 documents can be named by their ids.",
     )
     exclude_category = StrictCharField(max_length=100, allow_blank=True, default="")
     minimum_score = StrictFloatField(min_value=0, max_value=1, default=0)

@@ -15,7 +15,8 @@ KINDS = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "i1", "I32": "<i4", "I
 def arrays(path: Path) -> dict[str, NDArray[Any]]:
     """The arrays of a safetensors file by name, memory-mapped so that all processes share them.
 
-    Arrays of unknown types are left out. Raises FolderError.
+    Arrays of bfloat16 are converted, and therefore not shared. Arrays of unknown types are left out. Raises
+    FolderError.
     """
     found: dict[str, NDArray[Any]] = {}
     for name, tensor in tensors(path).items():

@@ -123,7 +123,7 @@ def _judged_values(item: QuestionScore) -> dict[str, Any]:
 
 
 def as_lines(report: Report, details: bool = False) -> Iterator[str]:
-    """The report as text; with `details` also single questions."""
+    """The report as text; with `details`, also individual questions."""
     asked = counted(len(report.judged), "question")
     yield f"{asked} as {report.reader}, who may read {counted(report.documents, 'document')}."
     left = [f"{report.without_truth} without truth"] if report.without_truth else []
@@ -148,7 +148,7 @@ def as_lines(report: Report, details: bool = False) -> Iterator[str]:
         better, worse = report.changed()
         same = len(report.judged) - len(better) - len(worse)
         yield f"By nDCG at 10: {len(better)} better, {len(worse)} worse, {same} the same."
-    yield f"In brackets: 95 % intervals, of {SAMPLES:,} resamples of the questions."
+    yield f"In brackets: 95 % intervals, from {SAMPLES:,} resamples of the questions."
     if details:
         yield from _details(report)
 

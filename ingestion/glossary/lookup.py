@@ -1,6 +1,6 @@
 """Glossary words to add to a search, and terms to explain in a text.
 
-Both query the database each time, with the reader's rights, so that a change takes effect at once in all
+Entries are queried each time with the reader's rights, so that a change takes effect at once in all
 processes.
 """
 

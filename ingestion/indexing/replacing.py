@@ -38,7 +38,7 @@ from .passages import (
 )
 
 WRITE_BATCH = 2_000  # passages per statement, so that it takes only seconds and little memory
-# Prevents the document's deletion meanwhile.
+# Prevents the deletion of the document until the transaction ends.
 HOLD = "SELECT FROM ingestion_document WHERE id = %s FOR KEY SHARE"
 LOST = "The data prepared for the document was lost; it is read again."
 

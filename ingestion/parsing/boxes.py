@@ -19,8 +19,8 @@ OPENING = frozenset("([{\u201c\u2018\u201e\u00ab\u00bf\u00a1")
 MIN_COLUMNS = 2  # columns of a table row
 MIN_PART = 12  # characters in a part of a row
 MIN_LETTERS = 4  # letters in the shortest piece of text that is searched for separately
-GAP = 1.5  # widest gap between two words of a line, as a multiple of a character's height
-OVERLAP = 0.5  # least vertical overlap of characters on one line, as a share of a character's height
+GAP = 1.5  # maximum gap between two words of a line, as a multiple of a character's height
+OVERLAP = 0.5  # minimum vertical overlap of characters on one line, as a share of their height
 
 
 def boxes_of(
@@ -110,7 +110,7 @@ def _numbers_of_rows(lines: Sequence[str], rows: Sequence[str]) -> list[int | No
     """For each line, the number of the table row to which it belongs; None for other text.
 
     If several rows are equal, the one directly after the previous line's row is used, or else the one from
-    which on the most rows and lines agree.
+    which the most consecutive rows and lines agree.
     """
     of_text: dict[str, list[int]] = {}
     for number, row in enumerate(rows):

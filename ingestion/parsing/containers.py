@@ -30,7 +30,7 @@ MAX_FILES = 1_000
 
 
 def part_path(name: str) -> str:
-    """The path of a file in an archive, without empty steps, control and direction marks.
+    """The path of a file in an archive, without empty steps, control characters and direction marks.
 
     Raises Unreadable.
     """

@@ -50,8 +50,9 @@ def decode(data: bytes) -> str:
 def encoding_of(data: bytes, whole: bool = True) -> str:
     """The most likely encoding.
 
-    The byte order mark, UTF-8, the declaration in HTML, and UTF-16 are tried; otherwise it is guessed.
-    `whole` is False if more bytes follow, so that the last character may be incomplete.
+    The byte order mark, UTF-16, ISO-2022-JP, UTF-8, and the declaration in HTML or XML are tried in this
+    order; otherwise the encoding is guessed. `whole` is False if more bytes follow, so that the last
+    character may be incomplete.
     """
     for mark, encoding in MARKS:
         if data.startswith(mark):
@@ -122,6 +123,6 @@ def _guessed(data: bytes) -> str:
         best = charset_normalizer.from_bytes(data).best()
         if best and not LATIN.fullmatch(best.encoding):
             return best.encoding
-    # Detectors often fail for a few non-ASCII letters; the words around them are a better clue.
+    # Detectors often fail if there are only a few non-ASCII letters; the words around them are a better clue.
     sets = SETS.get(detect_language(data.decode("cp1252", "replace")), CANDIDATES)
     return min(sets, key=lambda name: len(WRONG.findall(data[:SAMPLE_BYTES].decode(name, "replace"))))

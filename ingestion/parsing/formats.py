@@ -109,7 +109,8 @@ def ending_of(name: str) -> str:
 def ending_for(name: str, media_type: str) -> str:
     """The extension for reading a file of this media type.
 
-    This is the name's, unless the document was renamed for a file of another format that could not be read.
+    This is the extension of the name, unless the document got the name of a file of another format that could
+    not be read.
     """
     ending = ending_of(name)
     if ending in FORMATS and FORMATS[ending].media_type == media_type:

@@ -29,7 +29,7 @@ IMAGE_SECONDS = 30
 IMAGE_BYTES = 30_000_000
 PNG_ENDS = (b"\x89PNG", b"IEND\xae\x42\x60\x82")
 CHARACTERS_BYTES = 5_000_000
-LINE_BYTES = 8  # most bytes of JSON for one character
+LINE_BYTES = 8  # maximum number of bytes of JSON for one character
 AT_ONCE = threading.BoundedSemaphore(2)  # limits the children that render pages at the same time
 
 
@@ -192,7 +192,7 @@ def _lines(output: IO[bytes], limit: int) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def _child(command: str, path: Path, seconds: float, arguments: Sequence[str]) -> Iterator[Child]:
-    """A running child, ended with the block. Its crash raises Unreadable with a message."""
+    """A running child process, which ends with the block. Raises Unreadable with a message if it crashes."""
     processor_seconds = int(max(seconds, settings.OCR_SECONDS)) + 1
     limits = [str(settings.READING_MEMORY_BYTES), str(processor_seconds)]
     with workspace() as folder, forked([command, str(path), *limits, *arguments], folder, seconds) as child:

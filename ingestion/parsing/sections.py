@@ -9,7 +9,7 @@ from chatsite.normal_form import normal_form
 
 ANCHOR_CHARACTERS = 200
 HEADING_CHARACTERS = 300
-HEADING_TEXT = 200  # characters; a longer heading is a paragraph that its author styled as one
+HEADING_TEXT = 200  # characters; a longer heading is a paragraph that its author styled as a heading
 PARENT_CHARACTERS = 60  # of each heading above another, if the whole path is too long
 TOO_MUCH_MEMORY = "The file needs more memory to read than is allowed ({megabytes:g} MB)."
 TITLE_CHARACTERS = 200
@@ -118,7 +118,7 @@ def one_line(text: str, limit: int) -> str:
 
 
 def too_long_path(headings: Iterable[str]) -> str:
-    """These headings, as a line for the text below them, if `heading_path` shortens them; else nothing."""
+    """These headings, as a line for the text below them, if `heading_path` shortens them; otherwise empty."""
     path = SEPARATOR.join(headings)
     return path if len(path) > HEADING_CHARACTERS else ""
 

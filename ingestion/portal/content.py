@@ -271,7 +271,7 @@ def file_response(request: Request, document: Document) -> HttpResponseBase:
         file = files.open_file(document)
         if files.size_of(file) != document.size:
             file.close()
-            logger.error("The stored file of document %d has another size than it had.", document.pk)
+            logger.error("The size of the stored file of document %d has changed.", document.pk)
             raise FileDamaged
     except FileNotFoundError:
         raise Http404 from None

@@ -31,7 +31,7 @@ def stem(word: str, language: str) -> str:
 
 
 def _is_number(word: str) -> bool:
-    """Whether the word is a number, which no algorithm changes; most numbers are in no cache."""
+    """Whether the word is a number. No stemmer changes numbers, and most of them are not in the cache."""
     return word.isascii() and word.isdigit()
 
 

@@ -40,7 +40,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("person", nargs="*", metavar="PERSON", help="User name of a member.")
-        parser.add_argument("--group", default=NAME, help=f"The group’s name, “{NAME}” without it.")
+        parser.add_argument("--group", default=NAME, help=f"The group’s name; the default is “{NAME}”.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         demand_migrations()

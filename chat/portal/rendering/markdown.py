@@ -1,4 +1,4 @@
-"""Converts a model's Markdown to HTML that is safe on our pages.
+"""Converts a model's Markdown to HTML that is safe on the site's pages.
 
 There are three lines of defence: HTML in the Markdown is text, links and images are checked while parsing,
 and nh3 removes all elements that are not listed below. Images are not listed: a request for an image could
@@ -29,7 +29,7 @@ NOTICES = frozenset({*NOTHING_FOUND, *QUOTING_NOTICES})
 CACHED_BLOCKS = 256  # number of rendered blocks in the cache
 FENCE_END = re.compile(r"\n[ \t]{0,20}[`~]{1,20}$")
 DEEPEST = 18  # nesting level of blocks beyond which the parser omits content
-# Punctuation characters, so that they do not change where emphasis beside them begins and ends.
+# Punctuation characters do not change where emphasis beside them begins and ends.
 MARK_START, MARK_END = "\u2058", "\u2059"
 PIECE = re.compile(r'<(?:[^<>"]++|"[^"]*+")*+>|[\u2058\u2059]|[^<\u2058\u2059]++|<')
 LINE = re.compile(r"[^\n]+")

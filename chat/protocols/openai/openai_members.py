@@ -66,10 +66,10 @@ def metadata(value: Any, member: str) -> dict[str, str]:
 def stop_sequences(value: Any, member: str) -> tuple[str, ...]:
     items = [value] if isinstance(value, str) else validators.require_list(value, member)
     if len(items) > MAX_STOPS:
-        raise InvalidRequest(f"“{member}” must hold at most {MAX_STOPS} sequences.", member)
+        raise InvalidRequest(f"“{member}” must contain at most {MAX_STOPS} sequences.", member)
     found = tuple(validators.require_text(item, member) for item in items)
     if any(not 0 < len(text) <= MAX_STOP for text in found):
-        raise InvalidRequest(f"“{member}” must hold texts of 1 to {MAX_STOP} characters.", member)
+        raise InvalidRequest(f"“{member}” must contain texts of 1 to {MAX_STOP} characters.", member)
     return found
 
 
@@ -138,7 +138,7 @@ def check_tools(
     if members.get(tools) is not None:
         offered = validators.require_list(members[tools], tools)
         if len(offered) > MAX_TOOLS:
-            raise InvalidRequest(f"“{tools}” must hold at most {MAX_TOOLS} tools.", tools)
+            raise InvalidRequest(f"“{tools}” must contain at most {MAX_TOOLS} tools.", tools)
         for place, tool in enumerate(offered):
             if not isinstance(tool, dict):
                 raise InvalidRequest(f"“{tools}[{place}]” must be an object.", f"{tools}[{place}]")
@@ -233,7 +233,7 @@ class RequestMessages:
         text = validators.require_text(url, member)
         found = _DATA_URL.match(text)
         if not found:
-            raise InvalidRequest(f"“{member}” must be a data URL with base64: nothing is fetched.", member)
+            raise InvalidRequest(f"“{member}” must be a base64 data URL: no image is fetched.", member)
         if len(self.images) == MAX_IMAGES:
             raise InvalidRequest(errors.words("too_many_images"), member)
         try:
@@ -248,7 +248,7 @@ class RequestMessages:
             where = f"{self.last_member}.role"
             raise InvalidRequest(f"“{where}” must be “user”: the last message is the question.", where)
         if self.question is None:
-            raise InvalidRequest(f"“{member}” must hold a message of the user.", member)
+            raise InvalidRequest(f"“{member}” must contain a user message.", member)
         # Merge consecutive answers, because some models require alternating roles.
         earlier: list[EarlierMessage] = []
         for place, turn in enumerate(self.turns):

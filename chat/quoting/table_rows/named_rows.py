@@ -16,7 +16,7 @@ from ingestion.search.table_rows import cells_of, rows_of
 
 from .weekdays import days_named, days_of_row
 
-MAX_NAME = 60  # most characters of a cell that can be a name
+MAX_NAME = 60  # maximum length of a cell that can be a name
 MAX_CACHED = 5_000  # cached rows
 _CAPITAL = re.compile(r"(?<=\s)[^\W\d_a-zß-öø-ÿ]\w*")
 

@@ -133,7 +133,7 @@ class ReadingTests(SimpleTestCase):
                 self.assert_refused(name, **{name: value})
         with self.assertRaisesMessage(InvalidRequest, "“n” must be 1."):
             parsed(n=2)
-        with self.assertRaisesMessage(InvalidRequest, "“messages” must hold a message of the user."):
+        with self.assertRaisesMessage(InvalidRequest, "“messages” must contain a user message."):
             parsed(messages=[{"role": "system", "content": "Be brief."}])
         self.assert_refused("response_format.type", response_format={"type": "xml"})
         for schema in (None, [], "x"):

@@ -94,7 +94,7 @@ def name_evidence(
 def _scope(found: Sequence[Token], at: int, claim: Claim) -> list[str]:
     """The words that a negation denies: those after it up to the next comma, or those before it.
 
-    In German both, because the negation often comes last.
+    In German, it may deny both, because it often comes last.
     """
     after: list[str] = []
     for token in found[at + 1 : at + 1 + TOKEN_RADIUS]:
@@ -201,7 +201,8 @@ def _own_evidence(
     evidence = 0.0
     for scope in (_scope(claim.tokens, at, claim) for at in own):
         same = any(_deny_the_same(scope, each.scope, each.after, claim, held) for each in theirs)
-        # If neither side has the word that the other side denies, both may deny the same in different words.
+        # If neither side has the word that the other side denies, both may deny the same thing in different
+        # words.
         other = (not scope or scope[0] not in held) and any(
             not each.scope or each.scope[0] not in claim.values for each in theirs
         )
@@ -295,7 +296,7 @@ def _denied_in_last_column(claim: Claim, chosen: Sequence[Unit]) -> bool | None:
 def _deny_the_same(
     scope: Sequence[str], there: Sequence[str], after: Collection[str], claim: Claim, held: frozenset[str]
 ) -> bool:
-    """Whether a negation of the claim and one of the source deny the same.
+    """Whether a negation of the claim and one of the source deny the same thing.
 
     `there` is the scope of the negation in the source, and `after` has all words after it.
     """
@@ -376,7 +377,7 @@ def _pole(found: Sequence[Token], at: int) -> tuple[int, int]:
 def says_opposite(claim: Claim, chosen: Sequence[Unit]) -> bool:
     """Whether the claim has the opposite of a word of a unit: “automatically” for “manually”.
 
-    Words of which only one is denied agree.
+    Two opposites agree if exactly one of them is denied.
     """
     held = frozenset().union(*(unit.values for unit in chosen))
     for at, token in enumerate(claim.tokens):

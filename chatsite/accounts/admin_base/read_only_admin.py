@@ -19,8 +19,8 @@ PARTS_OF_DATES = frozenset({"year", "month", "day"})
 def shown_object(page: Any, request: HttpRequest, object_id: str) -> Any:
     """The row of an admin URL, for checks that run before Django's view.
 
-    Raises Http404. Decodes the id as Django's views do; otherwise a check could concern another row than the
-    page.
+    Raises Http404. Decodes the id as Django's views do; otherwise a check could concern a different row than
+    the page.
     """
     row = page.get_object(request, unquote(object_id))
     if row is None:

@@ -1,4 +1,4 @@
-"""Verifies that a token is valid now, from our provider, and for this site.
+"""Verifies that a token is valid now, and issued by the site's provider for this site.
 
 ID tokens are for this site's client (OIDC_AUDIENCE). Access tokens of other clients are accepted if their
 audience is the requested resource (RFC 8707).
@@ -19,7 +19,7 @@ __all__ = ["Claims", "InvalidToken", "ProviderUnavailable", "looks_like_token", 
 
 MAX_CHARACTERS = 16_384
 LEEWAY = 30  # seconds by which clocks may differ
-LATEST = 253_370_764_800  # 1 January 9999, the latest end that is shown; some providers send milliseconds
+LATEST = 253_370_764_800  # 1 January 9999, the latest expiry that is stored; some providers send milliseconds
 RSA_BITS = 2_048
 # Algorithms by type of key. Only asymmetric ones: with HS256, everyone who knows the public key could sign.
 ALGORITHMS = {
@@ -145,7 +145,7 @@ def _checked(claims: dict[str, Any], nonce: str | None, resource: str) -> Claims
         and _is_storable(subject)
     }
     if "sub" not in subjects or settings.OIDC_SUBJECT_CLAIM not in subjects:
-        raise InvalidToken(f"It names nobody by {settings.OIDC_SUBJECT_CLAIM}.")
+        raise InvalidToken(f"It has no usable claim “sub” or “{settings.OIDC_SUBJECT_CLAIM}”.")
     # For a person in too many groups, providers send a reference instead; it counts as no groups.
     sent = claims.get(settings.OIDC_GROUPS_CLAIM)
     names = [sent] if isinstance(sent, str) else sent if isinstance(sent, list) else []

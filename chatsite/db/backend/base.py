@@ -128,8 +128,8 @@ def _pool_numbers() -> dict[metrics.Labels, float]:
 
 
 def _has_input(session: Session) -> bool:
-    """Whether the server has sent something to an idle session, usually that it has ended."""
-    poll = select.poll()  # unlike `select`, also for a process with more than 1,024 sockets
+    """Whether the server has sent something to an idle session, usually the notice that it has ended."""
+    poll = select.poll()  # unlike `select`, it supports more than 1,024 sockets in a process
     poll.register(session.fileno(), select.POLLIN)
     return bool(poll.poll(0))
 

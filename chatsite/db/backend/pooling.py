@@ -68,7 +68,7 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
     def set_reader(self) -> None:
         """Set the reader and the settings in the open transaction.
 
-        This is for statements with which they cannot be sent in one message.
+        Needed for statements that cannot share a message with them.
         """
         if self._needs_reader(reader_name()):
             with self.connection.cursor() as cursor:

@@ -98,7 +98,8 @@ class ModelServer:
 def _proxy(url: httpx2.URL) -> str | None:
     """The proxy for this address, from the usual environment variables; looked up once.
 
-    None for this machine: a proxy would look for the server on its own machine, and would get key and texts.
+    None for this machine: a proxy would look for the server on its own machine, and would receive the key and
+    the texts.
     """
     if is_loopback(url.host):
         return None

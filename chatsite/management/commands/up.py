@@ -132,7 +132,7 @@ class Command(BaseCommand):
             self.stdout.write(f"\n{change}")
         if settings.REDIS_URL and not _redis_answers():
             self.stdout.write(
-                "\nRedis cannot be reached (REDIS_URL). Until then, readers get updates up to a second late."
+                "\nRedis cannot be reached (REDIS_URL): until it can, readers get updates up to 1 s late."
             )
         for warning in check_database_role(None, list(connections)):
             self.stdout.write(f"\n{warning.msg}")
@@ -158,7 +158,8 @@ def _prepare() -> None:
     with database_setup.start_lock(database_setup.parameters()):
         database_setup.migrate()
         if settings.EMBEDDED_DATABASE:
-            # Nobody else uses the embedded database, so the processes that wrote unfinished answers are dead.
+            # No other site uses the embedded database, so the processes that wrote unfinished answers are
+            # dead.
             runs.expire_all()
             if settings.DEMO:
                 create_demo()

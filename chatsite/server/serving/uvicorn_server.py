@@ -16,7 +16,7 @@ from django.conf import settings
 
 from .http_protocol import LimitedProtocol
 
-# How many connections are accepted together. More would leave too few to other processes that share the
+# How many connections are accepted together. More would leave too few for the other processes that share the
 # listeners.
 ACCEPTED_AT_ONCE = 32
 # At shutdown, how long idle connections stay open for a request that is on its way.
@@ -71,7 +71,7 @@ class Server(uvicorn.Server):
         )
 
     async def _stop_accepting(self, sockets: Sequence[socket.socket]) -> None:
-        """Accept waiting connections before closing the listeners: the kernel would reset them."""
+        """Accept waiting connections, then close the listeners: the kernel would otherwise reset them."""
         self._listening = ()
         waiting = []  # connections that the kernel has established but nobody has accepted
         for listening in sockets:

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-TITLE_CHARACTERS = 80  # of a separate line that may be a heading
+TITLE_CHARACTERS = 80  # maximum length of a separate line that may be a heading
 TITLE_WORDS = 10
 PROSE_CHARACTERS = 60  # a block of at least this length is a paragraph, even without punctuation at its end
 MIN_TITLES = 3  # fewer titles are not trusted
@@ -64,7 +64,7 @@ def is_title(text: str) -> bool:
 
 
 def has_title_form(text: str) -> bool:
-    """Whether a line looks like a heading without being bold: short, with an initial capital, no sentence."""
+    """Whether a line looks like a heading without being bold: short, capitalised, and not a sentence."""
     line = text.strip()
     return (
         is_title(line)

@@ -17,7 +17,7 @@ from . import tnef
 from .compressed_rtf import compressed_text
 from .message import HEADER_CHARACTERS, NO_HEADER, Message, Text, contents_of, without_logos
 
-# Characters of a header that the library parses at once; its time grows with the square of the length.
+# Characters of a header that the library parses at once; the time grows with the square of the length.
 PARSED_CHARACTERS = 2_500
 PARSED_SUBJECT = 20_000
 RAW_ADDRESSES = 2 * HEADER_CHARACTERS  # characters of a list of addresses, which is parsed piece by piece
@@ -170,7 +170,7 @@ def _bytes(part: Any) -> bytes:
 def _text(part: Any) -> str:
     data = _bytes(part)
     try:
-        # Programs declare a wrong encoding; text of other encodings does not look like UTF-8.
+        # Some programs declare a wrong encoding; text in other encodings does not look like UTF-8.
         if not data.isascii():
             return data.decode("utf-8")
     except UnicodeDecodeError:

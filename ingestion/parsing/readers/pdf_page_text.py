@@ -224,7 +224,7 @@ def breaks_words(document: pypdfium2.PdfDocument) -> bool:
 def _character(textpage: pypdfium2.PdfTextPage, place: int) -> int:
     """PDFium's index of the character at a position of the text.
 
-    They differ, because the text omits some characters.
+    The two differ, because the text omits some characters.
     """
     index = int(pdfium.FPDFText_GetCharIndexFromTextIndex(textpage.raw, place))
     return index if index >= 0 else place

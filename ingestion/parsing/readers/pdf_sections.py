@@ -63,7 +63,7 @@ def _joined(path: Sequence[Line]) -> str:
 
 
 def _paragraphs(lines: list[Line], full: float) -> str:
-    """Join lines to paragraphs. A line shorter than `full` (a row, or the end of a paragraph) ends one."""
+    """Join lines into paragraphs. A line shorter than `full` (a row, or the end of a paragraph) ends one."""
     text = ""
     previous: Line | None = None  # None if the previous line is complete
     item: Line | None = None  # the first line of the list item to which the previous line belongs

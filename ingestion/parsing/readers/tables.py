@@ -72,14 +72,14 @@ CELL_CHARACTERS = 1_000_000
 NAME_CHARACTERS = 100  # characters of a column's name
 MAX_HEADER_ROWS = 3
 FORM_COLUMNS, FORM_ROWS = 2, 3  # the size up to which rows may be a form
-TITLE_WIDTH = 2  # a row with at most one part in this many of the next row's cells may be a title
+TITLE_WIDTH = 2  # a row may be a title if the next row has at least this many times as many texts
 HEADER_ROWS_BELOW = 3  # rows below a title with a note: the names, and two with values
 HEADER_AHEAD = 8  # number of rows that are searched for the header
 PLACE_ROWS = 50  # rows in each section of a longer table
 MAX_BESIDE_ROWS = 2_000  # longer sheets are not searched for tables beside each other
 ROWS_BESIDE = 3  # minimum number of rows of a table beside another
 ROWS_APART = 2  # number of rows by which such a table begins or ends before the other
-WORDS_SHARE = 0.8  # share of its rows that begin with words
+WORDS_SHARE = 0.8  # minimum share of such a table's rows that begin with words
 SIGNS = frozenset("#№%€$£")  # these look like numbers, but can name a column
 PERIOD = re.compile(r"(?:19|20)\d\d(?:[-/.]\d\d?){0,2}")  # a number that can name a column
 
@@ -205,7 +205,7 @@ def _filled(rows: Iterable[tuple[int, Sequence[str]]]) -> Iterator[_Row]:
 
 
 def _is_above_header(cells: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether this is a title with a note, and the row below it names the columns."""
+    """Whether a row is a title with a note, and the row below it names the columns."""
     if len(rows) < HEADER_ROWS_BELOW or _header_rows([cells, *rows]) > 1:
         return False
     names, *values = rows

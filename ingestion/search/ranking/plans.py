@@ -39,7 +39,7 @@ from .term_selection import (
 
 Plan = Literal["scan", "mixed", "indexed"]
 
-DEPTH = 100  # most candidates that are found by words, and most that are found by vectors
+DEPTH = 100  # maximum number of candidates found by words, and of candidates found by vectors
 
 # With up to MAX_SCAN readable passages, all are scored; with up to MAX_MIXED, all of their vectors are
 # compared.
@@ -61,7 +61,7 @@ MAX_COMMON = 300
 STEADY_SIZE = 200_000
 MAX_GROWTH = 5
 SHORT = 4
-# Up to this many readable passages (times the same growth) are scanned instead of using the index.
+# Up to this many readable passages (times the same growth) are scanned without the index.
 MAX_BY_DOCUMENTS = 4_000
 
 # The corpus size is estimated from PROBES documents if at least MIN_PROBED of them are readable, and word

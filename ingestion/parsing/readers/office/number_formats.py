@@ -59,7 +59,7 @@ def formatted_number(value: float, number_format: str) -> str:
 
 
 def _section(value: float, number_format: str) -> str:
-    """The part of a format for this number: by its conditions, or else for positive, negative, zero."""
+    """The part of a format for this number: by its conditions, or else by the number's sign."""
     sections = number_format.split(";")
     conditions = [CONDITION.search(section) for section in sections[:3]]
     if any(conditions):

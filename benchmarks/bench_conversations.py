@@ -3,8 +3,9 @@
     python benchmarks/bench_conversations.py [folder of the collections]
 
 The files in `questions/` were written without knowledge of the code and the word list that they test. A
-conversation has two or three questions, of which the last depends on the ones before. It counts if the place
-that answers the last question is among the first five passages. EMBEDDING_MODEL_DIR is used if it is set.
+conversation has two or three questions, of which the last depends on the ones before. A conversation counts
+if the place that answers the last question is among the first five passages. EMBEDDING_MODEL_DIR is used if
+it is set.
 """
 
 import asyncio
@@ -86,7 +87,7 @@ def labels(
 
 
 def place_of(wanted: Sequence[str], found: Sequence[str]) -> int:
-    """The rank of the best of the wanted places; a file name means all places in the file."""
+    """The best rank of the wanted places, or 0; a file name means all places in the file."""
     for place, label in enumerate(found, 1):
         if label in wanted or label.partition("#")[0] in wanted:
             return place

@@ -98,7 +98,7 @@ def ask(address: str, key: str, text: str) -> str:
 
 
 def read_list(folder: Path) -> dict[str, list[str]]:
-    """The reasons for which each listed question is listed."""
+    """The reasons for listing each question."""
     said = manage(folder, "shell", "-v", "0", "-c", LIST)
     line = next(line for line in said.splitlines() if line.startswith("listed:"))
     found: dict[str, list[str]] = json.loads(line.removeprefix("listed:"))

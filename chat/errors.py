@@ -24,7 +24,7 @@ ERRORS: dict[str, ErrorText] = {
     "system_messages_too_long": ErrorText(
         400, "The system messages together are longer than 10,000 characters."
     ),
-    "too_many_images": ErrorText(400, "A question takes at most 8 images."),
+    "too_many_images": ErrorText(400, "A question can have at most 8 images."),
     "not_attached": ErrorText(400, "Attach the files first, with the button beside them."),
     "generation_in_progress": ErrorText(
         409, "This conversation is being answered. Wait for the answer, or stop it."
@@ -51,7 +51,7 @@ MAX_RETRY_AFTER = 300  # seconds, even if the model's server asks for more
 
 
 def retry_after(seconds: float | None) -> int | None:
-    """The Retry-After of the model's server in whole seconds, bounded."""
+    """The Retry-After of the model's server in whole seconds, at most MAX_RETRY_AFTER."""
     return None if seconds is None else max(1, math.ceil(min(seconds, MAX_RETRY_AFTER)))
 
 

@@ -27,7 +27,7 @@ ENDED = "ended"  # the file with the sums of ended processes
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 Labels = tuple[str, ...]
-Numbers = list[float]  # one value; for a histogram the counts of its buckets, the overflow, and the sum
+Numbers = list[float]  # one value; for a histogram, the counts of its buckets, the overflow, and the sum
 Snapshot = Mapping[str, Sequence[tuple[Sequence[str], Numbers]]]
 Read = Callable[[], Mapping[Labels, float]]
 
@@ -53,7 +53,7 @@ class Metric:
 
 
 class Counter(Metric):
-    """A counter. Label values in `known` are reported as 0 before anything was counted."""
+    """A counter. Label values in `known` are reported as 0 until they are counted."""
 
     def __init__(
         self, name: str, description: str, labels: Sequence[str] = (), known: Sequence[str] = ()
@@ -123,7 +123,7 @@ REQUEST_SECONDS = Histogram(
 SOCKETS = Gauge("sockets", "Open sockets of pages.")
 CONNECTIONS_ENDED = Counter(
     "connections_ended_total",
-    "Connections closed without a response of the application: evicted (silent, to free a slot), or "
+    "Connections closed without a response from the application: evicted (silent, to free a slot), or "
     "by status.",
     ("reason",),
     known=("evicted", "400", "408", "431", "501", "503"),

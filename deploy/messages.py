@@ -124,7 +124,7 @@ def main(check: bool) -> int:
         for words in missing:
             sys.stdout.write(f"{path.parent.parent.name}: no translation of {words!r}\n")
         if check and stale:
-            sys.stdout.write(f"{path.relative_to(BASE)} is behind the code: make messages\n")
+            sys.stdout.write(f"{path.relative_to(BASE)} is out of date: run make messages\n")
         elif not check:
             path.write_bytes(written(catalog))
             path.with_suffix(".mo").write_bytes(compiled(read(path)))

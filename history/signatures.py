@@ -8,7 +8,7 @@ from django.utils.translation import gettext
 
 
 def signed(verified: Mapping[str, str] | None) -> str:
-    """“Verified by the People Team until 31 March 2027”.
+    """The line, such as “Verified by the People Team until 31 March 2027”.
 
     Empty for an answer that is not verified. If a different question was asked, the line also names the
     question for which the answer was written.

@@ -31,7 +31,7 @@ def main():
             with Site(data, CHAT_MODEL_IMAGES="1", **settings) as site:
                 wait_for_handbook(site)
                 environment = os.environ | {"SITE": site.url, "KEY": api_key(site)}
-                print("| block | | it wrote |\n|---|---|---|")
+                print("| block | | output |\n|---|---|---|")
                 for block in documented.blocks():
                     answered, text = documented.run(block, environment, python, modules)
                     failed |= not answered

@@ -38,7 +38,7 @@ def rows(report):
 
 
 def cell(counts):
-    """The numbers of requests, of successful ones, and of those that contradict the description."""
+    """The numbers of requests, successful requests, and requests that contradict the description."""
     if not counts:
         return ""
     text = f"{counts['requests']} / {counts['2xx']}"

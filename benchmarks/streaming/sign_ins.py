@@ -14,7 +14,7 @@ QUIET_PAGES = 40
 
 
 def pages(site: World, together: int) -> tuple[list[float], list[float]]:
-    """The seconds of pages requested in turn, on the idle site and while `together` people sign in."""
+    """The seconds that each page takes on the idle site, and while `together` people sign in."""
     session = site.site.sign_in("employee")
 
     def page() -> float:

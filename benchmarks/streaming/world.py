@@ -88,7 +88,7 @@ class World:
         return int(every), int(heap_only)
 
     def questions(self, number: int, different: int = MANY, tokens: int = 0) -> dict[str, Any]:
-        """The questions of a plan: each by a different person, if there are enough people.
+        """A plan of requests with questions, each by a different person if there are enough people.
 
         After `different` questions, the texts are repeated. `tokens` is the length of the answers, if it
         differs from the model's default.
@@ -140,7 +140,7 @@ class World:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters of a session with the site's database that reads everything."""
+        """The parameters of a database session that reads everything."""
         return connection_parameters(self.site.folder) | {"options": "-c chatsite.reader=everything"}
 
     def _wait_for_documents(self) -> None:
@@ -158,7 +158,7 @@ class World:
 
 @contextlib.contextmanager
 def world(upstream: int, people: int = 400, **environment: str) -> Iterator[World]:
-    """Start a site that uses the model at that port."""
+    """Start a site that uses the model at the port `upstream`."""
     folder = Path(tempfile.mkdtemp(prefix="chatsite-bench-"))
     model = {"CHAT_MODEL": "fast", "OPENAI_BASE_URL": f"http://127.0.0.1:{upstream}/v1"}
     try:

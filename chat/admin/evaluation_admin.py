@@ -54,7 +54,7 @@ class QuestionForm(forms.ModelForm):  # type: ignore[type-arg]
         values: dict[str, Any] = super().clean() or {}
         if not self.errors and bool(values.get("document")) == bool(values.get("wants_nothing")):
             raise forms.ValidationError(
-                gettext("Choose the document that should be found, or say that nothing should.")
+                gettext("Choose the document that should be found, or state that nothing should be found.")
             )
         if values.get("place") and values.get("wants_nothing"):
             self.add_error("place", gettext("A place needs a document."))
@@ -79,7 +79,7 @@ class StartForm(forms.Form):
         required=False,
         label=gettext_lazy("What was changed"),
         widget=forms.TextInput(attrs={"size": 60}),
-        help_text=gettext_lazy("Rights, words, documents … You see it in the list of runs."),
+        help_text=gettext_lazy("For example, rights, words or documents. The list of runs shows this note."),
     )
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
@@ -89,7 +89,7 @@ class StartForm(forms.Form):
         groups = running.groups_of(user).order_by("name")
         if groups.count() > MAX_OPTIONS:
             field.widget = forms.TextInput(attrs={"placeholder": gettext("me")})
-            field.help_text = gettext("The name of a group, or empty for yourself. %(help)s") % {
+            field.help_text = gettext("The name of a group; leave it empty for your own rights. %(help)s") % {
                 "help": field.help_text
             }
         field.queryset = groups

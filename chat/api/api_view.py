@@ -69,7 +69,7 @@ class ProtocolView(APIView):
         return response
 
     async def authenticate(self, original: HttpRequest, act: Callable[[Request], T]) -> T | HttpResponseBase:
-        """Call `act` with the authenticated request; returns its result, or a response that refuses."""
+        """Call `act` with the authenticated request; returns its result, or a refusal."""
         try:
             return await in_database_within_budget(self._authenticated, original, act)
         except (OperationalError, InterfaceError) as error:

@@ -31,7 +31,7 @@ class StartingView(ProtocolView):
     ) -> tuple[T, AcceptedRun] | HttpResponseBase:
         """Call `act` with the authenticated request, and start the run that it has begun, if any.
 
-        Otherwise, returns the response. If the caller disconnects meanwhile, the run is started all the same.
+        Otherwise, returns the response. If the caller disconnects meanwhile, the run is started anyway.
         """
         starting = asyncio.create_task(self._started(request, act))
         try:

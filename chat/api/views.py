@@ -141,7 +141,7 @@ class ChatStreamView(RunView):
 
 
 class RagChat2026View(RunView):
-    """`POST /2026/chat`, `/2026/ask` and their `/stream`, independent of the configured version."""
+    """`POST /2026/chat`, `/2026/ask` and their `/stream` URLs, whatever version is configured."""
 
     def choose(self, request: Request) -> tuple[ChatProtocol, bool]:
         return protocols.rag_chat(request.data, "2026"), self.kwargs.get("streamed", False)
@@ -203,7 +203,7 @@ class TeamMessagesChatUiView(RunView):
 
 
 def mark_run(response: HttpResponseBase, run_id: UUID, answer_id: UUID) -> HttpResponseBase:
-    """Add headers with ids: to resume and stop the run, and to rate the answer."""
+    """Add headers with the ids for resuming and stopping the run, and for rating the answer."""
     response.headers["Chat-Run"] = str(run_id)
     response.headers["Chat-Message"] = str(answer_id)
     return response

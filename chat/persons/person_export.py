@@ -68,7 +68,7 @@ def export_response(
         # The file has no name any more, so the system frees it after it has been sent.
         response = FileResponse(file, as_attachment=True, filename=name)
         if isinstance(request, ASGIRequest):
-            # Django would load the whole file.
+            # Otherwise, Django would load the whole file.
             may_have = partial(_may_have, principal, actor.pk == person.pk)
             response.streaming_content = while_allowed(_pieces(file), may_have)
         return response

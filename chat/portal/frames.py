@@ -411,7 +411,7 @@ class SocketFrames:
 
 
 def _joined(batch: Sequence[tuple[int, Event]], after: int) -> list[tuple[int, Event]]:
-    """Merge consecutive texts, because each one renders the unfinished block again.
+    """Merge consecutive texts, because each of them would render the unfinished block again.
 
     Texts that the page has (up to `after`) are not merged with those that it does not have.
     """

@@ -42,7 +42,7 @@ NOTES = {
 
 
 class SharedAnswer(Answer):
-    """An answer, as a reader of a share may see it."""
+    """An answer as a reader of a share may see it."""
 
     left_out = 0
     closed = False
@@ -144,7 +144,7 @@ View = Callable[Concatenate[HttpRequest, SharedPage, P], HttpResponse]
 
 
 def for_reader(view: View[P]) -> Callable[..., HttpResponse]:
-    """Decorator for pages that need an account and access to the share; all other shares are not found."""
+    """Decorator for pages of a share: requires an account, and returns 404 without access to the share."""
 
     @wraps(view)
     def opened(request: HttpRequest, /, token: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:

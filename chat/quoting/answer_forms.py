@@ -35,8 +35,8 @@ OF_OTHER_FILE = 0.5  # as a quotation from a selected file
 class AnswerForm:
     """A form of answers: whether a question asks for it, and how to answer in it.
 
-    The function returns None if the passages have no such answer; otherwise `Quoted.is_sure` says whether the
-    answer is certain.
+    The function returns None if the passages have no such answer; otherwise `QuotedAnswer.is_sure` says
+    whether the answer is certain.
     """
 
     name: str
@@ -85,7 +85,7 @@ def _timetable_rows(findings: Findings) -> QuotedAnswer | None:
 
 
 def _open_rows(findings: Findings) -> QuotedAnswer | None:
-    """The rows that are open at a time."""
+    """The rows of opening hours that include the time asked for."""
     rows, is_certain = findings.open_then
     if not rows.text or any(rows.text in each.text for each in findings.prompt.contributions):
         return None

@@ -36,7 +36,7 @@ NOTES = "Notes:"  # the word that introduces the presenter's notes in the text o
 SECOND = 0.85  # share of the best sentence's score that a second quotation needs
 OF_BEST_PASSAGE = 0.7  # the same for a sentence from the passage that the search ranks first
 
-MIN_ADDED = 2 / 3  # share of the words of a term that a follow-up question adds
+MIN_ADDED = 2 / 3  # minimum share of the words of the term that a follow-up question adds
 
 _QUESTION_WORD = re.compile(
     r"\b(?:who|whom|what|which|when|where|why|how|wer|wem|wen|was|welche[rsnm]?|wann|wo|warum|wie)\b",
@@ -113,14 +113,14 @@ class Quotation:
 
     @cached_property
     def _said(self) -> str:
-        """The text that may be about the added term: of a table only the best row, and the inner heading."""
+        """The quoted text (of a table, only the best row) and the inner heading."""
         quoted = self.quoted
         text = self.sentence.text if self._is_row else " ".join((quoted.lead, *quoted.lines))
         return f"{text} {self.source.heading.rpartition('›')[2]}"
 
     @cached_property
     def has_added(self) -> bool:
-        """Whether it has the term that the follow-up question adds; also True if that adds none.
+        """Whether it has the term that the follow-up question adds; also True if it adds none.
 
         Synonyms count, but not instead of numbers and letters.
         """
@@ -227,7 +227,7 @@ class Quotation:
 
     @property
     def below_heading(self) -> "Quotation":
-        """A quotation from the beginning of the passage, up to the maximum length; tables do not change."""
+        """A quotation from the beginning of the passage, up to the maximum length; a table is unchanged."""
         content = self.source.content
         starts = (span.start for span in spans_of(content) if not span.is_heading)
         first = next((each for start in starts if (each := extract(content, start))), self.quoted)

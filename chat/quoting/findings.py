@@ -78,9 +78,9 @@ class Findings:
     def quotations(self) -> Sequence[Quotation]:
         """The quotations, best first; if an amount is asked for, those with an amount come first.
 
-        If the best quotation is not from a preferred passage, or has the words but not the type of answer
-        asked for, it is replaced with a nearly equal one from a preferred passage that has everything asked
-        for.
+        If the best quotation is not from a preferred passage, it is replaced with a nearly equal one from
+        such a passage that has everything asked for. If it has the words but not the type of answer asked
+        for, it is replaced with any nearly equal one that has everything asked for.
         """
         ordered = sorted(
             self._in_order,
@@ -143,7 +143,7 @@ class Findings:
 
     @cached_property
     def open_then(self) -> tuple[SelectedRows, bool]:
-        """The rows that are open at the time asked for, and whether they are certainly the answer."""
+        """The rows of opening hours at the time asked for, and whether they are certainly the answer."""
         found = open_rows(self.question.original or self.question.own, self.question.own, self.passages)
         if not found.rows:
             return SelectedRows(), False

@@ -62,7 +62,7 @@ class QuotedAnswer:
 
     @property
     def grade(self) -> str:
-        """How surely the quotations answer, as a value for programs."""
+        """How certainly the quotations answer, as a value for programs."""
         if not self.texts:
             return Grade.NONE
         if not self.is_sure:

@@ -12,7 +12,7 @@ from .extracts import NUMBERED, Extract, as_item
 
 MAX_HEADING = 160  # characters of a heading above a quotation
 
-# Not “§ 6”, which people use to name a rule, nor the start of “3D printing”.
+# A chapter number, but not “§ 6”, which people use to name a rule, nor the start of “3D printing”.
 _CAPTION = re.compile(
     r"^(?:(?:chapter|section|part|annex|appendix|kapitel|abschnitt)\s+)?[\d.\s)(:-]*(?:[.\s)(:-]|$)",
     re.IGNORECASE,

@@ -126,7 +126,7 @@ def _judged(
     *,
     everything: bool = False,
 ) -> list[Sentence]:
-    """The relevant sentences, best first; with `everything` also barely relevant ones."""
+    """The relevant sentences, best first; with `everything`, also barely relevant ones."""
     choices = [(index, each) for index, passage in enumerate(passages) for each in sentences_of(passage)]
     if not choices or not (question.wanted or everything):
         return []

@@ -49,8 +49,8 @@ def preview(principal: Principal, share: Share, audience: Audience) -> SharePrev
     ]
     answers = [each for each in shown if each.message.role == Message.Role.ASSISTANT]
     questions = [each for each in shown if each.message.role == Message.Role.USER]
-    # Consider only documents that cause something to be left out: an answer may not use everything that was
-    # found.
+    # Consider only documents that cause something to be left out: an answer does not always use everything
+    # that was found.
     closing = frozenset().union(*(each.closed_documents for each in shown))
     in_doubt = [found for key, found in doubtful.items() if key in closing]
     own = [each for each, _ in in_doubt if each.owner_id == principal.user_id]

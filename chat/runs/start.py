@@ -330,7 +330,8 @@ def _scoped(request: RunRequest, place: Conversation | Project) -> RunRequest:
 def _by_team(mode: str, request: RunRequest) -> bool:
     """Whether the team of agents answers.
 
-    It does in multi-agent conversations, or if the request asks for it and the model supports teams.
+    It does in multi-agent conversations, or if the request asks for it, provided that the model supports
+    teams.
     """
     is_asked = request.team or mode == Conversation.Mode.MULTI_AGENT
     return is_asked and configured_model().works_in_team
@@ -408,7 +409,7 @@ def begin(
                 run = _answer_again(principal, same, conversation, failed.question, request_id, allowance)
                 return _store_run(run, digest, idempotency_key)[0]
     except IntegrityError:
-        # Another request used the key between our query and our insert, and is committed now.
+        # Another request has used the key since the query above, and has been committed.
         earlier = run_of_key(principal, idempotency_key)
         if earlier is None:
             raise Refused("generation_in_progress") from None
@@ -466,7 +467,7 @@ def _question_of(principal: Principal, answer_id: UUID) -> Message:
 
 @retry_on_deadlock
 def choose_branch(principal: Principal, conversation_id: UUID, position: int) -> None:
-    """Switch to another version of a question or an answer. Raises Refused, for instance during an answer."""
+    """Switch to another version of a question or an answer. Raises Refused during an answer."""
     with transaction.atomic():
         try:
             recording.choose_branch(lock_for_question(principal, conversation_id), position)

@@ -143,7 +143,7 @@ class UserAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):
         return None if request.user.is_superuser else list(SUPERUSERS_ONLY)
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
-        """Only superusers create superusers, and set or lift legal holds."""
+        """Leave out what only superusers may change: who is a superuser, and legal holds."""
         fieldsets = super().get_fieldsets(request, obj)
         if request.user.is_superuser:
             return (
@@ -339,7 +339,7 @@ class ApiKeyAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmi
 
 @admin.register(GroupMapping)
 class GroupMappingAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
-    """Maps groups of the sign-in provider to groups here. Staff map only to their own groups."""
+    """Maps groups of the sign-in provider to groups of the site; for staff, only to their own groups."""
 
     audited_as = AuditEntry.Action.MAPPING_CHANGED
     list_display = ["value", "group", "issuer"]

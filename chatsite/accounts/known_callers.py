@@ -36,7 +36,7 @@ def known_caller(scope: Mapping[str, Any], guests: bool) -> str:
 
 
 def credential(scope: Mapping[str, Any]) -> str:
-    """What identifies the sender of an ASGI scope before the database is asked; empty if there is nothing.
+    """What identifies the sender of an ASGI scope before the database is queried; empty if nothing does.
 
     This is the same for all keys, tokens and sessions of a person that this process has verified before.
     Otherwise it is the key, token or session itself, valid or not.

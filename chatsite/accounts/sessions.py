@@ -120,7 +120,7 @@ def admin_was_used(session: SessionBase) -> None:
 def end_sessions(user_id: int, keep: str = "") -> int:
     """End all sessions of the person except `keep`; returns their number.
 
-    Decodes every session, because sessions have no column for the user; it is rarely called.
+    Decodes every session, because sessions have no column for the user; this is rarely needed.
     """
     sessions = Session.objects.filter(expire_date__gt=timezone.now()).exclude(pk=keep)
     theirs = [row.pk for row in sessions.iterator() if row.get_decoded().get(SESSION_KEY) == str(user_id)]

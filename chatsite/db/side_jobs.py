@@ -8,7 +8,7 @@ QUEUE = "side"
 
 
 def requeue(task: str, argument: str, wanted: Iterable[int], defer: Callable[[int], None]) -> int:
-    """Defer a job of `task` for each of the `wanted` ids without one; returns their number.
+    """Defer a job of `task` for each of the `wanted` ids that has none; returns the number of jobs.
 
     An id with a queued or running job gets no second job. A job is lost if a worker of another version does
     not know its task, or if the database fails more often than the job is retried.

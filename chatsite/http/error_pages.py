@@ -127,7 +127,7 @@ def guest_refused(request: HttpRequest, status: int, retry_after: float = 0) -> 
 
 
 def overloaded(request: HttpRequest) -> HttpResponse:
-    """The response to a caller who may try again in a moment."""
+    """The response while the site is overloaded; the caller may try again in a moment."""
     response = _response(request, 503)
     set_retry_after(response, SECONDS[503])
     return response
@@ -142,7 +142,7 @@ def register_error_body(start: str, build: ErrorBody) -> None:
 
 
 def register_missing(start: str, words: str, advice: str) -> None:
-    """Show these texts if a page at or below `start` does not exist, instead of the usual ones."""
+    """Show `words` and `advice` instead of the usual texts if a page at or below `start` is missing."""
     _missing[start] = (words, advice)
 
 

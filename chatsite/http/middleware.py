@@ -151,7 +151,7 @@ class MessageMiddleware(EventLoopMiddleware, messages.MessageMiddleware):
         return super().process_response(request, response) if _has_message_storage(request) else response
 
     def may_query_database(self, request: HttpRequest) -> bool:
-        """True if there are messages: if they do not fit into the cookie, they are stored in the session."""
+        """True if there are messages, because those that do not fit the cookie go into the session."""
         storage = messages_of(request)
         return _has_message_storage(request) and (storage.used or storage.added_new)
 
@@ -169,7 +169,7 @@ class ErrorPageMiddleware(AsyncMiddleware):
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = await self.get_response(request)
-        # Browsers send another destination for images and for requests of scripts.
+        # Browsers send another destination for images and for requests by scripts.
         is_page = request.headers.get("Sec-Fetch-Dest", "document") == "document"
         if isinstance(response, error_pages.ErrorPage) and response.status_code in {403, 404} and is_page:
             return await sync_to_async(error_pages.in_portal)(request, response)

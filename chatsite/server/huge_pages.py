@@ -1,7 +1,7 @@
-"""Huge pages for the memory of a process, which make an answer cheaper.
+"""Huge pages for the memory of a process, which reduce the processor time of an answer.
 
-Between two answers, the processor serves other processes and forgets where the pages of this one are. With
-pages of 2 MB instead of 4 KB, it has to look up far fewer of them again.
+Between two answers, the processor runs other processes, and drops its cached address translations of this
+one. With pages of 2 MB instead of 4 KB, it has to look up far fewer of them again.
 """
 
 import ctypes
@@ -35,7 +35,7 @@ def data_regions() -> list[tuple[int, int]]:
 
 
 def use_huge_pages(regions: Sequence[tuple[int, int]]) -> None:
-    """Use huge pages for these regions. This takes some tenths of a second, without the interpreter lock.
+    """Use huge pages for these regions. Takes some tenths of a second, and releases the interpreter lock.
 
     The system keeps small pages where it lacks memory or does not support huge ones.
     """

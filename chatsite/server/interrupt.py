@@ -9,7 +9,7 @@ signal. Long loops call `check` in case the exception was swallowed.
 import signal
 from types import FrameType
 
-AGAIN_SECONDS = 0.02  # pause between two checks whether the import has ended
+AGAIN_SECONDS = 0.02  # pause between two checks of whether the import has ended
 
 
 class Interrupt:

@@ -94,7 +94,7 @@ def may_read(request: HttpRequest) -> bool:
 
 
 async def _stored() -> metrics.Snapshot:
-    """The metrics from the database; a metric reports if the database does not respond."""
+    """The metrics from the database; if it does not respond, only DATABASE_UP, with the value 0."""
     started = time.monotonic()
     try:
         found = await asyncio.wait_for(in_database_within_budget(stored_numbers), DATABASE_SECONDS)

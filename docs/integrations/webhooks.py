@@ -37,7 +37,7 @@ def verify(secret: str, headers: Mapping[str, str], body: bytes, now: float | No
 class Receiver(BaseHTTPRequestHandler):
     seen: ClassVar[set[str]] = (
         set()
-    )  # ids: a message may come twice; keep them where they outlive the program
+    )  # ids, because a message may come twice; store them permanently in production
 
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length", "0"))

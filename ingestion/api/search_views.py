@@ -128,7 +128,7 @@ class SearchHitSerializer(serializers.Serializer[Any]):
     category = serializers.CharField(allow_blank=True)
     heading = serializers.CharField(allow_blank=True)
     page = serializers.IntegerField(
-        allow_null=True, help_text="The page, from 1; null for a text without pages."
+        allow_null=True, help_text="The page, from 1; null for documents without pages."
     )
     content = serializers.CharField()
     score = serializers.FloatField(help_text="0 to 1; comparable within this response.")
@@ -153,7 +153,7 @@ class SearchResponseSerializer(serializers.Serializer[Any]):
 
 
 class SearchView(ResourceView):
-    """Searches as an answer does, but stores neither a conversation nor the question."""
+    """Searches as for an answer, but stores neither a conversation nor the question."""
 
     required_scopes = (Scope.SEARCH,)
     serializer_class = SearchRequestSerializer

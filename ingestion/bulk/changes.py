@@ -399,7 +399,7 @@ def _apply(
     item.reason = of.remark(present, change.wanted)
     if wanted == present:
         if change.kind == Kind.READERS:
-            # Written all the same, because a queued replacement of the file may set other readers.
+            # Written anyway, because a queued replacement of the file may set other readers.
             of.write(document, wanted, actor)
         return Outcome.UNCHANGED
     of.write(document, wanted, actor)

@@ -1,6 +1,6 @@
 """A sentence-embedding model of the BERT family, with numpy only.
 
-Weights are memory-mapped, so that all processes share them. Nothing is downloaded.
+Weights in single precision are memory-mapped, so that all processes share them. Nothing is downloaded.
 """
 
 import math

@@ -21,7 +21,7 @@ from .models import MAX_WORDS_OF_A_NAME, HouseWord, names_of
 MAX_ASKED = 200  # words of a question that are looked up
 MAX_ADDED = 12  # words added to a question from the glossary
 MAX_EVERYDAY = 8  # everyday words of a question that are replaced by words of documents
-MAX_EXPLAINED = 20  # words explained in one answer
+MAX_EXPLAINED = 20  # terms explained in one answer
 MAX_TERMS = 2_000  # terms with a meaning that are searched for in the texts of a page
 MAX_READ = 20_000  # characters of an answer that are searched for terms
 

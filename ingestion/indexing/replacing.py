@@ -65,7 +65,7 @@ def prepare(
     prepared = PreparedVectors(active_space())
     space = prepared.space
     try:
-        # Pieces that already have a vector, from an earlier attempt or from the current version.
+        # Reuse vectors from an earlier attempt and from the current version.
         with connection.cursor() as cursor:
             cursor.execute(statement("keep_vectors"), {"document_id": document.pk, "space_id": space.pk})
         ready = PreparedVector.objects.filter(document=document, space=space)

@@ -95,7 +95,7 @@ def encoding_of_file(path: Path) -> str:
 def wide_encoding(data: bytes) -> str:
     """The variant of UTF-16 that bytes without a byte order mark look like; otherwise empty.
 
-    Nearly every other byte must be one of two low values, because a text has one or two scripts.
+    Of every second byte, nearly all must have one of two low values, because a text has one or two scripts.
     """
     sample = data[: GUESSING_BYTES // 10 & ~1]
     if b"\0\0" in {sample[place : place + 2] for place in range(0, len(sample), 2)}:

@@ -1,6 +1,6 @@
 """Reads a file in a child process; returns its sections, or the reason why it is unreadable.
 
-Uses only Django's settings.
+Of Django, it uses only the settings.
 """
 
 import contextlib

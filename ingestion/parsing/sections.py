@@ -10,7 +10,7 @@ from chatsite.normal_form import normal_form
 ANCHOR_CHARACTERS = 200
 HEADING_CHARACTERS = 300
 HEADING_TEXT = 200  # characters; a longer heading is a paragraph that its author styled as a heading
-PARENT_CHARACTERS = 60  # of each heading above another, if the whole path is too long
+PARENT_CHARACTERS = 60  # maximum length of each heading above another, if the whole path is too long
 TOO_MUCH_MEMORY = "The file needs more memory to read than is allowed ({megabytes:g} MB)."
 TITLE_CHARACTERS = 200
 SEPARATOR = " › "  # between the headings of a path
@@ -20,7 +20,8 @@ UNWANTED = re.compile(
 )
 
 
-# Characters of the fonts Symbol and Wingdings, which Word writes as private ones, mostly for bullets.
+# Characters of the fonts Symbol and Wingdings, which Word stores as private-use characters, mostly for
+# bullets.
 PRIVATE = re.compile("[\uf020-\uf0ff]")
 SYMBOLS = str.maketrans({
     "\uf020": " ", "\uf02d": "–", "\uf06e": "■", "\uf06f": "☐", "\uf071": "❑", "\uf076": "❖", "\uf0a3": "≤",

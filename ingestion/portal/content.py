@@ -335,7 +335,7 @@ def _unchanged(request: Request, etag: str) -> bool:
 def _range(request: Request, etag: str, size: int) -> tuple[int, int] | None:
     """First and last byte of a single range; None for the whole file.
 
-    An empty range if the requested one is outside of the file.
+    The range is empty if the requested one is outside of the file.
     """
     found = RANGE.fullmatch(request.headers.get("Range", ""))
     if found is None or request.headers.get("If-Range", etag) != etag:

@@ -168,7 +168,7 @@ class DetailsForm(forms.Form):
         labels = [label.strip() for label in self.cleaned_data["labels"].split(",")]
         if len(labels) > details.MAX_LABELS:
             raise forms.ValidationError(
-                gettext("Give at most %(most)d labels.") % {"most": details.MAX_LABELS}
+                gettext("Enter at most %(most)d labels.") % {"most": details.MAX_LABELS}
             )
         if any(len(label) > details.LABEL_CHARACTERS for label in labels):
             raise forms.ValidationError(

@@ -71,7 +71,7 @@ def count_attached(principal: Principal, scopes: Iterable[str]) -> int:
 
 
 def count_named(principal: Principal, scope: str) -> int:
-    """The number of readable documents in a scope, without those that never could be read."""
+    """The number of readable documents in a scope, without those that could never be read."""
     return _with_parts(principal, scope).exclude(status=Document.Status.FAILED, version=0).count()
 
 

@@ -1,4 +1,4 @@
-"""Stems for languages for which Snowball has an algorithm and PostgreSQL has none.
+"""Stems in languages for which Snowball has an algorithm and PostgreSQL has none.
 
 The words of documents and questions are stemmed here; PostgreSQL uses these stems unchanged.
 """

@@ -167,7 +167,7 @@ def compare(source: Source) -> Differences:
 
 
 def follow(source: Source, differences: Differences) -> Iterator[SyncedDocument | None]:
-    """Apply the differences one at a time. Refused files become problems."""
+    """Apply the differences one at a time. Refused files are added to the problems."""
     kept = [row for row in differences.gone if is_on_hold(row.document.owner_id)]
     differences.problems += [(row.path, DOCUMENT_ON_HOLD) for row in kept]
     documents.delete_documents(row.document for row in differences.gone if row not in kept)

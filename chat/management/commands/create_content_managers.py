@@ -49,7 +49,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no account named {', '.join(sorted(missing))}.")
         name = options["group"].strip()
         if not 0 < len(name) <= NAME_CHARACTERS:
-            raise CommandError(f"A group has a name of 1 to {NAME_CHARACTERS} characters.")
+            raise CommandError(f"The name of a group must have 1 to {NAME_CHARACTERS} characters.")
         with transaction.atomic():
             group, _ = Group.objects.get_or_create(name=name)
             before = permissions_of(group)

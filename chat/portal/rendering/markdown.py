@@ -22,7 +22,7 @@ from chat.quoting.table_rows.table_notices import translated
 from .markdown_rules import BRACKETS, TASK, parser
 from .open_block import closed
 
-LONGEST_BLOCK = 30_000  # characters; hostile text of this length takes half a second, in a thread
+LONGEST_BLOCK = 30_000  # characters; hostile text of this length is rendered in half a second, in a thread
 # These texts are stored untranslated, so that answers without a source can be counted. They are displayed in
 # the reader's language.
 NOTICES = frozenset({*NOTHING_FOUND, *QUOTING_NOTICES})

@@ -105,8 +105,8 @@ class ContentManagerTests(TestCase):
         for arguments, words in (
             (("nobody",), "There is no account named nobody."),
             (("carla", "wiki"), "There is no account named wiki."),
-            (("--group", " "), "A group has a name of 1 to 150 characters."),
-            (("--group", "x" * 151), "A group has a name of 1 to 150 characters."),
+            (("--group", " "), "The name of a group must have 1 to 150 characters."),
+            (("--group", "x" * 151), "The name of a group must have 1 to 150 characters."),
         ):
             with self.assertRaisesMessage(CommandError, words):
                 call_command("create_content_managers", *arguments)

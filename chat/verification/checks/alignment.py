@@ -1,7 +1,7 @@
 """Detects nouns of a statement that replace another noun of its source.
 
 As sets of words, “the fee is paid by the tenant” and “the fee is paid by the landlord” are nearly the same if
-the passage mentions both people. Therefore the words of a statement are aligned with those of the sentence
+the passage mentions both people. Therefore, the words of a statement are aligned with those of the sentence
 that has most of them. Each noun is judged by its neighbours: the words next to the noun in the statement
 should also be next to it in the source, without another noun in its place.
 """
@@ -80,7 +80,7 @@ class Alignment:
     def borrows(self, units: Sequence[Unit]) -> bool:
         """Whether a noun that the sentence lacks was borrowed from another sentence of `units`.
 
-        It was if the noun's neighbours are missing in that sentence, or if the aligned sentence has another
+        It was if the noun's neighbours are missing from that sentence, or if the aligned sentence has another
         noun in its place.
         """
         for place in self.nouns:
@@ -142,7 +142,7 @@ class Alignment:
         return found
 
     def _is_slot(self, place: int, reach: int) -> bool:
-        """Whether the sentence has a noun that the claim lacks in the place of this noun."""
+        """Whether the sentence has, in the place of this noun, a noun that the claim lacks."""
         said = frozenset(self.aligned)
         for at in self._neighbours(place, reach):
             for there in self.places[self.aligned[at]]:

@@ -82,7 +82,7 @@ def verify(token: str, provider: Provider, nonce: str | None = None, *, resource
             claims = _decoded(token, key, algorithm, provider.issuer, audiences)
             if claims is not None:
                 return _checked(claims, nonce, resource)
-    raise InvalidToken("No key of the provider has signed it.")
+    raise InvalidToken("It was not signed with a key of the provider.")
 
 
 def _header(token: str) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def _decoded(
 
 
 def _checked(claims: dict[str, Any], nonce: str | None, resource: str) -> Claims:
-    """The checks that PyJWT does not make. Raises InvalidToken."""
+    """The claims, after the checks that PyJWT does not make. Raises InvalidToken."""
     if "events" in claims:  # OpenID Connect Back-Channel Logout 1.0, section 2.4
         raise InvalidToken("It is a logout token.")
     audience, party = claims["aud"], claims.get("azp")

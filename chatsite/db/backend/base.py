@@ -4,7 +4,7 @@ Pools hold sessions of the class in chatsite.db.backend.database_sessions, which
 
 The reader of a session is stored with the session itself, because a pool passes it from one thread to the
 next. `set_config` is part of the transaction: after anything that may have rolled it back, the reader counts
-as unknown, and the next statement sets it again, in the same message. With the option `transaction_pooling`
+as unknown, and the next statement sets it again, in the same message. With the option `transaction_pooling`,
 sessions keep no state, and each transaction sets its reader (chatsite.db.backend.pooling).
 """
 

@@ -69,7 +69,7 @@ class ModelServer:
     async def stream(self, path: str, members: Mapping[str, Any]) -> aiohttp.ClientResponse:
         """The response to a POST, before its body is read.
 
-        The caller releases it. Raises openai.APIError.
+        The caller must release it. Raises openai.APIError.
         """
         if path not in self._urls:
             self._urls[path] = str(httpx2.URL(f"{self._base_url}{path}"))  # normalised as in the library

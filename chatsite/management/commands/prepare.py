@@ -1,4 +1,4 @@
-"""`manage.py prepare`: migrates the database, before several machines start or are upgraded."""
+"""`manage.py prepare`: migrates the database before several machines start or are upgraded."""
 
 import sys
 from typing import Any

@@ -1,9 +1,12 @@
-"""The file of a backup: a tar archive, encrypted if asked.
+"""The file of a backup: a tar archive, encrypted if there is a passphrase.
 
-It ends with the checksums of its members. backup.json       what it is: version, migrations, rows and
-checksum of each table, files secret_key        what signs the site's sessions files/...         the
-documents' files under their names in the storage database/000000   parts of pg_dump's custom format, to be
-joined checksums.json    SHA-256 of each member above; an archive without this member was cut off
+Its members, in this order:
+
+- `backup.json`: the version, the migrations, the rows and checksum of each table, and the number of files
+- `secret_key`: signs the site's sessions
+- `files/…`: the documents' files under their names in the storage
+- `database/000000` and so on: parts of pg_dump's custom format, to be joined
+- `checksums.json`: SHA-256 of each other member; an archive without this member was cut off
 """
 
 import hashlib

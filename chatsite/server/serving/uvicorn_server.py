@@ -71,7 +71,7 @@ class Server(uvicorn.Server):
         )
 
     async def _stop_accepting(self, sockets: Sequence[socket.socket]) -> None:
-        """Accept waiting connections, then close the listeners: the kernel would otherwise reset them."""
+        """Accept waiting connections, which the kernel would reset otherwise, and close the listeners."""
         self._listening = ()
         waiting = []  # connections that the kernel has established but nobody has accepted
         for listening in sockets:
@@ -88,7 +88,7 @@ class Server(uvicorn.Server):
             self._accepting = asyncio.get_running_loop().call_soon(self._accept)
 
     def _accept(self) -> None:
-        """Accept up to ACCEPTED_AT_ONCE of the connections that wait.
+        """Accept up to ACCEPTED_AT_ONCE waiting connections.
 
         uvloop accepts only one connection in each iteration of the event loop. Under load, an iteration takes
         a tenth of a second, and the last of 300 callers waited half a minute until the request was read.

@@ -63,7 +63,7 @@ class Command(BaseCommand):
             type=Path,
             default=OFF_TOPIC,
             metavar="FILE",
-            help="Questions that no document answers, one per line; by default sixty of general knowledge.",
+            help="Questions that no document answers, one per line; by default, sixty of general knowledge.",
         )
         parser.add_argument(
             "--sizes",
@@ -97,7 +97,7 @@ class Command(BaseCommand):
 
 @contextmanager
 def _place(questions: Questions, reader: str | None) -> Iterator[tuple[Principal, str, Resolver]]:
-    """The database to search, the reader (with a display name), and a resolver for truths."""
+    """Provide the database to search; yields the reader, its display name, and a resolver for truths."""
     if questions.corpus is None:
         demand_migrations()
         if not reader:

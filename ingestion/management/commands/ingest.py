@@ -86,7 +86,7 @@ class Command(BaseCommand):
         for item in failed:
             self.stdout.write(f"  {shown(item.path)}: {item.reason}")
         if failed:
-            raise CommandError(f"{len(failed):,} of {counted(len(items), 'file')} failed, see above.")
+            raise CommandError(f"{len(failed):,} of {counted(len(items), 'file')} failed; see above.")
         if not items:
             raise CommandError("Nothing was ingested.")
 

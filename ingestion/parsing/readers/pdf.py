@@ -101,7 +101,7 @@ def read(path: Path, limits: Limits, progress: Progress) -> Contents:
 
 
 def _bookmarks(document: pypdfium2.PdfDocument) -> Bookmarks:
-    """The bookmarks that lead to a page, up to a limit."""
+    """The bookmarks that lead to a page, at most MAX_BOOKMARKS."""
     found: dict[int, list[tuple[int, str]]] = {}
     try:
         for bookmark in itertools.islice(document.get_toc(), MAX_BOOKMARKS):

@@ -31,7 +31,7 @@ BOLD_WEIGHT = 600
 BULLETS = "•◦▪‣●○■□◻☐❑❖➢➔✓✔"  # characters that mark items of lists
 FONT_SUBSET = re.compile(r"\A[a-z]{6}\+")  # the prefix of a font of which the file contains only a part
 # PDFium returns a hyphen at the end of a line as U+0002 or U+FFFE, even if it has joined that line with the
-# next one (in columns). This module writes this character for such a hyphen; `pdf_sections` resolves it.
+# next one (in columns). This module replaces such a hyphen with this character; `pdf_sections` resolves it.
 BREAK = "\U000f00ad"
 BROKEN_LINE = re.compile(r"[\x02\ufffe\xad](?=\s*\Z)|(?<=\w)[\x02\ufffe](?=\w)")
 BROKEN_INSIDE = re.compile(r"(?<=\w)[\x02\ufffe](?=\w)")
@@ -94,7 +94,7 @@ def lines_with_starts(
         if line:
             first = _character(textpage, start + len(raw) - len(raw.lstrip()))
             last = _character(textpage, start + len(raw.rstrip()) - 1)
-            # Small capitals are in another font than the initial capital.
+            # Small capitals are in a different font from the initial capital.
             second = first + 1 if line[1:2].isalpha() else first
             font, bold = _font(textpage, second)
             last_font, last_bold = _font(textpage, last)
@@ -185,7 +185,7 @@ def _word_places(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[i
 
 
 def wide_gaps(textpage: pypdfium2.PdfTextPage, lines: list[tuple[int, Line]]) -> Iterator[bool]:
-    """Whether each line has a wide gap, which is far faster to compute than the words' positions."""
+    """Yield for each line whether it has a wide gap, which is far faster than locating its words."""
     box = tuple(ctypes.c_double() for _ in range(4))  # left, top, right, bottom
     for start, line in lines:
         spans, height = [], 0.0

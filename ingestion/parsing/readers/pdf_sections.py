@@ -10,7 +10,7 @@ from .pdf_headings import ITEM_INDENT, SHORT_LINE, Bookmarks, heading_runs, text
 from .pdf_page_text import BREAK, BROKEN_WORD, BULLETS, Line
 
 FULL_LINE = 0.72  # a line shorter than this share of the usual width ends its paragraph
-HYPHENATED_SHARE = 0.03  # in a hyphenated document, more than this share of the lines ends with a hyphen
+HYPHENATED_SHARE = 0.03  # in a hyphenated document, more than this share of the lines end with a hyphen
 COMPOUND = re.compile(r"\b\w++-\w++")
 BULLET = re.compile(rf"^(?:[{BULLETS}–*-]|\(?\d{{1,2}}[.)]|[a-z]\))\s")
 ITEM_NUMBER = re.compile(r"^\(?(\d{1,2})[.)]\s")

@@ -86,7 +86,7 @@ class IngestTests(MediaMixin, TestCase):
         self.write("a.pdf", b"")
         self.write("b.xyz", b"?")
         self.write("c.md")
-        with self.assertRaisesMessage(CommandError, "3 of 4 files failed, see above."):
+        with self.assertRaisesMessage(CommandError, "3 of 4 files failed; see above."):
             self.ingest(self.folder, self.folder / "nothing.md", "--everyone")
         self.assertIn("1 document ready, 1 passage; 3 failed.", self.output)
         self.assertIn("a.pdf: The file is empty.", self.output)

@@ -16,7 +16,7 @@ from chatsite.db.migration_state import demand_migrations
 class Command(BaseCommand):
     help = (
         "Create an account for a program: without a password, with its own documents, quota and groups."
-        " create_api_key makes its keys."
+        " Create its keys with create_api_key."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -23,7 +23,7 @@ GENERAL = "General"
 
 
 def formatted_number(value: float, number_format: str) -> str:
-    """A number with the digits, separators and signs of its format; as it is for unsupported formats."""
+    """A number with the digits, separators and signs of its format; unchanged for unsupported formats."""
     as_it_is = f"{value:.15g}" if isinstance(value, float) else str(value)
     if number_format == GENERAL:
         return as_it_is

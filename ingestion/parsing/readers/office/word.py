@@ -239,7 +239,7 @@ class _Reader:
     def _paragraph(self, paragraph: ElementTree.Element) -> None:
         text = _text(paragraph)
         properties = paragraph.find(f"{W}pPr")
-        mark = self._numbering.mark(self._styles.numbered(properties))  # also empty paragraphs count
+        mark = self._numbering.mark(self._styles.numbered(properties))  # empty paragraphs count, too
         if not text.strip():
             self._attached(paragraph)
             return

@@ -39,7 +39,7 @@ KEEP_ALIVE_SECONDS = 10.0
 class ClosingStream(StreamingHttpResponse):
     """A streaming response whose asynchronous generator is closed when the response ends.
 
-    With Django's own wrappers, the garbage collector would close it, later and in another task.
+    With Django's own wrappers, the garbage collector would close it later, in another task.
     """
 
     def __init__(

@@ -43,7 +43,7 @@ def as_page(title: str, parts: Sequence[str]) -> str:
     unclosed code block then ends with the message that contains it.
     """
     if len(parts) > LONG_MESSAGES:
-        release_connection()  # rendering takes long
+        release_connection()  # rendering takes a long time
     body = "".join(map(_html, parts))
     shown = {"title": title, "body": body, "language": get_language(), "site": settings.SITE_NAME}
     return render_to_string("chat/exported.html", shown)

@@ -264,8 +264,8 @@ def newer_turns(
 ) -> tuple[UUID | None, str | None] | None:
     """The id of the current run, if any, and the HTML of all turns at position `first` or later.
 
-    Returns None if there are no such turns. Returns (None, None) if these turns belong to another branch than
-    the earlier ones; the page must then be reloaded.
+    Returns None if there are no such turns. Returns (None, None) if these turns belong to a different branch
+    from the earlier ones; the page must then be reloaded.
     """
     conversation = Conversation.objects.owned_by(principal).filter(pk=conversation_id).first()
     if conversation is None:

@@ -81,7 +81,7 @@ DESCRIPTIONS = StoredMessages(
         ),
     )
 )
-# Titles of the steps whose descriptions are translated; those of other steps are shown as they are.
+# Titles of the steps whose descriptions are translated; those of other steps are shown unchanged.
 OF_THE_SITE = frozenset({"Vector fields", "Page images", "Semantic ranker"})
 FILTERS = StoredMessages(
     (

@@ -271,7 +271,7 @@ class Quotation:
         return markdown(rest, self.source, self.all_rows) if rest else ""
 
     def differs_from(self, first: "Quotation") -> bool:
-        """Whether it is a different answer than `first`: its sentence has a different text."""
+        """Whether it is a different answer from `first`: its sentence has a different text."""
         return self.sentence.text != first.sentence.text and self.is_another_answer(first)
 
     def is_another_answer(self, first: "Quotation") -> bool:

@@ -37,7 +37,7 @@ class Findings:
     """The best sentences for a question, and conclusions for the answer.
 
     - `files`: the files that the answer should all quote
-    - `other_rows`: table rows about another name than the one asked for
+    - `other_rows`: table rows about a name other than the one asked for
     - `questions`: the number of questions that were asked at once
     - `shown`: table rows that were quoted for the preceding questions
     - `journeys`: timetable rows that the question asks for

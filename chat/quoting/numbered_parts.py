@@ -44,7 +44,7 @@ def asks_for_all(question: str) -> bool:
 def numbered_parts(
     question: str, passages: Sequence[Quotable], documents: Sequence[str], start: int
 ) -> dict[int, int]:
-    """The passages that are the parts asked for: (index, part number), ordered by number.
+    """{index of a passage: part number} for the parts asked for, ordered by number.
 
     Empty unless the question asks for several things, the passage `start` is a numbered part, and the
     question has the plural of its name (“goals”). `documents` has the document of each passage.

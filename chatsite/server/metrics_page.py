@@ -1,6 +1,6 @@
 """`/metrics` for Prometheus.
 
-Only callers with CHATSITE_METRICS_TOKEN or from CHATSITE_METRICS_ADDRESSES get it.
+Only callers with CHATSITE_METRICS_TOKEN, or from CHATSITE_METRICS_ADDRESSES, get it.
 """
 
 import asyncio

@@ -217,8 +217,8 @@ class SourceQuerySet(models.QuerySet["Source"]):
 class Source(models.Model):
     """A passage that was given to the model for an answer, with its text at that time.
 
-    The row is deleted with its document, so that no text remains. A citation whose row is missing, or not
-    readable, is shown as gone.
+    The row is deleted with its document, so that no text remains. A citation whose row is missing or not
+    readable is shown as gone.
     """
 
     message = models.ForeignKey(

@@ -61,7 +61,7 @@ class Report:
     def changed(
         self,
     ) -> tuple[list[tuple[QuestionScore, QuestionScore]], list[tuple[QuestionScore, QuestionScore]]]:
-        """The questions that the first setting answers better, and worse, with both scores.
+        """The questions that the first setting answers better, then those answered worse; with both scores.
 
         Scores are nDCG at 10.
         """

@@ -191,7 +191,7 @@ class PageImage(Content):
         if _unchanged(request, etag):
             return _guarded(HttpResponse(status=HTTPStatus.NOT_MODIFIED), etag)
         checked = time.monotonic()
-        release_connection()  # rendering takes long
+        release_connection()  # rendering takes a long time
         try:
             image = files.page_image(document, page)
         except TooSlow:

@@ -1,4 +1,4 @@
-"""Finds table rows about another name than the one that a question asks for.
+"""Finds table rows about a name other than the one that a question asks for.
 
 A row is about a name if the name is a whole cell, not if it only occurs in a remark: “port: Port Ellery;
 notes: Moved to Carrow Quay after 14 days” says nothing about the office in Carrow Quay.
@@ -34,10 +34,10 @@ class NamedRows:
 
 
 def named_rows(question: str, earlier: str, contents: Iterable[str]) -> NamedRows:
-    """The rows in `contents` that are about another name than `question`.
+    """The rows in `contents` that are about a name other than that in `question`.
 
     If the `earlier` question has a name (“… in Port Ellery?”), a new name of the same column (“and in Carrow
-    Quay?”) replaces it. Rows for other weekdays than those asked for also count as rows about another name.
+    Quay?”) replaces it. Rows for weekdays other than those asked for also count as rows about another name.
     """
     rows = {text: cells for content in contents for text, cells in rows_of(content).items()}
     others = _of_other_days(question, earlier, rows)
@@ -73,7 +73,7 @@ def named_rows(question: str, earlier: str, contents: Iterable[str]) -> NamedRow
 
 
 def _of_other_days(question: str, earlier: str, rows: Iterable[str]) -> frozenset[str]:
-    """The rows for other days than those named by `question`, or else by `earlier`.
+    """The rows for days other than those named by `question`, or else by `earlier`.
 
     Empty if the question is negated or names no day.
     """

@@ -31,7 +31,7 @@ KNOWN_ALGORITHMS = frozenset().union(*ALGORITHMS.values())
 # Header members with which a token could choose its own key, or change how it is interpreted.
 REFUSED_MEMBERS = frozenset({"jku", "x5u", "jwk", "x5c", "crit", "b64", "zip", "enc"})
 SUBJECT_CLAIMS = ("sub", "oid")
-ACCESS_TOKEN = frozenset({"AT+JWT", "APPLICATION/AT+JWT"})  # types by RFC 9068
+ACCESS_TOKEN = frozenset({"AT+JWT", "APPLICATION/AT+JWT"})  # types of RFC 9068
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 REQUIRED = ["exp", "iat", "iss", "sub", "aud"]
 BROKEN = (jwt.PyJWTError, ValueError, TypeError, KeyError, OverflowError, RecursionError)

@@ -200,8 +200,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def pool(self) -> Any:
         """Django's pool, which here tests a session before handing it out.
 
-        For a session that was used a moment ago, this only checks whether the server has closed it: the usual
-        test is a statement, which takes as long as most others.
+        For a session that was used within FRESH_SECONDS, this only checks whether the server has closed it:
+        the usual test is a statement, which takes as long as most others.
         """
         pool = super().pool
         if pool is not None and pool.connection_class is not Session:

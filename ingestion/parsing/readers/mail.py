@@ -30,7 +30,7 @@ FIELDS = (*ADDRESSES, "Date", "Subject")
 class BoundedPolicy(email.policy.EmailPolicy):
     """Parses only the beginning of long headers.
 
-    Headers that cannot be parsed are returned as they are.
+    Headers that cannot be parsed are returned unchanged.
     """
 
     def header_fetch_parse(self, name: str, value: str) -> Any:

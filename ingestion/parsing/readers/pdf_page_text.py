@@ -124,7 +124,7 @@ def lines_with_starts(
 def _with_spaces(textpage: pypdfium2.PdfTextPage, raw: str, start: int) -> str:
     """A line of the page's text with spaces between its words, from the distances of its letters.
 
-    Some programs place each letter by itself, and write no spaces; PDFium then finds only wide ones.
+    Some programs place each letter separately, and write no spaces; PDFium then finds only wide ones.
     """
     if len(raw) < 2 or max(raw) >= IDEOGRAPHS:
         return raw

@@ -115,7 +115,7 @@ def numbered_lines(
 ) -> Iterator[tuple[int, str]]:
     """Like :func:`table_lines`, for numbered rows; returns each line with the number of its row.
 
-    The header may have several rows. Further tables may follow with headers of their own.
+    The header may have several rows. Further tables may follow with their own headers.
     """
     filled = _filled(rows)
     columns: _Columns | None = None if named else _Columns([])
@@ -273,8 +273,8 @@ def add_rows(
 ) -> None:
     """Add a table in one section, or in several of PLACE_ROWS each, cited by cell range.
 
-    Tables beside each other have sections of their own. `notes` are further lines, such as comments, that
-    follow the row of their number.
+    Tables beside each other have separate sections. `notes` are further lines, such as comments, that follow
+    the row of their number.
     """
     widest: dict[int, int] = {}  # by first column, the number of a table's last column
 
@@ -338,7 +338,7 @@ def _part(cells: Sequence[str], first: int, last: int) -> Sequence[str]:
 
 
 def _are_apart(groups: Sequence[Sequence[tuple[int, Sequence[str]]]]) -> bool:
-    """Whether groups of columns are tables of their own, and not parts of one with empty columns.
+    """Whether groups of columns are separate tables, and not parts of one with empty columns.
 
     Each must have words below its first name, without gaps, and not have the rows of the group before it,
     unless it has the same names.

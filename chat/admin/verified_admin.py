@@ -1,6 +1,6 @@
 """Verified answers in the admin: edit them, and see which ones are active, or why not.
 
-Managers only see answers if they may read all of the sources in the portal.
+Managers see an answer only if they may read all of its sources in the portal.
 """
 
 from datetime import timedelta
@@ -120,10 +120,12 @@ class CitationFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]
         passages = complete_passages(self.reader, retrieval.load(self.reader, cited))
         self.doubtful = unsupported_statements(self.instance.text, passages)
         if self.doubtful and CONFIRMED not in self.data:
-            unclear = gettext("The passages cited do not clearly say: “%(words)s”. Nothing was saved yet.")
+            unclear = gettext(
+                "The passages cited do not clearly say: “%(words)s”. Nothing has been saved yet."
+            )
             contradicted = gettext(
-                "The passages say something else: “%(said)s”. The answer says: “%(words)s”. Nothing was"
-                " saved yet."
+                "The passages say something else: “%(said)s”. The answer says: “%(words)s”. Nothing has"
+                " been saved yet."
             )
             raise forms.ValidationError(
                 [
@@ -227,7 +229,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         return everything.managed_by(request.user.pk or 0)
 
     def formfield_for_dbfield(self, db_field: "Field[Any, Any]", request: HttpRequest, **kwargs: Any) -> Any:
-        """Only allow selecting the owner, without links to change or delete the account."""
+        """Let managers select the owner, without links to add, change or delete accounts."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if db_field.name == "owner" and field:
             field.widget.can_add_related = field.widget.can_change_related = False

@@ -43,7 +43,7 @@ async def rerank(question: str, passages: Sequence[str]) -> dict[int, float]:
         RecursionError,
     ) as error:
         # Do not log the message of an error, which may contain the URL or the key.
-        logger.warning("The ranker failed: %s", type(error).__name__)
+        logger.warning("The reranking server failed: %s", type(error).__name__)
         return {}
 
 

@@ -45,7 +45,7 @@ def own_data(request: HttpRequest, principal: Principal) -> HttpResponseBase:
             except ErasureRefused as refused:
                 problem = str(refused)
             else:
-                messages.success(request, gettext("It is deleted."))
+                messages.success(request, gettext("Your data has been deleted."))
                 return redirect("chat:own-data")
     # List members of staff who read or exported this person's data, and mark the entries as seen.
     disclosed = staff_access.access_to_disclose(person.pk)

@@ -1,4 +1,4 @@
-"""Parses the request body of AI chat protocols: `messages`, `context` with overrides, and session."""
+"""Parses the request body of AI chat protocols: `messages`, `context` with overrides, and the session."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -91,7 +91,7 @@ def images(body: dict[str, Any]) -> tuple[ImageInput, ...]:
         files = message.get("files")
         for file in validators.require_list(files, member) if files is not None else ():
             if not isinstance(file, ImageInput):
-                raise InvalidRequest(f"“{member}” cannot be read: files come as multipart/form-data.", member)
+                raise InvalidRequest(f"“{member}” cannot be read: send files as multipart/form-data.", member)
             found.append(file)
     return tuple(found)
 

@@ -44,7 +44,7 @@ from .unanswered_list import (
 )
 
 GROUPS_SHOWN = 25  # groups on a page
-MAX_WORDINGS = 5  # most wordings with which the form of a new answer is filled
+MAX_WORDINGS = 5  # maximum number of wordings with which the form of a new answer is filled
 MAX_REASON = 300  # characters of a reason
 
 
@@ -138,7 +138,7 @@ class UnansweredPage(admin.ModelAdmin):  # type: ignore[type-arg]
         return TemplateResponse(request, "admin/chat/verifiedanswer/unanswered.html", context)
 
     def _dismiss(self, request: HttpRequest, actor: User) -> str:
-        """Dismiss a group; returns the URL of the next one, which takes its place in the list."""
+        """Dismiss a group; return the URL of the next one, which takes its place in the list."""
         reason = request.POST.get("reason", "").strip()[:MAX_REASON]
         key = request.POST.get("group", "")
         found = unanswered(reader_of(request))
@@ -158,7 +158,8 @@ class UnansweredPage(admin.ModelAdmin):  # type: ignore[type-arg]
                 dismiss(group, actor.pk, reason)
                 record(AuditEntry.Action.UNANSWERED_DISMISSED, actor=actor, subject=subject)
             messages.success(
-                request, gettext("Dismissed. It is listed again if it is asked again and not answered.")
+                request,
+                gettext("Dismissed. The question is listed again if it is asked again and not answered."),
             )
         return unanswered_address(next_one.key) if next_one else request.path
 

@@ -116,7 +116,7 @@ class Children:
             child.start()
 
     def wait(self, seconds: float) -> list[tuple[Child, int]]:
-        """Wait until a process ends or the time is over.
+        """Wait until a process ends, at most `seconds`.
 
         Returns the ended processes with their exit status. Raises KeyboardInterrupt after a signal.
         """
@@ -181,7 +181,7 @@ class Children:
 
 
 def wait_until_ready(children: Children, host: str, port: int) -> None:
-    """Return when `/readyz` succeeds. Raises StartRefused if a process dies or the time is over."""
+    """Return when `/readyz` succeeds. Raises StartRefused if a process dies or READY_SECONDS have passed."""
     deadline = time.monotonic() + READY_SECONDS
     while time.monotonic() < deadline:
         for child, status in children.wait(POLL_SECONDS):
@@ -199,7 +199,7 @@ def wait_until_ready(children: Children, host: str, port: int) -> None:
             raise StartRefused(
                 f"The site refuses its own name {_allowed_host()}: see CHATSITE_ALLOWED_HOSTS."
             )
-    raise StartRefused(f"The site does not answer after {READY_SECONDS} seconds.")
+    raise StartRefused(f"The site did not answer within {READY_SECONDS} seconds.")
 
 
 def _allowed_host() -> str:

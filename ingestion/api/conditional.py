@@ -16,7 +16,7 @@ from ingestion.models import Document
 CONDITIONS = frozenset({"If-Match", "If-None-Match"})
 TAGS = gettext_lazy("%(header)s must be “*”, or values of ETag with their quotation marks.")
 MISSING = gettext_lazy("There is no document of this name, so it has no ETag that If-Match could name.")
-EXISTS = gettext_lazy("There is a document of this name, or it has an ETag that If-None-Match names.")
+EXISTS = gettext_lazy("A document with this name exists already, or its ETag is listed in If-None-Match.")
 
 
 class PreconditionFailed(exceptions.APIException):

@@ -37,7 +37,7 @@ MAX_COUNTED = 1_000  # passages are counted up to this number; a word in more of
 MAX_ASKED = 300  # characters of a question shown beside the field
 ASKED = gettext_lazy(
     "People asked “{}”. Enter the words of the question that documents do not use, separated by commas, "
-    "and below the words that documents use instead. Questions with the former also search for the latter."
+    "and, below, the words that documents use instead. Questions with the former also search for the latter."
 )
 
 

@@ -10,7 +10,7 @@ from chatsite.db.migration_state import demand_migrations
 
 
 class Command(BaseCommand):
-    help = "Delete what the retention rules allow no longer, as the worker does each night."
+    help = "Delete data that is older than the retention rules allow, as the worker does each night."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--dry-run", action="store_true", help="Only say how much would be deleted.")

@@ -40,7 +40,8 @@ class ClaimMismatch(Exception):
     def __init__(self) -> None:
         super().__init__(
             "The account of this person is linked by the claim `oid`. If the provider assigns `oid` itself,"
-            " as Entra ID does, set OIDC_SUBJECT_CLAIM=oid; else delete the external identity in the admin."
+            " as Entra ID does, set OIDC_SUBJECT_CLAIM=oid. Otherwise delete the external identity in the"
+            " admin."
         )
 
 
@@ -48,7 +49,7 @@ def user_for(claims: Claims) -> User:
     """The account of the person in the claims, created at their first sign-in.
 
     Raises AccountDisabled. Only the provider's subject identifies a person; an e-mail address or a name never
-    selects an existing account. Raises OtherClaim if the account was linked by `oid` and another claim is
+    selects an existing account. Raises ClaimMismatch if the account was linked by `oid` and another claim is
     configured.
     """
     identity = _identity(claims) or _linked_by_sub(claims) or _made(claims)
@@ -72,8 +73,8 @@ def _linked_by_sub(claims: Claims) -> ExternalIdentity | None:
     """The identity linked by `sub`, if the site now uses `oid`; it is relinked by `oid`.
 
     The reverse is not possible: every provider vouches for `sub`, but some let people choose claims such as
-    `oid` themselves. If the site uses `sub` and the identity is linked by `oid`, this raises OtherClaim, so
-    that no second account is created.
+    `oid` themselves. If the site uses `sub` and the identity is linked by `oid`, this raises ClaimMismatch,
+    so that no second account is created.
     """
     if settings.OIDC_SUBJECT_CLAIM == "oid":
         by_sub = ExternalIdentity.objects.filter(issuer=claims.issuer, subject=claims.subjects["sub"])
@@ -88,7 +89,7 @@ def _linked_by_sub(claims: Claims) -> ExternalIdentity | None:
 
 
 def _made(claims: Claims) -> ExternalIdentity:
-    """Create the account; returns its identity. A concurrent request gets the same identity."""
+    """Create the account; return its identity. A concurrent request gets the same identity."""
     for attempt in range(5):
         user = User(
             username=_username(claims, attempt),
@@ -99,7 +100,7 @@ def _made(claims: Claims) -> ExternalIdentity:
         try:
             with transaction.atomic():
                 user.save()
-                record_by_provider(user, "Made the account at its first token")
+                record_by_provider(user, "Created the account at its first token")
                 return ExternalIdentity.objects.create(
                     user=user,
                     issuer=claims.issuer,
@@ -193,7 +194,7 @@ def _end(membership: ManagedMembership, reason: str) -> None:
 
 
 def drop_unmapped_memberships() -> int:
-    """Remove memberships that came from a token and have no mapping now; returns their number.
+    """Remove memberships that came from a token and have no mapping now; return their number.
 
     The mapping was deleted, or the membership dates from before OIDC_GROUPS_BY_NAME, when groups of the same
     name always counted. Such memberships are removed without waiting for the person's next token. Manual
@@ -206,6 +207,6 @@ def drop_unmapped_memberships() -> int:
         given = ManagedMembership.objects.exclude(Exists(mapping))
         unmapped = list(given.select_related("identity__user", "group"))
         for membership in unmapped:
-            _end(membership, "no mapping gives it")
+            _end(membership, "no mapping assigns the group")
         ManagedMembership.objects.filter(pk__in=[membership.pk for membership in unmapped]).delete()
     return len(unmapped)

@@ -147,7 +147,7 @@ class Matrix(WithProvider):
         self.assertEqual(
             [(entry.actor, entry.subject) for entry in entries],
             [
-                ("the sign-in provider", "Made the account at its first token"),
+                ("the sign-in provider", "Created the account at its first token"),
                 ("the sign-in provider", "Joined Staff by a token"),
                 ("the sign-in provider", "Left Staff by a token"),
                 ("the sign-in provider", "Joined Staff by a token"),

@@ -227,7 +227,7 @@ class SendingTests(WebhookCase):
         self.server.status = 500
         with patch.dict(webhooks._lookups, {"document": lambda owner, delivery: delivery.data}):
             delivery = self.send("document.ready")
-            self.assertEqual((delivery.state, delivery.detail), ("waiting", "It answered 500."))
+            self.assertEqual((delivery.state, delivery.detail), ("waiting", "The server responded with 500."))
             waits = []
             while delivery.state == "waiting":
                 waits.append((delivery.next_at - delivery.attempted_at).total_seconds())
@@ -263,18 +263,20 @@ class SendingTests(WebhookCase):
     def test_an_endpoint_that_is_gone_or_fails_for_days_is_disabled_with_a_reason(self):
         self.server.status = 410
         self.send()
-        self.assertEqual(self.hook.reason, "It responded with 410: it wants no more events.")
+        self.assertEqual(self.hook.reason, "The server responded with 410: it wants no more events.")
         self.assertFalse(self.hook.active)
         WebhookEndpoint.objects.update(active=True, failing_since=timezone.now() - timedelta(days=4))
         self.server.status = 503
         self.send()
-        self.assertEqual(self.hook.reason, "Nothing was delivered for 3 days. Last: It answered 503.")
+        self.assertEqual(
+            self.hook.reason, "Nothing was delivered for 3 days. Last: The server responded with 503."
+        )
 
     def test_redirects_are_not_followed(self):
         other = Server()
         self.addCleanup(other.server_close)
         self.server.status, self.server.headers = 302, {"Location": f"http://127.0.0.1:{other.server_port}/"}
-        self.assertEqual(self.send().detail, "It answered 302: redirects are not followed.")
+        self.assertEqual(self.send().detail, "The server responded with 302: redirects are not followed.")
 
     def test_a_hanging_or_dripping_server_is_given_up_in_time(self):
         listener = socket.create_server(("127.0.0.1", 0))
@@ -320,7 +322,7 @@ class SendingTests(WebhookCase):
             patch("socket.getaddrinfo", return_value=[(2, 1, 6, "", ("93.184.215.14", 443))]),
             patch("httpx2.AsyncHTTPTransport.handle_async_request", side_effect=cause),
         ):
-            self.assertEqual(self.send().detail, "Its certificate is not valid for its name.")
+            self.assertEqual(self.send().detail, "The server's certificate is not valid for its name.")
 
     def test_a_name_of_an_internal_address_is_refused_and_the_checked_address_is_used(self):
         WebhookEndpoint.objects.update(url="https://hooks.example.org/in?a=1")

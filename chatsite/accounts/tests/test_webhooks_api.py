@@ -221,7 +221,7 @@ class WebhookApiTests(WebhookCase):
             shown = self.client.get(path)
             self.assertContains(shown, "127.0.0.1")
             self.assertNotContains(shown, "token-in-the-path")
-        self.assertContains(shown, "It answered 500.")
+        self.assertContains(shown, "The server responded with 500.")
         chosen = {"_selected_action": made["id"]}
         self.client.post(page, {"action": "send_again", **chosen})
         self.assertEqual(len(self.deliver()), 1)

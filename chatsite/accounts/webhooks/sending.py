@@ -119,10 +119,10 @@ def give_up_oldest() -> None:
 def _prepare(delivery: WebhookDelivery) -> Attempt | None:
     endpoint = delivery.endpoint
     if not endpoint.active or not endpoint.owner.is_active:
-        _give_up(delivery, "The webhook is switched off, or its owner's account is.")
+        _give_up(delivery, "The webhook is switched off, or its owner's account is disabled.")
         return None
     if endpoint.api_key_id and not ApiKey.objects.usable().filter(pk=endpoint.api_key_id).exists():
-        _give_up(delivery, "The key by which the webhook was last changed is revoked or has expired.")
+        _give_up(delivery, "The key with which the webhook was last changed is revoked or has expired.")
         return None
     data = data_for(endpoint.owner_id, delivery)
     if data is None:
@@ -142,7 +142,9 @@ def _prepare(delivery: WebhookDelivery) -> Attempt | None:
             keys.append(secrets.decrypt(endpoint.former_secret))
     except secrets.Unreadable:
         _give_up(
-            delivery, "Its secret cannot be read: the site's secret key was replaced. Give it a new one."
+            delivery,
+            "The webhook's secret cannot be read, because the site's secret key was replaced. Create a new"
+            " secret.",
         )
         return None
     signatures = [secrets.signature(key, message_id, timestamp, body) for key in keys]
@@ -157,7 +159,7 @@ def _prepare(delivery: WebhookDelivery) -> Attempt | None:
 
 
 async def send(attempt: Attempt) -> Result:
-    """POST to exactly this verified IP address, whatever its name resolves to meanwhile."""
+    """Resolve and check the host's IP address, and POST the message to exactly this address."""
     parts = urlsplit(attempt.url)
     encrypted = parts.scheme == "https"
     port = parts.port or (443 if encrypted else 80)
@@ -187,18 +189,18 @@ async def send(attempt: Attempt) -> Result:
         return Result(None, f"There was no response within {SECONDS:.0f} seconds.")
     except httpx2.HTTPError as error:
         if _is_of_certificate(error):
-            return Result(None, "Its certificate is not valid for its name.")
+            return Result(None, "The server's certificate is not valid for its name.")
         return Result(None, f"The connection failed ({type(error).__name__}).")
     except (OSError, UnicodeError, httpx2.InvalidURL):
-        return Result(None, "Its name cannot be resolved, or nothing responds there.")
+        return Result(None, "The server's name cannot be resolved, or nothing responds there.")
     except Exception as error:
         logger.exception("An unexpected error occurred while sending a webhook")
         return Result(None, f"The attempt failed ({type(error).__name__}).")
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return Result(status, "")
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
-        return Result(status, f"It answered {status}: redirects are not followed.")
-    return Result(status, f"It answered {status}.")
+        return Result(status, f"The server responded with {status}: redirects are not followed.")
+    return Result(status, f"The server responded with {status}.")
 
 
 def _is_of_certificate(error: BaseException | None) -> bool:
@@ -233,7 +235,10 @@ def store(attempt: Attempt, result: Result) -> None:
         if result.status is None:  # no response: pause it
             endpoint.paused_until = now + min(MAX_PAUSE, max(MIN_PAUSE, now - endpoint.failing_since))
         if result.status == HTTPStatus.GONE:
-            endpoint.active, endpoint.reason = False, "It responded with 410: it wants no more events."
+            endpoint.active, endpoint.reason = (
+                False,
+                "The server responded with 410: it wants no more events.",
+            )
         elif now - endpoint.failing_since >= OFF_AFTER:
             endpoint.active = False
             endpoint.reason = f"Nothing was delivered for {OFF_AFTER.days} days. Last: {result.detail}"[:200]

@@ -128,7 +128,7 @@ class Cluster:
         """Start the server again after a crash. Returns whether it is running now."""
         with self._exclusively():
             with contextlib.suppress(ChildProcessError):
-                # In a container, this process may have become its parent.
+                # In a container, this process may have become the parent of the crashed server.
                 os.waitpid(self._process_id(), os.WNOHANG)
             # Ignore a failure, because the caller tries again: old server processes may still be ending.
             with contextlib.suppress(OSError, subprocess.CalledProcessError, EmbeddedDatabaseError):
@@ -173,7 +173,7 @@ class Cluster:
             if not status.st_mode & permission:
                 raise EmbeddedDatabaseError(
                     f"PostgreSQL runs as “{account.pw_name}”, which may not enter {folder}: start the site as"
-                    " another user than root, move it to where everybody may enter, or set DATABASE_URL."
+                    " a user other than root, move it to a folder that all may enter, or set DATABASE_URL."
                 )
 
     @contextlib.contextmanager
@@ -317,7 +317,7 @@ def _password_on_descriptor(password: str) -> Iterator[int]:
 def _buffers(directory: Path) -> int:
     """Shared buffers in megabytes: twice the size of the data, at most an eighth of the memory.
 
-    With smaller buffers, every look-up in a large index reads its pages again.
+    With smaller buffers, every lookup in a large index reads its pages again.
     """
     data = sum(file.stat().st_size for file in directory.glob("base/*/*"))
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

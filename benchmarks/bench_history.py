@@ -6,8 +6,8 @@ Two databases of one server, and three people. Each has 100 or more conversation
 newest one of 500. One word is only in the oldest conversation, another one in 20 of them. The first is alone
 in a database, with a thousand messages. In the large database, the second person also has a thousand
 messages, 99 other people have a thousand each, and the third person has all the rest. The three people make
-every request in turns, so that other load affects all of them. Times are of the whole request, from the
-client's call to the read body; the ratios are to the first person's times.
+every request in turns, so that other load affects all of them. Times cover the whole request, from the
+client's call until the body is read; the ratios are to the first person's times.
 """
 
 import json
@@ -112,7 +112,7 @@ def fill(owners: list[int], size: int, also: str = "") -> User:
 
 
 def conversations(cursor: Any, owners: list[int], first: int, last: int) -> list[Any]:
-    """Their ids, newest first."""
+    """Write conversations of these owners; return their ids, newest first."""
     cursor.execute(CONVERSATIONS, {"owners": owners, "first": first, "last": last})
     return [row[0] for row in cursor.fetchall()]
 
@@ -123,7 +123,7 @@ def say(cursor: Any, ids: list[Any], in_one: int, words: list[str]) -> None:
 
 @contextmanager
 def indexed_afterwards() -> Iterator[None]:
-    """Write rows before their index of words exists, which takes seconds instead of minutes."""
+    """Create the index of words after the rows are written: seconds instead of minutes."""
     with connection.schema_editor() as editor:
         editor.remove_index(Message, INDEX)
     yield
@@ -180,7 +180,7 @@ def requests(owner: User) -> dict[str, Asked]:
         "search, word of every message": get("/search?q=committee"),
         "search, beginning of such a word": get("/search?q=com"),
         "search, word of 99,000 others' messages": get(f"/search?q={OTHERS_WORD}"),
-        "search, word of 900,000 (heavy: his own)": get(f"/search?q={HEAVY_WORD}"),
+        "search, word of 900,000 (heavy: their own)": get(f"/search?q={HEAVY_WORD}"),
         "search, word of no message": get("/search?q=zeppelin"),
     }
 

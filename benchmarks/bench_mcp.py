@@ -2,8 +2,8 @@
 
     .venv-dev/bin/python benchmarks/bench_mcp.py [MESSAGES]      500 of each kind by default
 
-Starts a site with the demo's documents and one web process. Milliseconds are from the client's call to the
-read body, with a key that is checked for every message. The target is 10 ms for `tools/list`.
+Starts a site with the demo's documents and one web process. Times are milliseconds from the client's call
+until the body is read; the key is checked for every message. The target is 10 ms for `tools/list`.
 """
 
 import http.client

@@ -1,10 +1,10 @@
-"""Whether a local score of passages improves the order of the search.
+"""Measure whether a local score of passages improves the order of the search.
 
 python benchmarks/bench_ranking.py [folder of the collections]
 
-A share of the score of its best sentence (the question's words in and around it, its similarity to the
-question) is added to the score of each of the 30 best candidates of a search. Prints nDCG@10 for each share,
-the difference to the search's own order, and its 95 % confidence interval.
+To the score of each of the 30 best candidates of a search, adds a share of the score of its best sentence
+(the question's words in and around it, its similarity to the question). Prints nDCG@10 for each share,
+the difference from the search's own order, and its 95 % confidence interval.
 """
 
 import random

@@ -3,9 +3,10 @@
     python benchmarks/bench_retrieval.py [--only NAME …] [--sizes N …] [folder of the collections]
 
 Prints for each collection, and with `--sizes` for parts of it, nDCG@10 of each mode of search and of BM25,
-and how often the collection's own questions, and sixty questions about other things, find nothing or only
-unsure results. Each text is one passage here, as for BM25. `manage.py evaluate` splits texts into passages,
-as a site does, and then more questions find nothing. EMBEDDING_MODEL_DIR is used if it is set.
+and the time of a search. Also prints how often the collection's own questions, and sixty questions about
+other things, find nothing or only unsure results. Each text is one passage here, as for BM25.
+`manage.py evaluate` splits texts into passages, as a site does, and then more questions find nothing.
+EMBEDDING_MODEL_DIR is used if it is set.
 """
 
 import argparse

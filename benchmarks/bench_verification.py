@@ -5,8 +5,8 @@
 --cost measures an answer of 500 words with five sources; otherwise marked statements are counted by kind.
 
 Each line of a set has a kind (true, number, unit, name, negated, stale, page, invented), the cited place, and
-a statement. The README beside the sets says which of them were used to adjust the rules; --all prints the
-failures of the other sets.
+a statement. The README beside the sets says which of them were used to adjust the rules; --all also prints
+the failures of the other sets.
 """
 
 import difflib
@@ -139,7 +139,7 @@ def sections(path: Path) -> list[tuple[str, str]]:
 
 
 def judge(name: str, places: dict[str, str], *, shows: bool) -> None:
-    """Print how many statements of each kind are called not found, unclear, and supported."""
+    """Print how many statements of each kind are not found, unclear, and supported."""
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for kind, place, statement, found in statements(name, places):
         is_unclear = any(each.unclear for each in found)
@@ -164,7 +164,7 @@ def passage(rank: int, label: str, heading: str, content: str) -> SourceView:
 
 
 def cost() -> None:
-    """The time as a multiple of a simple comparison of each sentence with its source by difflib."""
+    """Print the time, and its ratio to that of comparing each sentence with its source by difflib."""
     texts = [text[:1_500] for _, text in parts(DOCUMENTS["handbook"])[1:6]]
     sources = [
         passage(rank, f"handbook.pdf#page={rank}", "", text) for rank, text in enumerate(texts, start=1)

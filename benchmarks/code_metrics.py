@@ -149,7 +149,7 @@ def template_lines() -> list[int]:
 
 
 def request_depth() -> tuple[int, int]:
-    """The files whose functions one streamed answer runs, and the most async generators open at once."""
+    """The number of files entered by one streamed answer, and of async generators open at the same time."""
     command = [sys.executable, "-m", "pytest", "-q", "-s", "benchmarks/request_depth.py"]
     output = subprocess.run(command, cwd=BASE, capture_output=True, text=True, check=True).stdout
     files, depth = re.findall(r"^(?:files entered|nested generators): (\d+)$", output, re.MULTILINE)

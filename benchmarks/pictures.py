@@ -1,9 +1,9 @@
-"""Take the pictures of the documentation, from a site of its own with the demo's accounts and documents.
+"""Take the pictures of the documentation, from a new site with the demo's accounts and documents.
 
     .venv-dev/bin/python -m benchmarks.pictures [FOLDER]
 
 Writes the PNG files into FOLDER (default: docs/). A scripted model writes the answer, whose last statement
-says something else than its source. Look at each picture before you commit it. Needs Chromium.
+differs from its source. Look at each picture before you commit it. Needs Chromium.
 """
 
 import argparse
@@ -102,7 +102,7 @@ def take_portal(chromium: Browser, site: World, folder: Path) -> None:
 
 
 def take_missing(page: Page, path: Path) -> None:
-    """The statement that was not found, from the card of its citation to the list of sources."""
+    """A picture of the statement that was not found, and of all below it up to the list of sources."""
     page.set_viewport_size(size(TALL))
     page.emulate_media(color_scheme="light")
     scroll_to_top(page)
@@ -141,7 +141,7 @@ def take(page: Page, path: Path, window: tuple[int, int], scheme: str = "light")
 
 
 def scroll_to_top(page: Page) -> None:
-    """Scroll the page and all of its areas to the top, without a focus ring."""
+    """Scroll the page and all of its areas to the top, and remove the focus."""
     page.evaluate("""() => {
         document.activeElement.blur();
         for (const each of document.querySelectorAll('*')) each.scrollTop = 0;

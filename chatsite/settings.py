@@ -88,7 +88,7 @@ TEMPLATES: list[dict[str, Any]] = [
 
 EMBEDDED_DATABASE = not environment.text("DATABASE_URL")
 DATABASE_THREADS = environment.integer("CHATSITE_DATABASE_THREADS", 8, least=1, most=1_000)
-# PostgreSQL ends a statement after STATEMENT_SECONDS. A request waits DATABASE_SECONDS in total for it.
+# PostgreSQL ends a statement after STATEMENT_SECONDS. A request waits DATABASE_SECONDS in total.
 STATEMENT_SECONDS = 20
 DATABASE_SECONDS = environment.number("CHATSITE_DATABASE_SECONDS", 2.5, least=1)
 # How long to wait for a lock; shorter, so that PostgreSQL reports it before the request gives up.

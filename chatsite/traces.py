@@ -30,7 +30,7 @@ NAME = "chatsite"
 
 
 def start(process: str) -> None:
-    """Start exporting if an address is configured. Refuses to start if the packages are missing."""
+    """Start exporting if an address is configured. `check_telemetry` has checked for the packages."""
     if settings.TRACES_ENDPOINT:
         provider = TracerProvider(resource=Resource.create({SERVICE_NAME: f"{NAME}-{process}"}))
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

@@ -1,4 +1,4 @@
-"""The refusal of values that cannot be stored."""
+"""The exception for values that cannot be stored."""
 
 
 class Invalid(ValueError):

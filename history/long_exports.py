@@ -1,4 +1,4 @@
-"""Exports of long conversations take seconds: one at a time, and their rights are checked again."""
+"""Limits for exports of long conversations: one at a time, and the rights are checked again at the end."""
 
 import threading
 import time
@@ -29,7 +29,10 @@ class Overloaded(Exception):
 
 @contextmanager
 def one_at_a_time(messages: QuerySet[Message] | None) -> Iterator[None]:
-    """Load and render an export of these messages; of one answer if None. Raises Overloaded."""
+    """Run the block, which loads and renders an export of these messages, or of one answer if None.
+
+    Raises Overloaded.
+    """
     if messages is None or not _are_long(messages):
         yield
         return
@@ -50,7 +53,7 @@ def _are_long(messages: QuerySet[Message]) -> bool:
 
 
 class SameRights:
-    """The rights with which an export begins; a long one takes longer than a withdrawal may take effect."""
+    """The rights with which an export begins, to be checked again, because a long export takes seconds."""
 
     def __init__(self, principal: Principal, conversation_id: UUID) -> None:
         self._begun = time.monotonic()
@@ -58,7 +61,7 @@ class SameRights:
         self._documents = self._readable()
 
     def hold(self) -> bool:
-        """Whether the export was short, or the caller and the cited documents are still admitted."""
+        """Whether the export was short, or the caller is still admitted and may read the same documents."""
         if time.monotonic() - self._begun <= checked_transfer.CHECK_SECONDS:
             return True
         return still_valid(self._principal) and self._readable() >= self._documents

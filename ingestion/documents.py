@@ -138,8 +138,8 @@ def upsert(
     may those of the owner's document that the file `replaces`. A `mirrored` document is identified by its
     SourceFile, and this function always adds it. Members missing from `details` keep their values. Raises
     UploadRefused, for example if another document has the new folder and name; with `within_quota`, also if
-    the file exceeds the owner's quota. Without `may_replace`, raises Exists if there is such a document, and
-    stores nothing.
+    the file exceeds the owner's quota. Without `may_replace`, raises DocumentExists if there is such a
+    document, and stores nothing.
     `check_sender` is called before and after the file is stored; nothing of the file is kept if it raises.
     """
     check_sender()
@@ -176,7 +176,7 @@ def _stored_or_kept(
 ) -> UpsertResult | None:
     """Insert or replace the document, or keep it if it has this file already.
 
-    None if another caller has inserted the document meanwhile. Raises Exists and UploadRefused.
+    None if another caller has inserted the document meanwhile. Raises DocumentExists and UploadRefused.
     """
     owner = upload.document.owner if within_quota else None
     if owner:
@@ -395,7 +395,7 @@ def _to_read(document_id: int, stored: files.StoredFile | None) -> Document | No
 
 def _store(upload: "File[bytes]") -> files.StoredFile:
     limit = settings.DOCUMENT_MAX_BYTES
-    release_connection()  # access to the storage may take long
+    release_connection()  # access to the storage may take a long time
     try:
         return files.store(upload, limit)
     except files.StorageFault as fault:
@@ -425,7 +425,7 @@ def _removed_on_error(stored: files.StoredFile) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _reading_lock(document_id: int) -> Iterator[None]:
-    """Wait until nobody else reads the document.
+    """Hold the lock for reading the document, after waiting for any other holder.
 
     PostgreSQL releases the lock of a process that dies.
     """
@@ -444,7 +444,7 @@ def _reading_lock(document_id: int) -> Iterator[None]:
 
 
 def _was_deleted(document_id: int, stored: files.StoredFile | None) -> bool:
-    """Whether the document was deleted while it was read: no error; removes its new file."""
+    """Whether the document was deleted while it was read, which is no error. Removes its new file."""
     try:
         if Document.objects.filter(pk=document_id).exists():
             return False

@@ -26,7 +26,7 @@ INCOMING = """
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The stored documents of a person, and their limits; 0 is no limit."""
+    """The stored documents of a person, and their limits; 0 means no limit."""
 
     size: int
     documents: int

@@ -1,4 +1,4 @@
-"""Messages about files that were refused, failed or wait, in the reader's language.
+"""Messages about refused, failed and waiting files, in the reader's language.
 
 They are stored and logged in English; many come from a child process, which cannot translate.
 """

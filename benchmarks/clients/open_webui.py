@@ -1,4 +1,4 @@
-"""Connect Open WebUI to a site with a scripted model, and ask in its API and in a browser.
+"""Connect Open WebUI to a site with a scripted model, and ask through its API and in a browser.
 
     .venv-dev/bin/python -m benchmarks.clients.open_webui [FOLDER [SCREENSHOT]]
 
@@ -31,7 +31,7 @@ from chatsite.tests.server import BASE, Site, temporary_folder
 
 QUESTIONS = ("Until when can I use up last year's leave?", "And who decides about it?")
 CITED = "employee-handbook.pdf"
-SECONDS = 600  # the first start creates a database and loads much
+SECONDS = 600  # a long time, because the first start creates a database
 BLOCK = re.compile(
     r"^### Open WebUI$.*?^```sh\n(?P<install>[^\n]+)\n(?P<serve>.*?)^```$", re.MULTILINE | re.DOTALL
 )

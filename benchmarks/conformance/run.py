@@ -4,7 +4,7 @@
 
 EXAMPLES is the number of examples for each operation (by default 50). Runs as a guest, on a site that serves
 guests, and with a key, on a site that demands one. PHASES is a list such as `coverage,fuzzing`, by default
-all four; PATHS is a regular expression for the paths to try, by default all. A whole run takes long; these
+all four; PATHS is a regular expression for the paths to try, by default all. A whole run takes hours; these
 arguments divide it into pieces. A report of each piece is kept in FOLDER; `benchmarks.conformance.table`
 makes a table of these reports. The answers come from a scripted model.
 """
@@ -132,7 +132,7 @@ def existing_ids(site, headers):
 
 def schemathesis_command(site, headers, caller, examples, phases, paths, folder):
     command = [SCHEMATHESIS, "--config-file", HERE / "schemathesis.toml", "--no-color"]
-    # No option selects checks: then all run, and schemathesis.toml can switch some of them off.
+    # Without an option that selects checks, all run, except those that schemathesis.toml switches off.
     command += ["run", f"{site.url}/api/schema/"]
     command += ["--max-examples", str(examples), "--phases", phases, "--include-path-regex", paths]
     if phases == "stateful":

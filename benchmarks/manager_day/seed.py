@@ -4,9 +4,9 @@
     CHATSITE_DATA_DIR=/tmp/day-data .venv/bin/python manage.py shell < benchmarks/manager_day/seed.py
 
 Creates 10,000 documents of two passages each in 202 folders, with the rights of groups; 5,000 people in 200
-groups; and 100,000 questions from 60 days in 50,000 conversations. Most questions are answered; others are
-asked in vain, marked bad, or asked again. Documents have files, passages and vectors as after reading, and
-the product counts the figures. CHATSITE_SEED_SHARE=0.01 creates a hundredth of this. The database must have
+groups; and 100,000 questions from 60 days in 50,000 conversations. Most questions are answered; others find
+nothing, are marked bad, or are asked again. Documents have files, passages and vectors as if they had been
+read, and the product counts the figures. CHATSITE_SEED_SHARE=0.01 creates a hundredth. The database must have
 the demo accounts; the new accounts get the password of `admin`. `carla` manages content and is not a
 superuser; `paula` has asked 100 questions and owns documents that others read.
 """

@@ -3,7 +3,7 @@
     python -m streaming.client < plan.json      prints the outcome of each as JSON
 
 A plan has `port`, `path`, `headers` (for each question), `bodies`, `spread` (seconds over which the questions
-start) and `abort` (one question in this many is aborted half-way; 0 for none).
+start) and `abort` (one question in this many is aborted after three seconds; 0 for none).
 """
 
 import asyncio
@@ -27,7 +27,7 @@ PATIENCE = 300.0  # seconds until a question is given up
 class Outcome:
     """The outcome of one question.
 
-    Times are seconds from its first byte, or -1 for an event that never came.
+    Times are seconds since the request was sent, or -1 for an event that never came.
     """
 
     number: int

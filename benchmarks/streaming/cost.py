@@ -8,7 +8,7 @@ from .upstream import TOKENS
 
 
 def measured(pid: int, plan: dict[str, Any], spread: float = 3.0) -> tuple[float, list[Outcome]]:
-    """The CPU seconds of a process for a plan."""
+    """The CPU seconds of a process for a plan, and the outcomes of its questions."""
     before = cpu_seconds(pid)
     outcomes = load(**plan, spread=spread, abort=0)
     spent = cpu_seconds(pid) - before

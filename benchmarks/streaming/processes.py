@@ -29,7 +29,7 @@ def server(module: str, *arguments: str) -> Iterator[tuple[int, int]]:
 
 
 def load(**plan: Any) -> list[Outcome]:
-    """Run the client to its end."""
+    """Run the client until it ends; return the outcomes."""
     command = [sys.executable, "-m", "streaming.client"]
     told = subprocess.run(
         command, cwd=FOLDER, input=json.dumps(plan), stdout=subprocess.PIPE, text=True, check=True

@@ -1,8 +1,8 @@
-"""Open WebUI, set up in the best way for this comparison by an administrator.
+"""Open WebUI, set up by an administrator in the best way for this comparison.
 
 The sample documents that everyone may read are in a knowledge base, which a model of the workspace searches
 for each question; this model is everyone's default. The person who performs the tasks is an ordinary user, in
-the group HR, who may make knowledge bases and give groups access to them.
+the group HR, who may create knowledge bases and give groups access to them.
 """
 
 import contextlib
@@ -67,7 +67,7 @@ def wait_for(client, process):
 
 
 def set_up(administrator, data):
-    """Create accounts, group, knowledge base and model; return the client of the ordinary user."""
+    """Create the accounts, a group, a knowledge base and its model; return the ordinary user's client."""
 
     def call(path, **body):
         return json.loads(administrator.call(path, body))

@@ -1,4 +1,4 @@
-"""Trial runs: whether a question can be answered, and what other instructions would answer."""
+"""Trial runs: whether a question can be answered, and what the answer is with other instructions."""
 
 import hashlib
 import threading

@@ -122,7 +122,7 @@ def compare(pairs: Sequence[tuple[Result, Result]]) -> PairedComparison:
 
 
 def compare_support(pairs: Sequence[tuple[Result, Result]]) -> Interval | None:
-    """The difference of the shares of supported statements, by bootstrap over the questions.
+    """The difference between the shares of supported statements, by bootstrap over the questions.
 
     Considers only questions with statements in both runs; None if there are none.
     """

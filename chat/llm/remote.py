@@ -84,7 +84,7 @@ class RemoteModel:
                 async with aclosing(self._attempt(prompt, clock, dropped)) as parts:
                     async for part in parts:
                         if not started and "max_tokens" in dropped:
-                            connection().refused.add("max_tokens")  # the server uses its other name
+                            connection().refused.add("max_tokens")  # the server expects the newer name
                         started = started or isinstance(part, Text | Reasoning)
                         yield part
                 return
@@ -260,7 +260,7 @@ class RemoteModel:
         return {"model": self.name, "messages": conversation, **accepted}
 
     async def _side(self, name: str, messages: list[dict[str, str]], tokens: int = SIDE_TOKENS) -> str:
-        """Ask for a short text in addition to the answer; returns an empty text if the model fails."""
+        """Ask for a short text in addition to the answer; return an empty text if the model fails."""
         if connection().breaker(self.name).is_open():
             return ""
         conversation = [{"role": "system", "content": instructions(name)}, *messages]

@@ -31,7 +31,7 @@ class EventParser:
         self._data_bytes = 0
 
     def feed(self, piece: bytes, *, last: bool = False) -> list[ServerEvent]:
-        """Add a piece; returns the events that end in it. Raises ModelError for invalid or oversized data."""
+        """Add a piece; return the events that end in it. Raises ModelError for invalid or oversized data."""
         events: list[ServerEvent] = []
         for line in self._lines(piece, last=last):
             if not line:

@@ -46,7 +46,7 @@ class Counts:
 
 
 def count_ended_runs(seconds: float = SECONDS) -> int:
-    """Count newly ended runs; returns their number. Does nothing while another process is counting."""
+    """Count newly ended runs; return their number. Does nothing while another process is counting."""
     deadline = time.monotonic() + seconds
     counted = 0
     with reading_everything():
@@ -62,7 +62,7 @@ def count_ended_runs(seconds: float = SECONDS) -> int:
 
 @transaction.atomic
 def _count_some() -> int | None:
-    """Count about RUNS_AT_ONCE runs at most; None while another process is counting."""
+    """Count the next runs, about RUNS_AT_ONCE or fewer; None while another process is counting."""
     place = CountedUntil.objects.select_for_update(skip_locked=True).filter(pk=1).first()
     if place is None:
         return None
@@ -121,6 +121,6 @@ def _add(counts: dict[tuple[date, int | None], Counts]) -> None:
         for name, number in more.numbers.items():
             setattr(row, name, getattr(row, name) + number)
         row.first_words = first_word.total([row.first_words, more.first_words])
-        # Never decrease it, because accounts may have been erased since.
+        # Never decrease this number, because accounts may have been erased since.
         row.people = max(row.people, people.get((day, group), 0))
         row.save()

@@ -41,7 +41,7 @@ from .views import (
     scopes,
 )
 
-MAX_SEVERAL = 100  # most conversations in one form
+MAX_SEVERAL = 100  # maximum number of conversations in one form
 DONE: dict[str, Callable[[int], str]] = {
     "archive": lambda n: ngettext("%d conversation archived.", "%d conversations archived.", n) % n,
     "bring-back": lambda n: (
@@ -419,7 +419,7 @@ def _begin(request: HttpRequest, principal: Principal, asked: RunRequest, key: s
 
 @async_to_sync
 async def _free(principal: Principal, conversation_id: UUID | None) -> bool:
-    """End the previous run if it only waits for follow-up questions or a title; returns whether it did."""
+    """End the previous run if it only waits for follow-up questions or a title; return whether it did."""
     return conversation_id is not None and await runs.stop_followups(principal, conversation_id)
 
 

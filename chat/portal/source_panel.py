@@ -89,7 +89,7 @@ class Support:
 class Panel:
     """Data for the templates of the panel.
 
-    `source` is None if the reader may not open it (any more).
+    `source` is None if the reader may not open it.
     """
 
     principal: Principal

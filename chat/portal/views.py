@@ -1,6 +1,6 @@
 """The portal's pages to ask questions, read answers and open sources.
 
-All work without JavaScript.
+All of them work without JavaScript.
 """
 
 from collections.abc import Sequence

@@ -132,7 +132,7 @@ def _messages(encoder: "ChatUiEncoder", result: RunResult) -> list[Json]:
 
 
 class ChatUiMessages(ChatUi):
-    """The response that the Chat UI reads since May 2025.
+    """The response that the Chat UI has read since May 2025.
 
     It is an object with its messages, never a stream.
     """
@@ -161,7 +161,7 @@ class TeamChatUiMessages(ChatUiMessages):
 
 
 class _MessageEncoder:
-    """The message that is being encoded, as far as it has come."""
+    """The state of the message that is being encoded."""
 
     def __init__(self) -> None:
         self._started: Started | None = None
@@ -328,7 +328,7 @@ class MinimalEncoder(_MessageEncoder):
         return []
 
     def _whole_message(self, failed: Failed | None = None) -> list[Json]:
-        """A failure as a message, whose text is the last item; the client supports no other format."""
+        """The message, with a failure's text as its last item: the client supports no other format."""
         assert self._started is not None
         plain, self._text = "".join(self._text), []
         text = with_links(plain, self._sources)

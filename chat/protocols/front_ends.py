@@ -29,7 +29,7 @@ def auth_setup() -> Json:
 
 
 def config(*, reads_images: bool, ranks: bool) -> Json:
-    """Features, under the names in all versions since 2025.
+    """Features, under their names in all versions since 2025.
 
     `reads_images` says whether the model reads images, `ranks` whether the site has a reranking server.
     Without one, the chat model could grade passages, but the feature is not offered then, because it needs

@@ -1,8 +1,8 @@
 """The messages of the Model Context Protocol over Streamable HTTP.
 
 Tools and resources are in mcp_tools.py. The revision of 2026 has no handshake: each request names its version
-and the client's abilities in `_meta`, and repeats method and name in headers. In earlier revisions a client
-begins with `initialize`. This server has no sessions in any revision.
+and the client's abilities in `_meta`, and repeats the method and a name in headers. In earlier revisions a
+client begins with `initialize`. This server has no sessions in any revision.
 """
 
 import base64
@@ -26,7 +26,7 @@ INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
-RESOURCE_NOT_FOUND = -32002  # for the revisions until 2025
+RESOURCE_NOT_FOUND = -32002  # in revisions up to 2025
 HEADER_MISMATCH = -32020
 UNSUPPORTED_VERSION = -32022
 
@@ -70,7 +70,7 @@ class McpError(Exception):
 class Call:
     """One request of a client.
 
-    `handshake` distinguishes the revisions until 2025 from later ones.
+    `handshake` distinguishes revisions up to 2025 from later ones.
     """
 
     method: str
@@ -173,7 +173,7 @@ def id_of(body: Any) -> str | int | None:
 
 
 def is_handshake(headers: Mapping[str, str], body: Any) -> bool:
-    """Whether a message, even if invalid, belongs to a revision with handshake."""
+    """Whether a message, even if invalid, belongs to a revision with a handshake."""
     return isinstance(body, dict) and _has_handshake(headers.get("MCP-Protocol-Version", "").strip(), body)
 
 
@@ -259,7 +259,7 @@ def error(call_id: str | int | None, refusal: McpError) -> Json:
 def status(refusal: McpError, *, handshake: bool) -> int:
     """The HTTP status of an error.
 
-    In revisions with handshake, errors of valid requests have status 200.
+    In revisions with a handshake, errors of valid requests have status 200.
     """
     if refusal.code == INTERNAL_ERROR:
         return 500

@@ -1,4 +1,4 @@
-"""Whether a quotation answers a question, and how surely.
+"""Whether a quotation answers a question, and with what confidence.
 
 It must contain the named words, which say what the question is about (`Question.named`). Numbers and proper
 names must be literally the same; similar words count less. The weights were fitted by logistic regression:
@@ -45,7 +45,7 @@ MAX_FIT = 8.0  # a better fit makes no difference
 _NAME = re.compile(r"(?<=\w )[A-ZÀ-Þ][\w’'&.-]*(?: [A-ZÀ-Þ][\w’'&.-]*)*")
 _NOT_NAMES = frozenset({"i", "i m", "i ve", "i d", "i ll"})
 _PRICE = stems("cost price kostet kosten preis")
-# “week 5”, but no range or fraction: “weeks 5–7”
+# “week 5”, but not a range or fraction: “weeks 5–7”
 _NUMBERED_THING = re.compile(r"\b([^\W\d_]{3,20})\s(\d{1,4})\b(?!\s?[/,–-]\s?\d|[.:]\d)")
 _NUMBER = re.compile(r"\b(?:[A-Za-z]+-)?\d[\w.,:-]*\b")
 
@@ -129,9 +129,9 @@ def is_preferred(quoted: QuotedText, score: float, fit: float, lead: float, *, i
 
     Words that are adjacent in the question may be distant in the passage. The passage must have the names and
     numbers of the question, and every type of answer asked for. In addition, one of two conditions must hold:
-    the search clearly prefers the passage to all others and its confidence is that of an answer, or it is the
-    only passage found and has most of the named words. `score` and `fit` are explained at `confidence`,
-    `lead` at `is_likely`.
+    the search clearly prefers the passage to all others and its `confidence` is at least SURE, or it is the
+    only passage found and has most of the named words. `score` and `fit` are explained in `confidence`,
+    `lead` in `is_likely`.
     """
     question = quoted.question
     asked = (each for each in types_asked_for(question) if not each.is_worded)

@@ -237,7 +237,7 @@ def _plain(text: str) -> str:
 def _is_bare_item(spans: Sequence[Span], place: int) -> bool:
     """Whether the sentence has no meaning by itself.
 
-    This is so for a line of a table of contents, and for a short list item without a lead-in, such as the
+    This applies to a line of a table of contents, and to a short list item without a lead-in, such as the
     number and title of a part.
     """
     span = spans[place]

@@ -72,7 +72,7 @@ def _is_mine() -> bool:
 
 
 def _judge(owners: Sequence[int], beginning: datetime) -> bool:
-    """Replace the rows of these people with current ones; returns whether anything changed."""
+    """Replace the rows of these people with current ones; return whether anything changed."""
     parameters = {
         "since": beginning,
         "owners": list(owners),

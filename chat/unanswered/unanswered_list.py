@@ -1,4 +1,4 @@
-"""Unanswered questions as far as a content manager may see them.
+"""The unanswered questions that a content manager may see.
 
 A wording is shown if at least three people used it or if the person who asked agreed, but never if the
 conversation has sources that the manager may not read. All others are only counted. The same conditions
@@ -174,7 +174,7 @@ class Unanswered:
 
 
 def unanswered(principal: Principal) -> Unanswered:
-    """Unanswered questions as far as `principal` may see them."""
+    """The unanswered questions that `principal` may see, and the number of the others."""
     since = timezone.now() - LISTED_FOR
     every = rows("unanswered", {"since": since}, SQL)
     cited = {number for row in every for number in row["cited"]}

@@ -297,7 +297,7 @@ class Question:
 
     @cached_property
     def prepositions(self) -> list[str]:
-        """The kind of preposition (maybe empty) before each content word and after the last one."""
+        """The kind of preposition (possibly empty) before each content word and after the last one."""
         starts = [0, *(end for _, _, end in self._placed)]
         ends = [*(start for _, start, _ in self._placed), len(self.text)]
         between = [plain_words(self.text[start:end]).split() for start, end in zip(starts, ends, strict=True)]

@@ -1,4 +1,4 @@
-"""Decides whether two questions ask for the same, so that one answer can be given to both.
+"""Decides whether two questions ask the same thing, so that one answer can be given to both.
 
 Words, numbers, names, negations and question words must be equivalent; in doubtful cases, the answer is no.
 English and German are supported; in other languages, the words must be equal.
@@ -125,7 +125,7 @@ def _is_put_in_passive(one: Question, other: Question, places: Sequence[int]) ->
 
 
 def _is_passive_of(passive: Question, active: Question, start: int, end: int) -> bool:
-    """Whether the verb is passive in only one of the questions.
+    """Whether the verb is passive in `passive` and active in `active`.
 
     Among the words from `start` to `end`, the verb is the first in the active question and the last in the
     passive one.
@@ -147,8 +147,8 @@ def _is_passive_of(passive: Question, active: Question, start: int, end: int) ->
 def _act_alike(one: Question, other: Question, places: Sequence[int]) -> bool:
     """Whether each verb has the same voice in both questions, and each comparative is in both.
 
-    “Which tools are used?” and “Which tools do we use?” ask the same, “How am I informed?” and “How do I
-    inform?” do not.
+    “Which tools are used?” and “Which tools do we use?” ask the same thing; “How am I informed?” and “How do
+    I inform?” do not.
     """
     for place, found in enumerate(places):
         for first, second, word, base in (
@@ -247,7 +247,7 @@ def _bases(word: str) -> frozenset[str]:
 
 
 def beginnings(pattern: str) -> str:
-    """A tsquery for every text that may ask the same as `pattern`; empty if it would match all.
+    """A tsquery for every text that may ask the same thing as `pattern`; empty if it would match all.
 
     Such a text has each content word in one of its forms, which share a prefix, or as a synonym.
     """

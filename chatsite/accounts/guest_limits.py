@@ -81,7 +81,7 @@ def purge_counts() -> None:
 
 
 def _count(kind: str, digest: str, address_limit: int, limit: int) -> float:
-    """Count for the address, its IPv6 site and the total; returns 0, or the seconds to wait.
+    """Count for the address, its IPv6 site and the total; return 0, or the seconds to wait.
 
     The rows are changed in this order, so that concurrent calls cannot deadlock.
     """

@@ -178,7 +178,7 @@ def keys(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def revoke_key(request: HttpRequest, key_id: int) -> HttpResponse:
-    """Ask for confirmation, then revoke; the key is refused at once."""
+    """Ask for confirmation, then revoke the key, which is refused from then on."""
     mine = ApiKey.objects.owned_by_user(session_principal(request).user_id)
     key = get_object_or_404(mine, pk=key_id)
     if request.method != "POST":

@@ -41,7 +41,7 @@ class Record:
         self.head = 0.0  # when the response started
 
     def read_request(self, request: HttpRequest) -> None:
-        """Read route and user from Django's request, without a query."""
+        """Read the route and the user from Django's request, without a query."""
         self.request_id = logs.request_id.get()
         if request.resolver_match:
             self.route = request.resolver_match.route

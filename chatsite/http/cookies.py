@@ -13,7 +13,7 @@ _ESCAPED = re.compile(r"\\([0-3][0-7]{2}|.)", re.DOTALL)
 
 
 def unquote(value: str | None) -> str | None:
-    """Remove the quotes around a cookie's value and resolve its `\\"` and `\\054`."""
+    """Remove the quotes around a cookie's value, and resolve escapes such as `\\"` and `\\054`."""
     if value is None or len(value) < 2 or value[0] != '"' or value[-1] != '"':
         return value
     return _ESCAPED.sub(lambda found: chr(int(found[1], 8)) if len(found[1]) > 1 else found[1], value[1:-1])

@@ -208,7 +208,7 @@ class DocumentWriteView(OneDocumentView):
         *,
         may_replace: bool = True,
     ) -> tuple[Document, str]:
-        """Add or replace the document of that name; returns it and the outcome. Raises APIException."""
+        """Add or replace the document of that name; return it and the outcome. Raises APIException."""
         if not is_external_id(external_id):
             raise ProblemDetails(str(NAMES), "id")
         # If the external id has no known file extension, use the name of the uploaded file.

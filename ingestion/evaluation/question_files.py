@@ -122,7 +122,7 @@ def _read_file(path: Path) -> Questions:
 
 
 def _read_folder(folder: Path) -> Questions:
-    """queries.jsonl, qrels/test.tsv (else all of qrels/*.tsv) and, if present, corpus.jsonl."""
+    """queries.jsonl, qrels/test.tsv (otherwise all of qrels/*.tsv) and, if present, corpus.jsonl."""
     queries, corpus = folder / "queries.jsonl", folder / "corpus.jsonl"
     texts = {
         _text(row, "_id", queries, place): _text(row, "text", queries, place) for place, row in _rows(queries)

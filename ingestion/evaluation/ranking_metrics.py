@@ -27,7 +27,7 @@ def recall(ranking: Ranking, grades: Grades, depth: int) -> float:
 
 
 def reciprocal_rank(ranking: Ranking, grades: Grades, depth: int) -> float:
-    """1 / the first position (from 1) of a relevant item among the first `depth`; else 0."""
+    """1 / the first position (from 1) of a relevant item among the first `depth`; otherwise 0."""
     wanted = _wanted(grades)
     return next((1 / place for place, key in enumerate(ranking[:depth], 1) if key in wanted), 0.0)
 

@@ -34,7 +34,7 @@ LOCKS = 7_236_115  # first half of the key of an advisory lock: an arbitrary num
 
 @contextmanager
 def empty_database() -> Iterator[Principal]:
-    """Create a database on the same server; yields a principal who may read its contents.
+    """Create a database on the same server; yield a principal who may read its contents.
 
     The database is dropped at the end. The site's role needs CREATEDB. The site's own data is neither read
     nor written. Databases left by killed runs are dropped first. Raises CommandError.

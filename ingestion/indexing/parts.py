@@ -52,7 +52,7 @@ def depth_of(document: Document) -> int:
 
 
 def store(document: Document, reading: process.Reading, interruption: process.Interruption) -> NewParts:
-    """Store the files of the parts; returns the new parts.
+    """Store the files of the parts; return the new parts.
 
     Files that existing parts already have are not stored again. Raises OSError and Interrupted.
     """

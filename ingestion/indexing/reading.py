@@ -1,4 +1,4 @@
-"""Reads a document: turns its file into passages and vectors, and stores these at once."""
+"""Reads a document: turns its file into passages and vectors, and stores these in one transaction."""
 
 import time
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ def read(
 ) -> None:
     """Read the document (or a replacement file), and swap its passages.
 
-    Raises Unreadable, EmbeddingError, Interrupted, and any error of database or storage.
+    Raises Unreadable, EmbeddingError, Interrupted, and any error of the database or the storage.
     """
     ending = ending_for(document.name, document.media_type)
     if stored:
@@ -105,7 +105,11 @@ def read(
             if _swap(document, stored, passages, prepared, new_parts, audience, interruption):
                 return
         raise EmbeddingError(SPACE_CHANGING, temporary=True)
-    except (Unreadable, EmbeddingError, process.Interrupted):  # otherwise the swap may have succeeded
+    except (
+        Unreadable,
+        EmbeddingError,
+        process.Interrupted,
+    ):  # after any other error, the swap may have succeeded
         new_parts.discard()
         raise
 
@@ -224,7 +228,7 @@ class _Statement:
 
 
 class _Progress:
-    """Stores the progress of reading: at once at the start and end of a status, else twice a second."""
+    """Stores the progress of reading: at the start and end of a status, and twice a second in between."""
 
     def __init__(self, document_id: int) -> None:
         self._document_id = document_id

@@ -1,7 +1,7 @@
 """Packages in the strict variant of Office's formats, read as if they were in the usual one.
 
-Office can save a file as “Strict Open XML”. For what is read, its parts differ only in their namespaces and
-the types of their relationships (ISO/IEC 29500-1 and -4).
+Office can save a file as “Strict Open XML”. In what the readers use, its parts differ only in their
+namespaces and the types of their relationships (ISO/IEC 29500-1 and -4).
 """
 
 import io

@@ -1,6 +1,6 @@
-"""Folders for the children that read files.
+"""Temporary folders for the child processes that read files.
 
-Folders of a killed process are removed by the next one.
+The next process removes the folders of a killed one.
 """
 
 import contextlib

@@ -113,7 +113,7 @@ def _conditions(principal: Principal) -> dict[Show, Q]:
 
 
 def listed_for(principal: Principal) -> DocumentQuerySet:
-    """Documents that the caller may read, and their own documents that are waiting or failed."""
+    """Documents that the caller may read, including own ones that are still waiting or have failed."""
     readable = Document.objects.visible_to(principal)
     return readable.filter(Q(version__gt=0) | Q(owner_id=principal.user_id))
 
@@ -218,7 +218,7 @@ def choices(principal: Principal, query: ListingQuery) -> Choices:
 
 
 def page_of(found: DocumentQuerySet, words: str, after: str, size: int) -> ListingPage:
-    """Up to `size` documents with all the words after the cursor, newest first."""
+    """Up to `size` documents that contain all the words, after the cursor, newest first."""
     found = found.with_words(words)
     match = CURSOR.fullmatch(after)
     if match:

@@ -34,7 +34,7 @@ MAX_FAILED = 1_000  # failed documents removed by one request
 
 
 class PlaceForm(forms.Form):
-    """Sets folder and category; empty fields are not changed."""
+    """Sets the folder and the category; an empty field changes nothing."""
 
     folder = forms.CharField(required=False, max_length=500)
     category = forms.CharField(required=False, max_length=100)

@@ -57,7 +57,7 @@ class SeveralFilesForm(UploadForm):
         return frozenset(user.pk for user in chosen)
 
     def demand_readers(self) -> None:
-        """Raise UploadRefused if the person may no longer add documents here, for whichever readers."""
+        """Raise UploadRefused if the person may no longer add documents here, regardless of the readers."""
         demand_staff(self._principal)
 
 

@@ -56,7 +56,7 @@ class Pill:
 @for_caller
 @require_safe
 def documents(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """Documents that the reader may read, newest first."""
+    """List the documents that the caller may read, filtered and in the requested order."""
     query = library.ListingQuery.of(request.GET)
     counts = library.counts(principal)
     found = library.page(principal, query)
@@ -210,7 +210,7 @@ def _passages(found: Document, query: QueryDict) -> dict[str, Any]:
 @for_caller
 @require_safe
 def status(request: HttpRequest, principal: Principal) -> JsonResponse:
-    """The states of the documents with these ids, as far as the caller may read them.
+    """The states of those documents with these ids that the caller may read.
 
     If one of them is finished, the response also has the number of documents that a search covers, for the
     sidebar.

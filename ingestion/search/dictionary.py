@@ -57,11 +57,11 @@ class Dictionary:
         self._find("")
 
     def english_of(self, word: str) -> tuple[str, ...]:
-        """The English phrases for a German word in any form, most usual first."""
+        """The English phrases for a German word in any form, most common first."""
         return self._find(f"de {word}") or self._find(f"de~ {german_stem(word)}")
 
     def german_of(self, word: str) -> tuple[str, ...]:
-        """The German phrases for an English word in any form, most usual first."""
+        """The German phrases for an English word in any form, most common first."""
         return self._find(f"en {word}") or self._find(f"en~ {english_stem(word)}")
 
     def _find(self, form: str) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ def prepare_dictionary() -> bool:
 
 
 def compile_dictionary(source: Path, target: Path) -> int:
-    """Compile `source` into the SQLite file `target`; returns the number of words.
+    """Compile `source` into the SQLite file `target`; return the number of words.
 
     Raises OSError, sqlite3.Error, or ValueError if no line is an entry or the text is not UTF-8.
     """

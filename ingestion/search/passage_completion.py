@@ -22,7 +22,7 @@ MAX_ALONE = 600  # longest passage as split (MAX_JOINED in indexing/splitting.py
 MAX_LENGTH = 4_000  # longest passage after adding its whole table
 MAX_TIMETABLE = 8_000  # the same for a timetable, because the last departure may be in any row
 MAX_SECTION = 1_200  # longest passage after adding its whole section
-MAX_ITEMS = 800  # most characters of list items that are added at each end
+MAX_ITEMS = 800  # maximum number of characters of list items that are added at each end
 RUNNING_TITLE = 80  # longest text that may interrupt a table at the end of a page
 COMMON_COLUMNS = 2  # columns that rows on two pages must have in common to belong to one table
 UNKNOWN = -1  # number of rows if a table continues beyond REACH
@@ -137,7 +137,7 @@ def _with_list(around: Mapping[int, _Neighbour]) -> str:
 
 
 def _goes_on(first: _Neighbour, second: _Neighbour) -> bool:
-    """Whether the last sentence of a passage goes on in the next one."""
+    """Whether the last sentence of a passage continues in the next one."""
     if not (first.spans and second.spans) or first.spans[-1].is_row or _COMPLETE.search(first.content):
         return False
     rest = second.spans[0]

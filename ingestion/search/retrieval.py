@@ -74,7 +74,7 @@ logger = logging.getLogger(__name__)
 
 Loaded = dict[int, Mapping[str, Any]]  # rows of sql/load_passages.sql by passage id
 
-MAX_WORDS = 64  # distinct words of a question; each one costs an index look-up
+MAX_WORDS = 64  # distinct words of a question; each one costs an index lookup
 MAX_EMBEDDED_CHARACTERS = 4_000  # characters of a question that are embedded
 MAX_PASSAGES = 50  # passages of one search result
 UNITS_OF_A_WORD = 2  # characters that count as a word in scripts without spaces
@@ -187,12 +187,12 @@ def search(
 ) -> SearchResult:
     """The passages relevant to `query`, best first, without duplicates.
 
-    None if nothing is relevant. `context` has earlier questions that may contain the subject; their words
-    count less. `minimum_score` applies to the final score (0..1), in hybrid mode after reranking. `to_person`
-    restricts the search to documents that the caller owns or that name them as a reader, `to_groups` to those
-    shared with one of their groups; with both, one of these is enough. `scope` is a scope of
-    ingestion.search.scopes; `without` has the ids of documents to leave out. All of these restrict what the
-    caller may read, and never extend it.
+    The result has no passages if nothing is relevant. `context` has earlier questions that may contain the
+    subject; their words count less. `minimum_score` applies to the final score (0..1), in hybrid mode after
+    reranking. `to_person` restricts the search to documents that the caller owns or that name them as a
+    reader, `to_groups` to those shared with one of their groups; with both, one of these is enough. `scope`
+    is a scope of ingestion.search.scopes; `without` has the ids of documents to leave out. All of these
+    restrict what the caller may read, and never extend it.
     """
     query, context = storable(query), storable(context)
     top = min(top, MAX_PASSAGES)
@@ -388,7 +388,7 @@ def _vector_parameters(
         texts = [text[:MAX_EMBEDDED_CHARACTERS] for text in (query, context) if text]
         vectors = embed_question(embedder_of(space), texts, caller)
     except EmbeddingError as error:
-        logger.warning("A question is only searched by its words: %s", error)
+        logger.warning("A question is searched only by its words: %s", error)
         return without
     vector = vectors[0] if len(vectors) == 1 else unit(vectors[:1] + CONTEXT_WEIGHT * vectors[1:])[0]
     return {"with_vectors": True, "vector": vector_text(vector), "space_id": space.pk}
@@ -403,7 +403,7 @@ def _reranked(
     trust: VectorTrust,
     readable: float,
 ) -> tuple[Ranking, Loaded]:
-    """The ranking after comparing the texts of the best passages with the question; and the texts.
+    """The ranking after comparing the texts of the best passages with the question, and these texts.
 
     The texts include titles and headings. The ranking is empty if they are not relevant enough.
     """

@@ -115,7 +115,7 @@ MAX_TRANSLATIONS = 6  # translations of one word
 
 
 def translations_of(word: str) -> tuple[str, ...]:
-    """All words in the built-in list's translations of `word`; mostly empty."""
+    """All words in the built-in list's translations of `word`; usually empty."""
     return _words(_known().get(word, ()))
 
 
@@ -252,7 +252,7 @@ def question_in_english(question: str, held: Collection[str] = ()) -> str:
 
 
 def in_english(words: Sequence[str]) -> list[str]:
-    """The words of a German question in English, as far as the list has them."""
+    """The words of a German question in English; words without a translation are left out."""
     return list(
         dict.fromkeys(
             other

@@ -45,7 +45,7 @@ class Paragraph:
 class _Word:
     """A word.
 
-    `ends` says that the word is the last one of its paragraph. For a word that was kept, `ended` says the
+    `ends` says whether the word is the last one of its paragraph. For a word that was kept, `ended` says the
     same about the old text.
     """
 

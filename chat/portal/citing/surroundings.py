@@ -17,7 +17,7 @@ MAX_ADJACENT = 400  # characters of each adjacent passage
 
 @dataclass
 class Surroundings:
-    """The text around a cited passage; empty if the document, and so its passages, were replaced."""
+    """The text around a cited passage; empty if the document, and so the passage, was replaced."""
 
     source: Source
     is_replaced: bool

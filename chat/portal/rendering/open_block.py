@@ -50,7 +50,7 @@ def closed(text: str, labels: frozenset[str] = frozenset()) -> str:
 
 
 def _last_line(text: str) -> tuple[str, str, str, str]:
-    """The text before the last line, its indentation, the rest of it, and the line above without its own."""
+    """The text before the last line; that line's indentation and rest; the line above without indentation."""
     before, line_end, last = text.rpartition("\n")
     rest = last.lstrip(" \t>")
     above = before.rpartition("\n")[2].lstrip(" \t>")

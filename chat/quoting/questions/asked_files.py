@@ -1,4 +1,4 @@
-"""Finds files that an answer should quote together: those that the question names, or editions of one."""
+"""Finds files that an answer should quote together: those that a question names, or editions of one file."""
 
 import re
 from collections.abc import Sequence

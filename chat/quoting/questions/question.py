@@ -90,7 +90,7 @@ MAX_ADDED = 4  # words; a longer follow-up question says something about its ter
 _LETTER = re.compile(r"(?<=[^\W\d_] )[B-HJ-Z]\b")  # as in “Class D”; “A” and “I” are words
 _LETTERS = re.compile(r"\b([A-Z])(?:(?: to | bis | ?[–-] ?)([A-Z]))?\b")
 _NUMBERS = re.compile(r"\b(\d{1,6})(?: to | bis | ?[–-] ?)(\d{1,6})\b")
-# Words for people that do not tell one group from another.
+# Words for people that do not distinguish one group from another.
 _PEOPLE = stems(
     "staff employee employees people person persons colleague colleagues worker workers member members"
     " mitarbeiter mitarbeiterinnen beschäftigte beschäftigten personal leute kollegen personen"
@@ -295,7 +295,7 @@ class Question:
 
     @cached_property
     def asks_explanation(self) -> bool:
-        """Whether it asks why or whether something is so."""
+        """Whether it asks why something is the case, or whether it is."""
         return bool(_ASKS_EXPLANATION.match(self.own))
 
     @cached_property
@@ -374,7 +374,7 @@ class Question:
         return names_outsiders(self.text)
 
     def is_for_others(self, outsiders: frozenset[str], named: frozenset[str] = frozenset()) -> bool:
-        """Whether a text with these outsiders is about other people than the question.
+        """Whether a text with these outsiders is about people whom the question does not mean.
 
         `outsiders` comes from `outsiders_in`; `named` has the stems of the question's synonyms.
         """
@@ -383,7 +383,7 @@ class Question:
         return outsiders.isdisjoint(self.words | named)
 
     def is_about_office(self, offices: frozenset[tuple[str, frozenset[str]]]) -> bool:
-        """Whether a text has the thing with a price only as a part of an office's name.
+        """Whether a text mentions the thing whose price is asked only in the name of an office.
 
         “Book through the travel desk” does not answer “How much can I spend on a desk?”. `offices` comes from
         `offices_in`.

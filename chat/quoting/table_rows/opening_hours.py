@@ -47,7 +47,7 @@ _OPEN_WORDS = stems(
 class OpenRows:
     """The rows that are open at the time asked for.
 
-    `is_clear` says that the time has only one meaning and the hours of all rows are known.
+    `is_clear` says whether the time has only one meaning and the hours of all rows are known.
     """
 
     rows: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ def _named_rows(wording: str, days: frozenset[int], passages: Sequence[SourceVie
 
 
 def _meet(hours: tuple[int, int], span: tuple[int, int]) -> bool:
-    """Whether the hours overlap the span asked for; closing when it begins is not enough."""
+    """Whether the hours overlap the span asked for; hours that end when it begins do not."""
     first, last = span
     return hours[0] <= last and hours[1] > first
 

@@ -20,7 +20,7 @@ FACTS = (Kind.NUMBER, Kind.NAME)
 UNIT_RADIUS = 6  # units; sentences that are further apart are not compared
 PARALLEL = 0.5  # two parallel sentences have this share of the shorter one's words in common
 MIN_COMMON = 2  # and at least this many words
-MAX_MISSING = 0.25  # share of a statement's words that may be missing in its sentence
+MAX_MISSING = 0.25  # share of a statement's words that may be missing from its sentence
 MAX_CLAUSES = 30  # clauses of a sentence that are compared
 MAX_FACTS = 10  # facts of a statement that are compared
 MAX_LABEL = 5  # words before the colon or dash of a list item
@@ -210,7 +210,7 @@ def exchanges_cases(claim: Claim, chosen: Sequence[Unit]) -> bool:
 
 
 def leaves_out_only(claim: Claim, chosen: Sequence[Unit]) -> bool:
-    """Whether the claim leaves out the word “only” of the source."""
+    """Whether the claim leaves out an “only” that the source has."""
     return not _ONLY.search(claim.text) and any(
         _ONLY.search(unit.text, unit.tokens[0].start, unit.tokens[-1].end) for unit in chosen if unit.tokens
     )

@@ -38,7 +38,7 @@ def same_number(one: Token, other: Token) -> bool:
 
 
 def _is_about_the_same(months: tuple[str, float], time: tuple[str, float]) -> bool:
-    """Whether a number of months roughly equals a number of days: 30 days a month, or 365 for twelve."""
+    """Whether months roughly equal days: 30 days for one month, or 364 or 365 days for twelve."""
     days = time[1] / DAY
     return (months[0], time[0]) == ("month", "second") and (
         days == 30 * months[1] or any(days * 12 == each * months[1] for each in YEAR_DAYS)

@@ -1,4 +1,4 @@
-"""Sends new entries of the audit log to a syslog server or a webhook, as events of OCSF.
+"""Sends new entries of the audit log to a syslog server or a webhook, as OCSF events.
 
 A job of the worker sends the entries that were sealed since its last success, so that writing an entry never
 waits for a server. A server that was unavailable gets all missing entries later; after a failure within a
@@ -31,7 +31,7 @@ Send = Callable[[Sequence[tuple[AuditEntry, str]]], None]
 
 
 def deliver() -> int:
-    """Send new entries to the configured destinations; returns the number of entries."""
+    """Send new entries to the configured destinations; return the number of entries."""
     sent = 0
     for target, address, send in (
         ("syslog", settings.AUDIT_SYSLOG, _to_syslog),

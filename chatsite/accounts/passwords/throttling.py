@@ -50,8 +50,8 @@ ADDRESS = Limit(60, 5)
 class TooManyAttempts(Exception):
     """The attempt is refused without a check; the next one is allowed after `seconds`.
 
-    `first` says whether this is the first refusal in the window for this name from this address or browser;
-    or for the address, if it has failed too often with different names.
+    `first` says whether this is the first refusal in the window: for this name from this address or browser,
+    or for the address if it has failed too often with different names.
     """
 
     def __init__(self, seconds: int, first: bool) -> None:

@@ -15,7 +15,7 @@ MIN_PAGES, MIN_SIDES = 3, 4  # minimum number of pages, or of left or right page
 EDGE_SHARE = 0.6  # share of the pages on which a line must appear to be a running title
 PAGE_NUMBER = re.compile(r"(?<!\d)\d{1,3}(?!\d)")  # longer numbers are years or invoice numbers
 PRINTED_NUMBER = re.compile(r"\A\d{1,4}(?=\s|\Z)|(?<=\s)\d{1,4}\Z")  # at the beginning or end of a line
-NUMBER_SCALE = 1.02  # a line that is larger than the text by this factor is no printed page number
+NUMBER_SCALE = 1.02  # a line that is larger than the text by this factor is not a printed page number
 Shape = tuple[str, int, int | None]  # a line's text with # for short numbers, its size, and its height
 
 
@@ -50,8 +50,8 @@ def without_running_titles(pages: list[list[Line]]) -> list[list[Line]]:
 def _numbered_heights(pages: list[list[Line]]) -> list[set[int]]:
     """For each page, the height of the line with its printed page number, if it was found on most pages.
 
-    It is the topmost or lowest line, and not large: a chapter with its number may be on top of each page.
-    What else is at that height is a running title, which may be another one in each chapter.
+    It is the topmost or lowest line, and not large, because a page may begin with the number and title of a
+    chapter. Everything else at that height is a running title, which may differ from chapter to chapter.
     """
     places: list[
         set[tuple[int, int]]
@@ -72,7 +72,7 @@ def _numbered_heights(pages: list[list[Line]]) -> list[set[int]]:
     if count < max(MIN_PAGES, len(pages) * EDGE_SHARE):
         return [set() for _ in pages]
     usual = Counter(height for page in places for distance, height in page if distance == best)
-    least = max(MIN_PAGES, len(pages) * EDGE_SHARE / 2)  # other heights on left pages than on right ones
+    least = max(MIN_PAGES, len(pages) * EDGE_SHARE / 2)  # left and right pages may have different heights
     often = {height for height, times in usual.items() if times >= least}
     return [{height for distance, height in page if distance == best and height in often} for page in places]
 

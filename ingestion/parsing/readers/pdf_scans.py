@@ -36,7 +36,7 @@ def is_scanned(page: pypdfium2.PdfPage, lines: Sequence[Line]) -> bool:
     """
     letters = sum(character.isalnum() for line in lines for character in line.text)
     is_scan = letters < SCAN_LETTERS and _pictured(page, wordless=not letters)
-    pixels = 0  # total size of the pictures, which take long to render
+    pixels = 0  # total size of the pictures: large ones take a long time to render
     for picture in page.get_objects(filter=IMAGES, max_depth=DEPTH) if is_scan else ():
         columns, rows = picture.get_px_size()
         pixels += columns * rows
@@ -110,7 +110,7 @@ def with_plain_sizes(lines: list[Line]) -> list[Line]:
     if not placed:
         return lines
     usual = median(line.size for line in placed)
-    # Marks at the edge of the paper may be outside.
+    # Ignore marks at the edge of the paper.
     right = sorted(line.right or 0 for line in placed)[-2:][0]
     left = min((line.left or 0 for line in placed if len(line.text) > 3), default=0)
     width = max(right - left, 1)

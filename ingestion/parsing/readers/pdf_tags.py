@@ -136,7 +136,7 @@ def _repeated_names(above: Table, outside: Sequence[Word]) -> Sequence[Word]:
         cell
         for number, row in enumerate(rows)
         for column, cell in enumerate(row)
-        if not number or cell != rows[number - 1][column]  # else one cell over both rows
+        if not number or cell != rows[number - 1][column]  # otherwise, one cell spans both rows
     ]
     names = "".join("".join(cells).split())
     for start in range(len(outside) if names else 0):
@@ -152,7 +152,7 @@ def _repeated_names(above: Table, outside: Sequence[Word]) -> Sequence[Word]:
 def _parts(
     word: Word, mark_at: Callable[[int], int], cells: Mapping[int, TaggedCell]
 ) -> Iterator[tuple[Word, int]]:
-    """The word with its marked content; or its parts, if it belongs to two cells."""
+    """The word with its marked content, or its parts if it belongs to two cells."""
     first, last = mark_at(word.first), mark_at(word.last)
     if cells.get(first) is cells.get(last) or len(word.text) != word.last - word.first + 1:
         yield word, first

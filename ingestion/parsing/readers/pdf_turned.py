@@ -5,15 +5,15 @@ import ctypes
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-SAMPLED = 60  # text objects of a page whose direction is looked at
-TURNED_SHARE = 0.9  # minimum share of these that run in the same direction
+SAMPLED = 60  # approximate number of objects of a page that are examined
+TURNED_SHARE = 0.9  # minimum share of the texts among these that run in the same direction
 
 
 def level_page(document: pypdfium2.PdfDocument, number: int) -> pypdfium2.PdfPage:
-    """Page `number` (from 0), whose text is level, although the page looks the same.
+    """Page `number` (from 0) with level text; the page looks the same as before.
 
     PDFium finds neither lines nor columns in text that runs upwards or downwards. The content of such a page
-    is turned, and the page's rotation is changed so that it turns it back. Raises PdfiumError.
+    is turned, and the page's rotation is changed to compensate for this. Raises PdfiumError.
     """
     page = document[number]
     quarters = _quarters(page)

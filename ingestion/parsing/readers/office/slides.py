@@ -62,14 +62,14 @@ def _slide(elements: Iterator[ElementTree.Element]) -> tuple[str, list[str]]:
 
 
 def _said(notes: ElementTree.Element) -> list[str]:
-    """The speaker's notes, without other texts of their page, such as its header, if that is known."""
+    """The speaker's notes: texts marked as such or, if there are none, all but headers, footers and dates."""
     shapes = list(notes.iter(f"{P}sp"))
     bodies = [shape for shape in shapes if _placeholder(shape) == "body"]
     return _slide(iter(bodies or shapes))[1]
 
 
 def _placeholder(shape: ElementTree.Element) -> str:
-    """The kind of text for which a shape is the place; empty if there is none."""
+    """The type of a shape's placeholder; empty if it has none."""
     placeholder = shape.find(f"{P}nvSpPr/{P}nvPr/{P}ph")
     return placeholder.get("type", "") if placeholder is not None else ""
 

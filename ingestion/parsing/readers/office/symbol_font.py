@@ -1,6 +1,6 @@
-"""Characters that Word inserts by their place in a font of signs, such as ≥ and µ, or a ticked box."""
+"""Characters that Word inserts by their position in a symbol font, such as ≥, µ or a ticked box."""
 
-PRIVATE = 0xF000  # Word adds this to most places in such fonts
+PRIVATE = 0xF000  # Word adds this to most positions in such fonts
 LETTERS = dict(
     zip(
         b"ABCDEFGHIKLMNOPQRSTUVWXYZabcdefghiklmnopqrstuvwxyz",
@@ -29,7 +29,7 @@ FONTS: dict[str, dict[int, str]] = {
 
 
 def symbol(font: str, code: str) -> str:
-    """The character at a place (in hexadecimal digits) of a font; empty if it is not known."""
+    """The character at a position (in hexadecimal digits) in a font; empty if it is unknown."""
     try:
         place = int(code, 16)
     except ValueError:

@@ -2,9 +2,10 @@
 
     .venv-dev/bin/python benchmarks/bench_branches.py
 
-Two conversations of one person show the same twenty questions and answers. In the second, questions were
-edited and answers regenerated forty times, at all places, with three more questions in each branch. Each
-request is made for both in turns; times are of the whole request. Storing a question is rolled back.
+Two conversations of one person show the same twenty questions and answers. In the second, a question was
+edited or an answer regenerated forty times, at places throughout the conversation, and each branch continues
+with three more questions. Requests to the two alternate, and each time is that of the whole request. The
+transaction that stores a question is rolled back.
 """
 
 import time

@@ -1,10 +1,10 @@
-"""How fast documents become searchable in the running site, and how much memory that takes.
+"""How fast documents become searchable in a running site, and how much memory that takes.
 
     .venv-dev/bin/python benchmarks/bench_ingestion.py [--documents N] [--many N] [--workers N]
 
-Everything goes through HTTP into `manage.py up` with its own embedded database: upload, worker processes,
-reading processes, and the index of vectors that searches use meanwhile. The texts are sentences of made-up
-words, so that no two vectors are the same.
+The site is started by `manage.py up` with its own embedded database, and every step is included: upload over
+HTTP, worker processes, reading processes, and the index of vectors. The texts are sentences of made-up words,
+so that no two vectors are the same.
 """
 
 from site_ready import ROOT  # imported first, because it adds the project to the path of the imports below
@@ -25,8 +25,8 @@ import psycopg
 from chatsite.tests.server import Site, reading_parameters, temporary_folder
 from ingestion.tests import building
 
-PASSAGES = 60  # approximate size of each text document
-AT_ONCE = 20  # files of one request
+PASSAGES = 60  # approximate number of passages in each text document
+AT_ONCE = 20  # files in one request
 SYLLABLES = [a + b + c for a in "bdfglmnprst" for b in "aeiou" for c in ("", "n", "r", "s", "l")]
 NONE_LEFT = "SELECT NOT EXISTS (SELECT FROM procrastinate_jobs WHERE task_name = 'ingestion.read')"
 
@@ -79,7 +79,7 @@ class Bench:
         print("  peak memory:", memory)
 
     def pdf(self, rounds: int = 5) -> None:
-        """Seconds from the upload of 100 pages until they are found."""
+        """Print the seconds from the upload of a PDF of 100 pages until it is searchable."""
         times, usage = [], Usage(self.site)
         for number in range(rounds):
             data = building.pdf(*[[self.sentence() for _ in range(30)] for _ in range(100)])
@@ -103,7 +103,7 @@ class Bench:
             self.wait()
             for kind, values in sizes.items():
                 values.append(self.megabytes(KINDS[kind]))
-        print(f"{documents} small documents, megabytes of all such processes:")
+        print(f"{documents} small documents; megabytes of all processes of a kind:")
         for kind, values in sizes.items():
             # By then the processes have loaded everything that is loaded only once.
             late = values[len(values) // 5 :]

@@ -1,8 +1,8 @@
-"""The time of the portal's pages with 10,000 conversations and 500 projects, compared with ten and one.
+"""Response times of the portal with 10,000 conversations and 500 projects, compared with ten and one.
 
     .venv-dev/bin/python benchmarks/bench_many_conversations.py
 
-Each request is made for two people in turns; times are of the whole request.
+Requests of two people alternate, and each time is that of the whole request.
 """
 
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What a person sees of an answer in headless Chromium: gaps between paints, layout shift, the last word.
+"""How an answer appears in headless Chromium: gaps between paints, layout shift, and the end.
 
     python benchmarks/bench_portal.py [--rounds 3] [--screenshots FOLDER]
 
@@ -69,7 +69,7 @@ The rota office reminds every crew in the first week of February, so that nobody
 [^1]: Ask the rota office where a reminder is missing.
 """
 LABEL = re.compile(r"^(\S+\.(?:pdf|md|docx|html|txt)(?:#\S*)?): ", re.MULTILINE)
-# Records every change of the visible text with the time of the next paint, layout shifts, and visible markup.
+# Records the time of each frame in which the visible text has changed, layout shifts, and visible markup.
 WATCH = """
 window.paints = []; window.shift = 0; window.raw = []; window.ready = 0;
 new PerformanceObserver(list => {
@@ -144,7 +144,7 @@ def main() -> None:
 
 
 def measure(chromium, site, folder) -> None:  # type: ignore[no-untyped-def]
-    """One answer, from the question to its follow-up questions."""
+    """Measure one answer, from the question to its follow-up questions."""
     with open_page(chromium, site.site.url, viewport={"width": 1280, "height": 900}, **MOVING) as page:
         sign_in(page, "employee", site.site.passwords["employee"])
         page.goto("/")
@@ -164,7 +164,7 @@ def measure(chromium, site, folder) -> None:  # type: ignore[no-untyped-def]
         print(f"{len(paints)} paints; gaps: median {median(gaps):.0f} ms (target 50), p95 {p95:.0f} (120)")
         print(f"layout shift {shift:.4f} (target 0.02); samples that show markup: {len(raw)} {raw[:2]}")
         print(f"sources and Send {late:.0f} ms after the last word (target 150)")
-        # On a slow machine the site no longer waits for the follow-up questions.
+        # On a slow machine, the site gives up waiting for the follow-up questions.
         with contextlib.suppress(TimeoutError):
             page.wait_for_selector(".next button", timeout=20_000)
         after = page.evaluate("performance.now()") - ready
@@ -175,7 +175,7 @@ def measure(chromium, site, folder) -> None:  # type: ignore[no-untyped-def]
 
 
 def pictures(page, folder) -> None:  # type: ignore[no-untyped-def]
-    """Screenshots of the answer, its source page, and a statement that was not found."""
+    """Take screenshots of the answer, its source page, and a statement that was not found."""
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         for width in (1440, 1280, 1024, 390):

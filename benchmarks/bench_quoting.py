@@ -1,12 +1,12 @@
-"""How often the two quoted sentences answer, without a language model.
+"""How often the two sentences that are quoted without a language model answer the question.
 
     python benchmarks/bench_quoting.py [folder of the collections]
 
-This copy of XQuAD has only the passage of each answer, so the benchmark counts how many of 300 questions get
-quotations from the right passage. If xquad/en/answers.json has answers (id of the question: list of
-spellings), it also counts quotations that contain one. For the sample documents, answers are known: the
-benchmark counts the questions whose quotations contain the answer's numbers, or most of its words if it has
-no number.
+The XQuAD collection names only the passage of each answer, so the benchmark counts how many of 300 questions
+get quotations from the right passage. If xquad/en/answers.json exists (question id: list of
+spellings of the answer), the benchmark also counts quotations that contain one. The answers to the questions
+about the sample documents are known: the benchmark counts the questions whose quotations contain the answer's
+numbers, or most of its words if it has no number.
 """
 
 import json
@@ -100,7 +100,7 @@ def answer_words(answer: str) -> set[str]:
 
 
 def holds(wanted: set[str], text: str) -> bool:
-    """Whether `text` contains all the numbers of the answer, or at least two thirds of its words."""
+    """Whether `text` contains all numbers of the answer or, if it has none, two thirds of its words."""
     words = plain(text).split()
     found = wanted & ({*words} | {word[:6] for word in words})
     return len(found) == len(wanted) or (

@@ -1,4 +1,4 @@
-"""Recall and time of search under rights in a large corpus, and whether it finds unreadable passages.
+"""Recall and time of searches with rights in a large corpus, and whether they find forbidden passages.
 
     python benchmarks/bench_rights.py [--passages 200000] [--texts FOLDER] [--characters 330]
         [--queries 10000] [--times-only] [--rebuild] [datasets]
@@ -7,10 +7,11 @@ Eight people may read from a ten-thousandth to all of the documents. For each of
 and the CPU time in milliseconds of a hybrid search for four words and for a whole question. Without
 --times-only, it also prints recall@10 of the vector leg against a comparison with every vector under the same
 rights, its time as a multiple of the same look-up without rights (the two are measured alternately), and
-recall@10 of the words against a search that scores every passage with any of them. Then all of them make
---queries searches, in every mode and with filters; an independent computation counts passages that they may
-not read. The last figures are the cost of adding a document at that size, and PostgreSQL's use of memory and
-disk. The first run makes the corpus, which is kept in the data directory.
+recall@10 of the words against a search that scores every passage with any of them. After the times, it prints
+PostgreSQL's use of memory and disk. Then the eight people make --queries searches, in every mode and with
+filters; an independent computation counts passages that they may not read. The last figure is the cost of
+adding a document to a corpus of this size. The first run builds the corpus, which is kept in the data
+directory.
 """
 
 import argparse
@@ -30,16 +31,16 @@ from unittest import mock
 PARSER = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 PARSER.add_argument("datasets", nargs="?", type=Path)
 PARSER.add_argument("--passages", type=int, default=200_000)
-PARSER.add_argument("--texts", type=Path, help="folder of Markdown files that are made part of the corpus")
-PARSER.add_argument("--characters", type=int, default=330, help="least length of a passage")
+PARSER.add_argument("--texts", type=Path, help="folder of Markdown and reStructuredText files for the corpus")
+PARSER.add_argument("--characters", type=int, default=330, help="minimum length of a passage")
 PARSER.add_argument(
     "--queries",
     type=int,
     default=10_000,
     help="number of searches whose passages are checked against the rights",
 )
-PARSER.add_argument("--times-only", action="store_true", help="only times, memory and disk")
-PARSER.add_argument("--rebuild", action="store_true", help="make the corpus again")
+PARSER.add_argument("--times-only", action="store_true", help="print only times, and use of memory and disk")
+PARSER.add_argument("--rebuild", action="store_true", help="rebuild the corpus")
 OPTIONS = PARSER.parse_args()
 os.environ["CHATSITE_TEST_DATABASE"] = f"benchmark_rights_{OPTIONS.passages}"
 
@@ -66,10 +67,10 @@ from ingestion.search.retrieval import (  # noqa: E402
     search,
 )
 
-RECALLED = 60  # searches of the vector leg for each person
+RECALLED = 60  # searches of the vector leg for each person and kind of question
 WORDED = 30  # searches by words for each person
-TIMED = 120  # hybrid searches for each person
-WARMING = 20  # searches of each person before the measurement
+TIMED = 120  # hybrid searches for each person and kind of question
+WARMING = 20  # searches before the measurement, for each person and kind of question
 ADDED = 100  # passages of the added document
 NO_LIMIT = 10.0**15
 COMPARED = 10
@@ -129,7 +130,7 @@ def main() -> None:
         space = active_space()
         people = [person(share, space) for share in corpus.SHARES]
         questions, whole = four_words(TIMED), whole_questions(TIMED)
-        for somebody in people:  # loads pages and words into memory
+        for somebody in people:  # so that pages and words are in memory
             for question in [*questions[:WARMING], *whole[:WARMING]]:
                 ask(somebody, question)
         print("Milliseconds of one hybrid search; CPU time is that of Python and PostgreSQL")
@@ -189,7 +190,7 @@ def person(share: float, space: EmbeddingSpace) -> Person:
 
 
 def four_words(count: int, seed: int = 4) -> list[str]:
-    """Questions of four words of a sentence, in its order, without the most frequent words."""
+    """Questions of four words of a sentence, in their order there, without short words."""
     chance = random.Random(seed)
     passages = Passage.objects.order_by("pk").values_list("content", flat=True)
     first = Passage.objects.order_by("pk").values_list("pk", flat=True)[0]
@@ -335,7 +336,7 @@ def leg_parameters(somebody: Person, space: EmbeddingSpace, vector: str) -> dict
 
 
 def usage() -> None:
-    """Print PostgreSQL's present use of memory and disk."""
+    """Print PostgreSQL's current use of memory and disk."""
     now = Usage()
     now.look()
     print(f"memory of PostgreSQL: {now.shared:.0f} MB shared, {now.private:.0f} MB private")
@@ -356,7 +357,7 @@ def usage() -> None:
 
 
 def add_document(sentences: Sequence[str]) -> None:
-    """Print the cost of adding a document with new passages; delete it again."""
+    """Print the cost of adding a document with new passages, and delete the document."""
     reader = User.objects.get(username=corpus.reader_name(corpus.SHARES[-1]))
     access_list = Document.objects.latest("pk").access_list
     document = Document.objects.create(
@@ -386,7 +387,7 @@ def milliseconds(work: Callable[[], Any]) -> float:
 
 
 def foreign_rows(people: Sequence[Person], queries: int) -> str:
-    """The number of passages that searches found although the person may not read them."""
+    """How many passages searches found although the person may not read them, as text."""
     chance = random.Random(6)
     questions = four_words(500, seed=5)
     found = foreign = 0

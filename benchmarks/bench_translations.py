@@ -1,10 +1,10 @@
-"""German questions for English passages, and the reverse: with the list of words, and with a dictionary.
+"""German questions about English passages, and the reverse: with the list of words, and with a dictionary.
 
     python benchmarks/bench_translations.py [--every 4] [--dictionary FILE] [folder of the collections]
 
 The questions and passages of xquad are translations of each other. Prints nDCG@10, the shares of questions
 with the right passage first, among the first five, and without a result, the median and 95th percentile of
-the time of a search, and the results of questions about other things.
+the time of a search, and the results of off-topic questions.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("datasets", nargs="?", type=Path, default=ROOT.parent / "shared" / "datasets")
-    parser.add_argument("--every", type=int, default=4, help="Ask every so many of the questions.")
+    parser.add_argument("--every", type=int, default=4, help="Ask only every Nth question.")
     parser.add_argument("--dictionary", type=Path, default=Path("/usr/share/trans/de-en"))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

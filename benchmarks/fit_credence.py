@@ -3,8 +3,9 @@
     PYTHONPATH=. python benchmarks/fit_credence.py
 
 Statements that a fact contradicts are left out, because they count as not found whatever the weights are.
-Prints the result of cross-validation by document for some bounds, then the weights of a fit to all
-statements. The product uses the weights without the constant term BIAS, so its bound is BIAS instead of 0.
+Prints the result of cross-validation by document for several bounds, then the weights of a fit to all
+statements. The product uses the weights without the constant term BIAS, so its bound of 0 is the bound BIAS
+of this table.
 """
 
 import sys

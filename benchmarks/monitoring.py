@@ -2,12 +2,12 @@
 
     python benchmarks/monitoring.py [--seconds 60]
 
-Needs `prometheus` (for instance Debian's), and takes two minutes. First, simulated people ask, open pages,
-follow answers and upload for some seconds. Then each query of the dashboard is evaluated over these seconds,
-and queries without a number are printed. Then a fault makes each alert fire: paused workers, a frozen
-PostgreSQL, a failing model, a stopped site. The rules are those of deploy/alerts.yaml, except that `for` is 2
-s, and that a waiting document is made to look 31 minutes older while the workers are paused. Ends with status
-1 if a query is empty, or if an alert fires before its fault or not at all.
+Needs `prometheus` (for instance Debian's), and takes two minutes. First, simulated people ask questions, open
+pages, follow answers and upload files. Then each query of the dashboard is evaluated over this period, and
+queries without a number are marked as EMPTY. Then a fault makes each alert fire: paused workers, a frozen
+PostgreSQL, a failing model, a stopped site. The rules are those of deploy/alerts.yaml, but with a `for` of
+2 s; while the workers are paused, a waiting document is made to look 31 minutes older. Ends with status 1 if
+a query is empty, or if an alert fires before its fault or not at all.
 """
 
 import argparse
@@ -196,7 +196,7 @@ def faults(prometheus: Prometheus, site: FaultSite, caller: Caller, session: Ses
         worker.send_signal(signal.SIGCONT)
     with frozen(site), going_on(*calls):
         names = {"ChatsiteDatabaseAbsent", "ChatsiteFails"}
-        missing += missing_alert(prometheus, names, "PostgreSQL stands still")
+        missing += missing_alert(prometheus, names, "PostgreSQL is frozen")
     site.upstream.fails = True
     with going_on(*calls[:2]):
         missing += missing_alert(prometheus, {"ChatsiteModelFails"}, "the model answers 500")
@@ -211,7 +211,7 @@ def main() -> int:
     )
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="chatsite-monitoring-"))
-    folder.chmod(0o755)  # started by root, PostgreSQL runs as another user
+    folder.chmod(0o755)  # if root starts PostgreSQL, it runs as another user
     (folder / "site").mkdir(mode=0o711)
     (folder / "prometheus").mkdir()
     with Upstream() as upstream, contextlib.ExitStack() as stack:

@@ -46,8 +46,8 @@ OWNERS = 100
 BATCH = 500  # documents that are written at once
 INDEX_MEMORY = "6GB"  # memory limit for building the index of vectors
 PROCESSES = os.cpu_count() or 2
-FILLED, COMPLETE = "filled", "complete"  # marks a finished step by creating a user of this name
-MIN_SENTENCES = 4  # least number of sentences of a text that is used
+FILLED, COMPLETE = "filled", "complete"  # names of users that mark finished steps
+MIN_SENTENCES = 4  # minimum number of sentences of a text that is used
 MAX_SENTENCES = 40
 SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 PARAGRAPH = re.compile(r"\n\s*\n|\n(?=[-*#] )")
@@ -74,19 +74,19 @@ def is_filled() -> bool:
 
 
 def build(datasets: Path, texts: Path | None, documents: int, characters: int) -> None:
-    """Fill the database and index it; after an interruption, continue with the indexes.
+    """Fill the database and index it; if it is already filled, only index it.
 
-    `characters` is the least length of a passage.
+    `characters` is the minimum length of a passage.
     """
     space = active_space()
     if not is_filled():
         _fill(space, _sources(datasets, texts), documents, characters)
-    # The indexes of words and vectors are made after the rows, which is faster.
+    # Building the indexes of words and vectors after inserting the rows is faster.
     started = threading.Event()
     index = threading.Thread(target=_index_vectors, args=[space, started])
     index.start()
     started.wait()
-    with measured("words, beside it"):
+    with measured("words, at the same time"):
         last = Passage.objects.latest("pk").pk
         _in_processes(_write_words, range(0, last + 1, BATCH * PASSAGES_EACH))
     with measured("index of words"):
@@ -103,7 +103,7 @@ def build(datasets: Path, texts: Path | None, documents: int, characters: int) -
 
 
 def _fill(space: EmbeddingSpace, sources: list[Source], documents: int, characters: int) -> None:
-    """Documents with their rights, passages and vectors."""
+    """Insert documents with their rights, passages and vectors."""
     print(f"  {len(sources):,} texts of {sum(len(own) for _, own in sources):,} sentences", flush=True)
     lists = _access_lists(random.Random(20), documents)
     _execute_slowly(
@@ -117,7 +117,7 @@ def _fill(space: EmbeddingSpace, sources: list[Source], documents: int, characte
 
 
 def _in_processes(work: Callable[[int], object], starts: Iterable[int]) -> None:
-    """Do each piece of work in one of several processes, which cannot share a connection."""
+    """Divide the work among several processes; closes the connection, which they cannot share."""
     connection.close()
     connection.close_pool()
     context = multiprocessing.get_context("fork")
@@ -178,7 +178,7 @@ def part_fits(sentence: str) -> bool:
 
 
 def _texts(sources: list[Source], characters: int, first: int) -> list[Text]:
-    """The rows of a batch; they do not depend on the process that makes them."""
+    """The texts of a batch, which do not depend on the process that generates them."""
     chance = random.Random(first)
     texts = []
     for number in range(first, first + BATCH):
@@ -242,7 +242,7 @@ def _write(
 
 
 def _write_words(first: int) -> None:
-    """Index the words of a batch of passages that begins at this number."""
+    """Index the words of a batch of passages; `first` is its lowest id."""
     _execute_slowly()
     with connection.cursor() as cursor:
         cursor.execute(

@@ -47,7 +47,7 @@ class Usage:
 
     def __str__(self) -> str:
         return (
-            f"{self.seconds:.0f} s, {self.processor:.0f} s of PostgreSQL's processor,"
+            f"{self.seconds:.0f} s, {self.processor:.0f} s of PostgreSQL's CPU time,"
             f" memory {self.shared:.0f} MB shared and {self.private:.0f} MB private"
         )
 
@@ -60,7 +60,7 @@ def server_processes() -> list[psutil.Process]:
 
 
 def processor_milliseconds(connection: Any) -> float:
-    """CPU seconds of this thread and of the PostgreSQL process that serves it."""
+    """CPU milliseconds of this thread and of the PostgreSQL process that serves it."""
     connection.ensure_connection()
     served = Path(f"/proc/{connection.connection.info.backend_pid}/schedstat").read_text()
     return time.thread_time() * 1e3 + int(served.split()[0]) / 1e6

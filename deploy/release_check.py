@@ -1,8 +1,8 @@
-"""The checks before a release:
+"""The checks before a release: `make release VERSION=0.3.0`, on a clean checkout.
 
-`make release VERSION=0.3.0`, on a clean checkout. Runs all steps, then lists those that failed, and exits
-with status 1 if there are any. Nothing is published. Needs the package index and takes half an hour; `--only
-WORD` runs only the steps with this word in their title.
+Runs all steps, then lists their results, and exits with status 1 if any has failed. Nothing is published.
+Needs the package index and takes half an hour; `--only WORD` runs only the steps with this word in their
+title.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def checkout(version: str) -> None:
     ):
         found = re.search(pattern, (ROOT / name).read_text(), re.MULTILINE)
         if found is None or found[1] != version:
-            raise Failed(f"{name} has the version {found[1] if found else 'of no release'}, not {version}.")
+            raise Failed(f"{name} has the version {found[1] if found else '“”'}, not {version}.")
     _, *sections = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
     if sections[0].strip() == "Unreleased":  # an empty section
         del sections[0]
@@ -75,7 +75,7 @@ def licences(version: str) -> None:
     run("make licences")
     if run("git status --porcelain docs/third-party-licences.md"):
         raise Failed(
-            "docs/third-party-licences.md is not that of the lock: commit what `make licences` has written."
+            "docs/third-party-licences.md does not match the lock: commit what `make licences` has written."
         )
 
 

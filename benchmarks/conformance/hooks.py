@@ -1,4 +1,4 @@
-"""Hooks of schemathesis: rules of the API that JSON Schema cannot state, and a check for streams of lines."""
+"""Hooks for Schemathesis: rules of the API that JSON Schema cannot express, and a check of streams."""
 
 import itertools
 import json
@@ -11,8 +11,8 @@ import schemathesis
 from schemathesis import GenerationMode
 
 LINES = ("application/json-lines", "application/jsonl")
-MAX_IMAGES = 8  # most images in one question
-IMAGES = ("image_url", "input_image")  # types of a message's parts that are images
+MAX_IMAGES = 8  # maximum number of images in one question
+IMAGES = ("image_url", "input_image")  # types of message parts that are images
 QUESTION = {"role": "user", "content": "How many days of leave may I carry over?"}
 DIMENSIONS = 256  # dimensions of the built-in embedding model
 KEY = "Idempotency-Key"
@@ -35,20 +35,21 @@ def before_call(context, case, kwargs):
     """Change bodies that the schema allows so that they also follow the rules in the description's prose."""
     key = (case.headers or {}).get(KEY)
     if isinstance(key, str) and 0 < len(key) <= KEY_LENGTH:
-        # Schemathesis generates the same key for many bodies, but the site refuses a key with another body
-        # (422).
+        # Schemathesis generates the same key for many bodies, but the site refuses a key that was used with
+        # another body (422).
         case.headers[KEY] = f"{key[: KEY_LENGTH - 20]}-{next(_numbers)}"
     if case.meta is None:
         return
     if case.meta.generation.mode is not GenerationMode.POSITIVE:
         _refuse_labels(case)
         return
-    # A deleted id would make later cases useless, so ids are taken from links, which name existing rows.
+    # Deleting a known object would make later cases useless, so a DELETE keeps its generated ids. In the
+    # stateful phase, links provide ids.
     phase = case.meta.phase.name
     keeps = phase == "stateful" or (case.method == "DELETE" and phase == "fuzzing")
     for name in set() if keeps else (case.path_parameters or {}).keys() & KNOWN.keys():
         number = next(_numbers)
-        if number % 2:  # other ids do not exist
+        if number % 2:  # otherwise keep the generated id, which does not exist
             case.path_parameters[name] = KNOWN[name][number // 2 % len(KNOWN[name])]
     if case.operation.path.startswith("/api/documents/"):
         _put_what_can_be_read(case)
@@ -78,7 +79,7 @@ def before_call(context, case, kwargs):
 
 
 def _refuse_labels(case):
-    """Skip labels of a wrong type in forms: there every value is text, and one text counts as a list."""
+    """Replace labels of a wrong type in forms, which would be valid: a form sends any value as a text."""
     form = case.body if case.media_type == "multipart/form-data" else None
     if isinstance(form, dict) and not isinstance(form.get("labels", []), list):
         form["labels"] = ["x" * 51]
@@ -113,7 +114,7 @@ def _share_what_there_is(request):
 
 
 def _save_each_message_once(request):
-    """Remove repeated messages: a request names each message once."""
+    """Remove repeated messages: a request may name each message only once."""
     messages = request.get("messages")
     if isinstance(messages, list):
         named = {each.get("messageId") or each.get("id") or id(each): each for each in messages}
@@ -121,7 +122,7 @@ def _save_each_message_once(request):
 
 
 def _end_with_question(request):
-    """Make the user the author of the last message; with `previous_response_id`, of every message."""
+    """End with a question of the user; with `previous_response_id`, remove messages of others."""
     for member in ("messages", "input"):
         items = request.get(member)
         if not isinstance(items, list) or not items or not isinstance(items[-1], dict):
@@ -133,7 +134,7 @@ def _end_with_question(request):
 
 
 def _drop_images(request):
-    """Remove images above the limit for all messages of a question together."""
+    """Remove the images that exceed the limit for all messages of a question together."""
     left = MAX_IMAGES
     for member in ("messages", "input"):
         items = request.get(member)

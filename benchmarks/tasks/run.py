@@ -95,7 +95,7 @@ class Portal:
             hand.press("Enter")
 
     def menu(self, hand):
-        """Open the list, if the page is narrow."""
+        """Open the list of conversations if the page is narrow."""
         if self.page.viewport_size["width"] < 900:
             hand.click(self.get("button", "Conversations").first)
 
@@ -359,7 +359,7 @@ class OpenWebUi:
 
 
 def measured(product, tasks, way, screenshots=None):
-    """{task: (steps, seconds, of which waiting)}; a task that failed has a text instead."""
+    """{task: (steps, seconds, of which waiting)}; a failed task has an error text instead."""
     results = {}
     product.page.set_default_timeout(SECONDS * 1000)
     for task in tasks:
@@ -384,7 +384,7 @@ def measured(product, tasks, way, screenshots=None):
 
 
 def compared(chromium, make, ways, screenshots):
-    """The results of one product: at a desk, on a phone, in German, by keyboard."""
+    """{way: results} of one product, for instance on a phone or by keyboard."""
     found = {}
     for way in ways:
         product = make(chromium, **WAYS[way])

@@ -10,7 +10,7 @@ from .protocols import ChatUi, ErrorFormat, OpenAI, mcp
 NO_LINK = (
     gettext_noop("This link does not work"),
     gettext_noop(
-        "It has ended or was revoked, it is not complete, or it was not shared with you. "
+        "It has expired or was revoked, is incomplete, or was not shared with you. "
         "Ask the person who sent it."
     ),
 )

@@ -70,7 +70,7 @@ class RunQuerySet(models.QuerySet["Run"]):
 
 
 class Run(models.Model):
-    """One answer being written. Its lease shows that the process writing it is alive."""
+    """The generation of one answer. Its lease shows that the process writing the answer is alive."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
@@ -91,11 +91,11 @@ class Run(models.Model):
     last_event = models.PositiveIntegerField(
         default=0,
         db_default=0,
-        help_text=gettext_lazy("The number of the event that ended it; 0 if unknown."),
+        help_text=gettext_lazy("The number of the event that ended the run; 0 if unknown."),
     )
     first_word_ms = models.PositiveIntegerField(
         null=True,
-        help_text=gettext_lazy("From its acceptance to the first text; empty if there was none."),
+        help_text=gettext_lazy("From the acceptance of the run to its first text; empty without text."),
     )
 
     objects = RunQuerySet.as_manager()
@@ -165,7 +165,7 @@ class MessageAllowance(models.Model):
     group = models.OneToOneField(
         Group, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
         help_text=gettext_lazy(
-            "The largest number applies to members of several groups. A row without a person and a "
+            "The largest number applies to members of several groups. A row without a person or a "
             "group applies to everyone else."
         ),
     )  # fmt: skip
@@ -245,7 +245,7 @@ class Retention(models.Model):
 
 
 class Usage(models.Model):
-    """A person's number of messages today. The row is locked while a question is stored."""
+    """A person's number of messages on one day. The row is locked while a question is stored."""
 
     owner = models.OneToOneField(
         settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="+"

@@ -29,7 +29,7 @@ LANGUAGES = re.compile(r"[A-Za-z0-9_]+(\+[A-Za-z0-9_]+)*")
 LEASE_FLUSHES = 5
 MIN_SECRET_CHARACTERS = 32
 MIN_TOKEN_CHARACTERS = 16
-MIN_SECRET_VARIETY = 5  # different characters
+MIN_SECRET_VARIETY = 5  # distinct characters
 PREFIX = "CHATSITE_"
 KNOWN_ELSEWHERE = {"CHATSITE_TEST_CLIENTS_FOLDER", "CHATSITE_TEST_ROUNDS"}  # variables that only tests read
 SERVICE_LINK = re.compile(
@@ -38,7 +38,7 @@ SERVICE_LINK = re.compile(
 
 
 class Tags:
-    """Names to run these checks by."""
+    """The tag that selects these checks."""
 
     chatsite = "chatsite"
 
@@ -258,7 +258,7 @@ def check_names(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[
         near = get_close_matches(plain, [one.removeprefix(PREFIX) for one in own], n=1)
         better = plain if plain in known | {"HOST", "PORT"} else PREFIX + near[0] if near else ""
         offer = f"write {better}" if better else "docs/configuration.md lists all"
-        problems.append(f"{name} is no setting of this site: {offer}, or remove it.")
+        problems.append(f"{name} is not a setting of this site: {offer}, or remove it.")
     return [Error(message, id="chatsite.E051") for message in problems]
 
 

@@ -67,7 +67,7 @@ class ReasonForm(forms.Form):
         min_length=10,
         max_length=Look.MAX_REASON,
         widget=forms.TextInput(attrs={"size": 80}),
-        help_text=gettext_lazy("For example, the number of a ticket, and what you are looking for."),
+        help_text=gettext_lazy("For example, a ticket number, and what you are looking for."),
     )
 
 
@@ -265,7 +265,7 @@ class ShareAdmin(AuditedPages, admin.ModelAdmin):  # type: ignore[type-arg]
     def revoke(self, request: HttpRequest, queryset: QuerySet[Share]) -> None:
         """Revoke the selected links, with an audit entry for each.
 
-        Links that have ended are not changed.
+        Links that were revoked before are not changed.
         """
         chosen = Share.objects.filter(pk__in=queryset.values("pk"), revoked_at=None)
         with transaction.atomic():

@@ -52,7 +52,7 @@ def give(principal: Principal, message_id: UUID, opinion: Opinion) -> Feedback:
     if unknown := set(opinion.reasons).difference(reasons):
         known = ", ".join(Feedback.Reason.values)
         raise Invalid(
-            gettext("“reasons” has “{name}”; it may have {known}.").format(
+            gettext("“reasons” contains “{name}”; it may contain {known}.").format(
                 name=min(unknown)[:40], known=known
             ),
             "reasons",

@@ -108,7 +108,9 @@ def architecture(folder: str) -> Architecture:
         raise FolderError("There is no config.json.")
     kind, positions = config.get("model_type"), config.get("position_embedding_type", "absolute")
     if kind != "bert" or positions != "absolute":
-        raise FolderError(f"Models of the kind “{kind}” ({positions} positions) are not known, only “bert”.")
+        raise FolderError(
+            f"Models of the kind “{kind}” ({positions} positions) are not supported, only “bert”."
+        )
     pooling = _json(path / "1_Pooling" / "config.json") or {}
     sentences = _json(path / "sentence_bert_config.json") or {}
     try:
@@ -126,11 +128,11 @@ def architecture(folder: str) -> Architecture:
             first_token=bool(pooling.get("pooling_mode_cls_token")),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise FolderError(f"config.json is not that of a BERT model: {error}") from error
+        raise FolderError(f"config.json does not describe a BERT model: {error}") from error
     if shape.activation not in ("gelu", "relu"):
-        raise FolderError(f"The activation “{shape.activation}” is not known, only “gelu” and “relu”.")
+        raise FolderError(f"The activation “{shape.activation}” is not supported, only “gelu” and “relu”.")
     if shape.heads < 1 or shape.dimensions % shape.heads or min(shape.layers, shape.max_tokens) < 1:
-        raise FolderError("config.json is not that of a BERT model: its sizes do not fit each other.")
+        raise FolderError("config.json does not describe a BERT model: its sizes are inconsistent.")
     return shape
 
 

@@ -45,7 +45,7 @@ class ErasingForm(forms.Form):
         label=gettext_lazy("Hand over to"),
         required=False,
         widget=Picker(Document._meta.get_field("owner"), admin.site),
-        help_text=gettext_lazy("Type letters of the name."),
+        help_text=gettext_lazy("Type a part of the name."),
     )
     confirmed = forms.BooleanField(label=gettext_lazy("Erase this person. This cannot be undone."))
 
@@ -67,7 +67,7 @@ class ExportForm(forms.Form):
         min_length=10,
         max_length=Look.MAX_REASON,
         widget=forms.TextInput(attrs={"size": 80}),
-        help_text=gettext_lazy("For example, the number of a ticket, and who gets the file."),
+        help_text=gettext_lazy("For example, a ticket number, and who receives the file."),
     )
 
 

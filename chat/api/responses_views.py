@@ -200,7 +200,7 @@ def _form(run: Run, after: int | None = None) -> Responses:
 
 
 def _own(principal: Principal, response_id: str) -> Run:
-    """The run of the caller's response. Raises Refused, including for responses that were not stored."""
+    """The run of the caller's response. Raises Refused if there is none, or if it was not to be stored."""
     run = Run.objects.owned_by(principal).filter(pk=row_id(response_id, "resp", "response_id")).first()
     if run is None or run.options.get("echo", {}).get("store") is False:
         raise Refused("answer_not_found")
@@ -218,7 +218,9 @@ def _continued(principal: Principal, asked: RunRequest, previous: UUID) -> RunRe
     if run is None or run.options.get("echo", {}).get("store") is False:
         raise InvalidRequest(errors.words("answer_not_found"), member, status=404)
     if asked.generation.json is not None and run.conversation.mode == Conversation.Mode.MULTI_AGENT:
-        raise InvalidRequest(f"“{member}” names a conversation of several agents: it has no JSON.", member)
+        raise InvalidRequest(
+            f"“{member}” names a conversation of several agents, which cannot answer in JSON.", member
+        )
     messages = run.conversation.messages
     newest = messages.chosen().filter(role=Message.Role.USER).latest("position")
     last = messages.filter(run_id=run.pk).latest("position")

@@ -143,7 +143,7 @@ def _question(user: User, cells: list[str], line: int, resolve: Resolver) -> Pro
     question = ProofQuestion(text=text, added_by=user, origin=Origin.FILE)
     if document.lower() == NOTHING:
         if place:
-            raise bad_line(line, gettext("“nothing” must have no place."))
+            raise bad_line(line, gettext("“nothing” cannot have a place."))
         question.wants_nothing = True
         return question
     if not document:
@@ -154,7 +154,7 @@ def _question(user: User, cells: list[str], line: int, resolve: Resolver) -> Pro
     name, _, anchor = document.partition("#")
     found = _by_public_id(user, name) or resolve(name)
     if isinstance(found, str):
-        words = gettext("you can read no document, or several, of the name “%(name)s”.")
+        words = gettext("you can read no document, or several documents, with the name “%(name)s”.")
         raise bad_line(line, words % {"name": name[:100]})
     question.document_id = found if isinstance(found, int) else found.document_id
     question.place = place or anchor

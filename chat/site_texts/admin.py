@@ -49,7 +49,8 @@ def as_logo(upload: "UploadedFile[Any]") -> bytes:
         with Image.open(upload.file or BytesIO(), formats=FORMATS) as picture:
             if max(picture.size) > MARK_PIXELS:
                 raise forms.ValidationError(
-                    gettext("At most %(pixels)s pixels wide and high.") % {"pixels": MARK_PIXELS}
+                    gettext("The picture can have at most %(pixels)s × %(pixels)s pixels.")
+                    % {"pixels": MARK_PIXELS}
                 )
             picture.thumbnail((MARK_EDGE, MARK_EDGE))
             small = picture.convert("RGBA")
@@ -68,7 +69,7 @@ class TextsForm(forms.ModelForm):  # type: ignore[type-arg]
         label=capfirst(gettext_lazy("logo")),
         required=False,
         help_text=gettext_lazy(
-            "A square picture beside the name: PNG, JPEG or WebP. Leave empty to keep the present one."
+            "A square picture beside the name: PNG, JPEG or WebP. Leave empty to keep the current one."
         ),
     )
     no_logo = forms.BooleanField(label=capfirst(gettext_lazy("the program's own logo")), required=False)

@@ -149,7 +149,7 @@ class ApiKeyAdminForm(forms.ModelForm):  # type: ignore[type-arg]
         initial=DEFAULT_SCOPES,
         widget=forms.CheckboxSelectMultiple,
         label=gettext_lazy("Scopes"),
-        help_text=gettext_lazy("What it may be used for."),
+        help_text=gettext_lazy("What the key may be used for."),
     )
 
     addresses = forms.CharField(
@@ -157,7 +157,7 @@ class ApiKeyAdminForm(forms.ModelForm):  # type: ignore[type-arg]
         max_length=3_000,
         label=gettext_lazy("Addresses"),
         help_text=gettext_lazy(
-            "Addresses and networks (192.0.2.0/24) that it may be used from, separated by commas."
+            "Addresses and networks (192.0.2.0/24) from which the key may be used, separated by commas."
         ),
     )
 

@@ -35,7 +35,7 @@ def plain(cell: str) -> str:
 
 
 def unplain(cell: str) -> str:
-    """Reverse `plain`, which also counts beginnings with apostrophes, so that exactly one is removed."""
+    """Reverse `plain`, which adds an apostrophe even before existing ones, so exactly one is removed."""
     return _PLAIN_FORMULA.sub("", cell)
 
 
@@ -46,7 +46,7 @@ def text_of(content: bytes) -> str:
     """
     if len(content) > MAX_FILE_BYTES:
         raise BadFile(
-            gettext("The file has more than %(limit)s.") % {"limit": f"{MAX_FILE_BYTES // 1_000_000} MB"}
+            gettext("The file is larger than %(limit)s.") % {"limit": f"{MAX_FILE_BYTES // 1_000_000} MB"}
         )
     has_mark = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:

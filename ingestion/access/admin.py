@@ -112,7 +112,7 @@ class AccessForm(forms.Form):
         widget=forms.TextInput(attrs={"size": 60}),
         help_text=format_lazy(
             gettext_lazy(
-                "To search with the rights of another person: for example, the number of a ticket, "
+                "To search with the rights of another person: for example, a ticket number, "
                 "and what you are looking for; at least {least} characters. It is written to the "
                 "audit log, and the person is notified later."
             ),

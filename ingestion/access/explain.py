@@ -22,7 +22,7 @@ from .models import AccessEntry
 
 NAMES_SHOWN = 10
 DOCUMENTS_SHOWN = 20
-MAX_BRACKETS = 5  # most pairs of brackets in a title or path that are checked
+MAX_BRACKETS = 5  # maximum number of opening brackets in a title or path that are tried
 NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 Kind = Literal["owner", "person", "group", "guests", "everyone"]
@@ -208,15 +208,13 @@ def _notes(user: User, document: Document, readable: bool) -> Iterable[str]:
     elif document.status in Document.UNFINISHED:
         yield gettext("Its state is “{state}”.").format(state=document.get_status_display())
     if not document.version:
-        yield gettext(
-            "It has no passages yet, so neither search nor answers find anything in it, for anybody."
-        )
+        yield gettext("It has no passages yet, so no search or answer finds anything in it.")
     elif document.status != Document.Status.READY:
         yield gettext("The previous version remains in use.")
     if readable and user.is_guest and settings.LOGIN_REQUIRED:
         yield gettext("Guests are not admitted at present (CHATSITE_LOGIN_REQUIRED is 1).")
     if user.is_staff and any(user.has_perm(f"ingestion.{what}_document") for what in ("view", "change")):
-        words = gettext("{person} can view it in the admin, whatever its readers are.")
+        words = gettext("{person} can view it in the admin, whoever its readers are.")
         yield words.format(person=user.get_username())
 
 

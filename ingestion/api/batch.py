@@ -68,7 +68,7 @@ class _Bounded:
 class BatchItemSerializer(ChangeSerializer):
     """An operation on one document.
 
-    `put` has the document's content and all of its details, `patch` only the members that change.
+    `put` has the document's content and all of its details, and `patch` only the members that change.
     """
 
     action = StrictChoiceField(["put", "patch", "delete"])
@@ -91,7 +91,11 @@ class BatchItemSerializer(ChangeSerializer):
         }[attrs["action"]]
         if others := sorted(attrs.keys() - allowed):
             raise serializers.ValidationError(
-                {others[0]: [gettext("“{action}” does not take it.").format(action=attrs["action"])]}
+                {
+                    others[0]: [
+                        gettext("“{action}” does not accept this member.").format(action=attrs["action"])
+                    ]
+                }
             )
         if attrs["action"] == "put" and ("text" in attrs) == ("base64" in attrs):
             raise serializers.ValidationError({"text": [CONTENT]})

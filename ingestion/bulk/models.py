@@ -40,9 +40,9 @@ class BulkChange(models.Model):
     undoes = models.OneToOneField("self", null=True, on_delete=models.CASCADE, related_name="undone_by")
     state = models.CharField(max_length=10, choices=State, default=State.CHOSEN)
     reason = models.CharField(
-        max_length=200, blank=True, help_text=gettext_lazy("Why it stopped before its end.")
+        max_length=200, blank=True, help_text=gettext_lazy("Why the change stopped early.")
     )
-    total = models.PositiveIntegerField(default=0, help_text=gettext_lazy("Documents."))
+    total = models.PositiveIntegerField(default=0, help_text=gettext_lazy("The number of documents."))
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)
 
@@ -74,7 +74,7 @@ class BulkItem(models.Model):
         db_constraint=False,
         db_index=False,
     )
-    owner = models.BigIntegerField(null=True, help_text="When it was chosen.")
+    owner = models.BigIntegerField(null=True, help_text="The document's owner when it was chosen.")
     outcome = models.CharField(max_length=10, choices=Outcome, default=Outcome.WAITING)
     reason = models.CharField(max_length=200, blank=True)
     before = models.JSONField(null=True)

@@ -36,7 +36,7 @@ EVENTS = {
     "cancelled": gettext_lazy("cancelled"),
     "abort_requested": gettext_lazy("asked to stop"),
     "aborted": gettext_lazy("aborted"),
-    "scheduled": gettext_lazy("set for a time"),
+    "scheduled": gettext_lazy("scheduled"),
 }
 WORK: dict[str, str | Promise] = {
     fair_queue.TASK: gettext_lazy("Read a document"),
@@ -89,7 +89,7 @@ class WorkFilter(admin.SimpleListFilter):
 def work_of(task: str) -> str:
     """The name of a task's work.
 
-    Jobs that a former version queued as ingestion.read_document are “Read document” too.
+    Tasks that WORK lacks, such as those of former versions, get a name made from that of the task.
     """
     return str(WORK.get(task, task.rpartition(".")[2].replace("_", " ").capitalize()))
 

@@ -330,7 +330,7 @@ class QuestionTests(EvaluationCase):
             ("Who?", "Line 3: its number of columns is 1"),
             (",guide.md", "Line 3: a question has 1 to 500 characters"),
             (f"{'x' * 501},nothing", "Line 3: a question has 1 to 500 characters"),
-            ("Who?,nothing,page=3", "Line 3: “nothing” must have no place"),
+            ("Who?,nothing,page=3", "Line 3: “nothing” cannot have a place"),
             ('"Who?,nothing', "Line 3: unexpected end of data"),
             ("Who?\0,nothing", "Line 3: "),
         ):

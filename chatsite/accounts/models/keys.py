@@ -88,7 +88,7 @@ class ApiKey(models.Model):
         models.CharField(max_length=40, choices=Scope),
         default=default_scopes,
         db_default=DEFAULT_SCOPES,
-        help_text=gettext_lazy("What it may be used for."),
+        help_text=gettext_lazy("What the key may be used for."),
     )
 
     addresses = ArrayField(

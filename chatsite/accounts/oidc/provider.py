@@ -50,7 +50,7 @@ def is_safe(url: str) -> bool:
 def request(method: str, url: str, **arguments: Any) -> httpx2.Response:
     """Send a request: no redirects, at most five seconds and one megabyte.
 
-    A provider without these limits could block everybody's sign-in by occupying a few threads.
+    Without these limits, a provider could block everybody's sign-in by occupying a few threads.
     Raises ProviderUnavailable.
     """
     if not is_safe(url):
@@ -160,7 +160,7 @@ class Provider:
     def _read_document(self) -> Json:
         document = json_of(_good(request("GET", self._discovery_url)))
         if document.get("issuer") != self.issuer:
-            raise ProviderUnavailable("The discovery document is of another issuer.")
+            raise ProviderUnavailable("The discovery document belongs to another issuer.")
         return document
 
     def _read_keys(self) -> list[Key]:

@@ -56,7 +56,9 @@ class EndpointAddressField(StrictCharField):
 class EndpointFieldsSerializer(StrictSerializer):
     """The settings of a webhook."""
 
-    name = StrictCharField(max_length=100, required=False, allow_blank=True, help_text="For people.")
+    name = StrictCharField(
+        max_length=100, required=False, allow_blank=True, help_text="A name for people to recognise."
+    )
     url = EndpointAddressField(
         max_length=MAX_URL_CHARACTERS, help_text="An https URL outside of the site's own network."
     )
@@ -122,7 +124,7 @@ class DeliverySerializer(serializers.ModelSerializer[WebhookDelivery]):
     """A sent or queued event."""
 
     message_id = serializers.SerializerMethodField(help_text="The value of the header `webhook-id`.")
-    data = serializers.JSONField(help_text="The ids that the event is about.")  # type: ignore[assignment]
+    data = serializers.JSONField(help_text="The ids of the objects that the event is about.")  # type: ignore[assignment]
     status_code = serializers.IntegerField(
         allow_null=True, help_text="The status of the last attempt's response, if any."
     )

@@ -51,7 +51,7 @@ class Command(BaseCommand):
         place = backup_file.location_of(options["file"])
         passphrase = backup_file.read_passphrase(options["passphrase_file"])
         if isinstance(place, BucketObject) and not passphrase:
-            raise CommandError("A backup leaves this machine only encrypted: add --passphrase-file.")
+            raise CommandError("A backup that leaves this machine must be encrypted: add --passphrase-file.")
         demand_migrations()
         try:
             if place.exists():
@@ -64,13 +64,15 @@ class Command(BaseCommand):
             is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}
             reason = "the disk is full" if is_full else error.strerror or str(error)
             raise CommandError(
-                f"The backup could not be written to {place}: {reason}. Nothing is left of it."
+                f"The backup could not be written to {place}: {reason}. No part of it was kept."
             ) from None
         note_backup(timezone.now(), place)
         encrypted = ", encrypted" if passphrase else ""
         self.stdout.write(f"{place}: {summary}, {target.size / 1e6:.1f} MB{encrypted}.")
         for name in lost:
-            self.stderr.write(f"The file {name} is missing in the storage, or is not what was uploaded.")
+            self.stderr.write(
+                f"The file {name} is missing from the storage, or differs from what was uploaded."
+            )
         if lost:
             sys.exit(2)
 
@@ -92,8 +94,8 @@ def _write(session: Session, target: backup_file.Archive) -> tuple[str, list[str
         }
         target.add(backup_file.HEAD, json.dumps(head).encode())
         target.add(backup_file.SECRET, settings.SECRET_KEY.encode())
-        # Copy the files before the dump, which takes long: deleting a document meanwhile also deletes its
-        # file.
+        # Copy the files before the dump, which takes a long time: deleting a document meanwhile also deletes
+        # its file.
         lost = _write_files(target, files) if settings.STORAGE == "FILESYSTEM" else []
         for number, part in enumerate(database.dumped(session, name)):
             target.add(f"{backup_file.DATABASE}{number:06d}", part)

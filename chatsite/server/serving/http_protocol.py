@@ -53,7 +53,7 @@ REFUSALS = {
     501: (b"Not Implemented", "The only supported transfer encoding is “chunked”."),
     503: (b"Service Unavailable", "Too many connections are open. Try again in a few seconds."),
 }
-ENDING = "The site restarts. Send this again in a few seconds."
+ENDING = "The site is restarting. Send this again in a few seconds."
 
 
 def raise_file_limit() -> None:
@@ -192,8 +192,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def end_upgrade(self, end: int) -> bool:
         """Whether a head, which ends at this byte of the piece, offers another protocol than WebSocket.
 
-        HTTP permits to answer it in HTTP/1.1. After such a head the parser skips the body, and would parse it
-        as the next request; a new parser, which is given only the framing, reads it.
+        HTTP permits an answer in HTTP/1.1. After such a head, the parser skips the body, and would parse it
+        as the next request; a new parser, which is given only the framing, reads the body.
         """
         if not self._offers_other:
             return False

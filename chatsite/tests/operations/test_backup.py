@@ -358,7 +358,7 @@ class Writing(Site):
         full = OSError(28, "No space left on device")
         with (
             mock.patch.object(backup_file.Archive, "add_file", side_effect=full),
-            self.assertRaisesMessage(CommandError, "the disk is full. Nothing is left of it."),
+            self.assertRaisesMessage(CommandError, "the disk is full. No part of it was kept."),
         ):
             self.backup()
         self.assertEqual([path for path in self.folder.iterdir() if path != self.passphrase], [])

@@ -202,7 +202,7 @@ class InABucket(BucketMixin, Site):
         self.assertEqual([*(self.folder / "media").glob("**/*")], [])
 
     def test_a_site_is_restored_only_from_its_object_in_the_bucket(self):
-        with self.assertRaisesMessage(CommandError, "only encrypted"):
+        with self.assertRaisesMessage(CommandError, "must be encrypted"):
             self.backup()
         self.assertEqual((self.bucket.objects, self.bucket.sent), ({}, []))
         self.assertIn(f"{ADDRESS}: ", self.backup(passphrase_file=self.passphrase))

@@ -220,8 +220,9 @@ class AddressSettings(SimpleTestCase):
             self.assertEqual(
                 self.told(check_names),
                 [
-                    "CHATSITE_REDIS_URL is no setting of this site: write REDIS_URL, or remove it.",
-                    "CHATSITE_XYZ is no setting of this site: docs/configuration.md lists all, or remove it.",
+                    "CHATSITE_REDIS_URL is not a setting of this site: write REDIS_URL, or remove it.",
+                    "CHATSITE_XYZ is not a setting of this site: docs/configuration.md lists all,"
+                    " or remove it.",
                 ],
             )
 

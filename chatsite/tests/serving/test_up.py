@@ -328,9 +328,9 @@ WRONG_SETTINGS = (
     ({"CHATSITE_SECRET_KEY": "secret"}, "CHATSITE_SECRET_KEY is too simple: write at least 32"),
     (
         {"CHATSITE_ALOWED_HOSTS": "ask.example.org"},
-        "CHATSITE_ALOWED_HOSTS is no setting of this site: write CHATSITE_ALLOWED_HOSTS, or",
+        "CHATSITE_ALOWED_HOSTS is not a setting of this site: write CHATSITE_ALLOWED_HOSTS, or",
     ),
-    ({"CHATSITE_PORT": "9000"}, "CHATSITE_PORT is no setting of this site: write PORT"),
+    ({"CHATSITE_PORT": "9000"}, "CHATSITE_PORT is not a setting of this site: write PORT"),
     ({"CHATSITE_READER_SECONDS": "1e9"}, "CHATSITE_READER_SECONDS must be at most 2000000"),
     ({"CHATSITE_MEDIA_ROOT": "/proc/files"}, "(CHATSITE_MEDIA_ROOT) /proc/files cannot be written"),
     ({"CHATSITE_MEDIA_ROOT": "~nobody-here/x"}, "CHATSITE_MEDIA_ROOT must be the path of a folder"),

@@ -125,7 +125,7 @@ class WhyTests(TestCase):
             explain(self.owner, self.document).notes,
             (
                 "Its state is “Waiting”.",
-                "It has no passages yet, so neither search nor answers find anything in it, for anybody.",
+                "It has no passages yet, so no search or answer finds anything in it.",
             ),
         )
 

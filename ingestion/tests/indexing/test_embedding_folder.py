@@ -277,9 +277,9 @@ class FolderTests(SimpleTestCase):
 
     def test_a_folder_without_a_usable_model_is_refused_with_a_message(self):
         cases = {
-            "model_type": ({"model_type": "mpnet"}, "not known"),
+            "model_type": ({"model_type": "mpnet"}, "not supported"),
             "activation": ({"hidden_act": "silu"}, "activation"),
-            "sizes": ({"num_attention_heads": 3}, "do not fit"),
+            "sizes": ({"num_attention_heads": 3}, "inconsistent"),
             "layers": ({"num_hidden_layers": 3}, "has no"),
         }
         for name, (config, message) in cases.items():

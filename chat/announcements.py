@@ -1,6 +1,6 @@
 """Webhook events of answers and of unanswered questions.
 
-Answers are announced to the people who asked, unanswered questions to staff who may see these.
+Answers are announced to the people who asked, and unanswered questions to staff who may see them.
 """
 
 from collections.abc import Collection, Mapping

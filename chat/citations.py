@@ -21,7 +21,7 @@ def _looks_like_citation(text: str) -> bool:
 
 
 class Labels:
-    """The labels that may be cited. Case and spacing only count if a label is otherwise ambiguous.
+    """The labels that may be cited. Case and spacing matter only if a label is otherwise ambiguous.
 
     An exact match takes precedence; otherwise a document named `Leave.md` could take over citations of
     `leave.md`.
@@ -54,7 +54,7 @@ class CitationFilter:
         self.removed = 0
 
     def feed(self, text: str) -> str:
-        """Add text; returns the part that can no longer belong to a citation, and holds back the rest."""
+        """Add text; returns the verified part that further text cannot change, and holds back the rest."""
         text = self._held + text
         start = self._undecided(text) if "[" in text else self._end(text)
         certain, self._held = text[:start], text[start:]

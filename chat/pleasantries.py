@@ -65,7 +65,7 @@ _BESIDE = frozenset(
     leider liebe lieben lieber many mal me much my nice now ok okay perfect perfekt please prima sehr so
     super schon schön schönen tag morgen abend mittag the there this tausend und very vielen vielmals
     was well wir you your besten answer antwort that s die for alles klar wonderful wunderbar
-    """.split()  # noqa: SIM905 (a list of words reads as one)
+    """.split()  # noqa: SIM905 (easier to read than a list of strings)
 )
 _WHICH_DOCUMENTS = re.compile(
     r"\b(?:what|which|how many) (?:documents|files|sources) (?:do you (?:have|know)|are (?:there|available)"

@@ -69,7 +69,8 @@ def apply(*, dry_run: bool = False) -> ExpiredData:
 def _people(kind: str) -> Iterator[tuple[int, QuerySet[User]]]:
     """The days and the people of each rule.
 
-    For somebody in several groups, the longest period applies; for somebody in no group, the general rule.
+    For members of several groups, the longest period applies; for people whose groups have no rule, the
+    general rule.
     """
     rules = dict(Retention.objects.exclude(group=None).values_list("group", kind))
     free = User.objects.filter(legal_hold="")

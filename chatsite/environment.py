@@ -1,4 +1,4 @@
-"""Reading the process environment, with one clear error for each wrong value."""
+"""Reads the process environment, with one clear error for each wrong value."""
 
 import os
 from collections.abc import Collection, Mapping

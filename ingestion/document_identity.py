@@ -46,7 +46,7 @@ def origin_of(owner: User | None) -> str:
 class Upload:
     """A file to store, with the row for a new document, its external id, and the given details.
 
-    `replaces` is the primary key of the document that it replaces whatever the name of the file.
+    `replaces` is the primary key of the document that the upload replaces, whatever the name of the file.
     """
 
     document: Document

@@ -195,8 +195,8 @@ async def recover(timestamp: int) -> None:
 def remove_orphans(timestamp: int) -> None:
     """Remove files without a document, left by processes that died before recording or removing them.
 
-    A file that cannot be removed does not keep the others; the job fails in the end. If several cannot, the
-    storage has failed, and each further file would cost another timeout.
+    The job continues after a file that cannot be removed, and fails in the end. If several cannot be removed,
+    the storage has failed, and each further file would cost another timeout.
     """
     jobs = ProcrastinateJob.objects.filter(task_name=fair_queue.TASK, status__in=["todo", "doing"])
     # Query jobs before documents, so that a file that moves from a job to its document meanwhile is found.

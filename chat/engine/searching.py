@@ -211,9 +211,9 @@ def _with_rest_of_scope(
 ) -> tuple[FoundPassage, ...]:
     """The passages, followed by the remaining ones of a small selected scope.
 
-    A scope is small if it has at most `top` passages. The reason is that a question about a file of one page
-    often uses other words than the file. Nothing is added if nothing was found, or if the request has other
-    filters.
+    A scope is small if it has at most `top` passages. Its remaining passages are added because a question
+    about a file of one page often uses other words than the file. Nothing is added if nothing was found, or
+    if the request has other filters.
     """
     top = options.get("top", Options().top)
     scope = options.get("scope", "")
@@ -291,7 +291,7 @@ def _with_added_passages(
 async def store_context(
     run: AcceptedRun, answer_id: UUID, model: ChatModel, found: Search, readable: int | None
 ) -> tuple[Search, ContextReady]:
-    """Store and publish the sources and steps of a message before its text.
+    """Store the sources and steps of a message before its text, and return them as an event.
 
     Leaves out sources that were deleted or withdrawn from the caller since the search.
     """

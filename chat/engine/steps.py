@@ -1,7 +1,7 @@
 """The steps behind an answer, which the protocols call thoughts.
 
-Stored steps contain neither passages nor names of documents. When steps are displayed, those that the reader
-may see are added.
+Stored steps contain neither passages nor names of documents. When steps are displayed, the passages and names
+that the reader may see are added.
 """
 
 from collections.abc import Sequence

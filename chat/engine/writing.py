@@ -94,7 +94,7 @@ def _cut(piece: str, length: int) -> str:
 async def _verified(
     model: ChatModel, prompt: Prompt, citations: CitationFilter | JsonCitationFilter, outcome: _Outcome
 ) -> AsyncGenerator[str | Reasoning, None]:
-    """Yield Reasoning, and text (maybe empty) with verified citations.
+    """Yield Reasoning, and text (possibly empty) with verified citations.
 
     If the model fails, all received text is yielded first.
     """
@@ -130,7 +130,7 @@ class StopSequences:
         self.reached = False
 
     def feed(self, text: str) -> str:
-        """Add text; returns the part that certainly precedes every stop sequence, holds back the rest."""
+        """Add text; returns the part that certainly precedes any stop sequence, and holds back the rest."""
         if self.reached or not self._sequences:
             return "" if self.reached else text
         text = self._held + text

@@ -16,8 +16,7 @@ from chatsite.http.outgoing.model_server import ModelServer, model_server, retry
 from .chat_model import ModelError
 
 COMPLETIONS = "chat/completions"  # path below the base URL
-# Members that each request has, although some models refuse them; the answer does not depend on these
-# members.
+# Members that each request has, although some models refuse them; the answer does not depend on them.
 OWN = frozenset({"temperature", "stream_options"})
 # Members that a caller may set. A refusal is not remembered, because the caller's value may be the reason.
 HINTS = ("top_p", "presence_penalty", "frequency_penalty", "seed", "reasoning_effort", "verbosity")

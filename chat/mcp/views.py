@@ -88,8 +88,8 @@ class McpView(StartingView):
     ) -> HttpResponseBase:
         """Also refuse a GET without valid credentials with 401.
 
-        Clients whose POST was refused try a GET for a stream of the former transport, and many show only
-        what that GET was answered. A 405 would hide that the key is not valid.
+        Clients whose POST was refused try a GET for a stream of the former transport, and many show only the
+        response to that GET. A 405 would hide that the key is not valid.
         """
         if request.method == "GET":
             return await self.authenticate(request, lambda _: self.method_not_allowed())

@@ -30,8 +30,8 @@ SQL = Path(__file__).parent / "sql"
 PERIODS = (7, 30, 90)  # lengths in days
 MIN_PEOPLE = 3  # figures of a group are only shown if at least this many people asked
 MAX_GROUPS = 100  # number of groups that are shown
-LISTED = 8  # most documents in each list of the page
-IN_FILE = 10_000  # most documents in each list of a CSV file
+LISTED = 8  # maximum number of documents in each list of the page
+IN_FILE = 10_000  # maximum number of documents in each list of a CSV file
 NUMBERS = ("questions", *OUTCOMES, "prompt_tokens", "completion_tokens")
 
 
@@ -51,17 +51,17 @@ class Totals:
 
     @property
     def share_answered(self) -> float | None:
-        """Answered questions, in percent of all."""
+        """Answered questions as a percentage of all questions."""
         return self._share(self.answered)
 
     @property
     def share_unsure(self) -> float | None:
-        """Questions for which only the closest passages were found, in percent of all."""
+        """Questions for which only the closest passages were found, as a percentage of all."""
         return self._share(self.unsure)
 
     @property
     def share_refused(self) -> float | None:
-        """Questions for which nothing was found, in percent of all."""
+        """Questions for which nothing was found, as a percentage of all."""
         return self._share(self.refused)
 
     def _share(self, number: int) -> float | None:
@@ -69,7 +69,7 @@ class Totals:
 
     @property
     def median(self) -> float | None:
-        """The median of seconds to the first word."""
+        """The median number of seconds to the first word."""
         return first_word.quantile(self.first_words, 0.5)
 
     @property
@@ -95,7 +95,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose figures: everyone's, or a group's."""
+    """The period of the figures, and the group whose figures they are; None for everyone's."""
 
     first: date
     days: int
@@ -190,7 +190,7 @@ class Figures:
 
     @property
     def small_groups(self) -> int:
-        """The number of groups with questions that are too small to be shown."""
+        """The number of groups of which too few members asked for the group to be shown."""
         return sum(count < MIN_PEOPLE for count in self._people_of_groups.values())
 
     @cached_property

@@ -180,7 +180,7 @@ def erase(
 @retry_on_deadlock  # with a question that is just being stored
 @transaction.atomic
 def _delete_account(person: User, had: DataCounts, actor: User | None, documents_to: User | None) -> None:
-    """Delete the account with all rows of the person but documents, and record it. Raises ErasureRefused."""
+    """Delete the account and all rows of the person except documents. Raises ErasureRefused."""
     # Lock the account, so that a concurrent legal hold is either respected or finds no account.
     locked = User.objects.select_for_update().filter(pk=person.pk).first()
     if locked is None or locked.legal_hold:

@@ -89,7 +89,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     closed = False
 
     async def __call__(self, scope: Json, receive: Any, send: Any) -> None:
-        """Handle the socket from opening to end, with the rights of the person who opened it."""
+        """Handle the socket until it is closed, with the rights of the person who opened it."""
         with reading_as(getattr(scope.get("user"), "pk", None)), ExitStack() as self.held:
             await super().__call__(scope, receive, send)
 
@@ -338,7 +338,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await asyncio.gather(reader, return_exceptions=True)
 
     async def _read_run(self, run_id: UUID, place: int, after: int) -> None:
-        """Send a run to the page: first a frame with everything that it lacks, then single events.
+        """Send a run to the page: first a frame with everything that the page lacks, then single events.
 
         A page that reads slowly does not delay the answer. Raises Refused.
         """

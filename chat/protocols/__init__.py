@@ -125,7 +125,7 @@ def choose_streamed(headers: Mapping[str, str], body: Any, version: str = "2025"
 def rag_chat(body: Any, version: str) -> RagChat:
     """RAG chat in a version.
 
-    If the body has no `session_state`, the answer has the session in both members.
+    If the body has no `session_state`, the answer has the session in both `session_state` and `sessionState`.
     """
     decided = isinstance(body, dict) and "session_state" in body
     return RagChat2026(decided=decided) if version == "2026" else RagChat(decided=decided)
@@ -145,7 +145,7 @@ def is_ai_chat_protocol(headers: Mapping[str, str], body: Any, *, streamed: bool
 
 
 def chat_ui(headers: Mapping[str, str], body: Any) -> ChatProtocol:
-    """The protocol of a request to /api/chat that is neither a stream nor decided for the AI Chat Protocol.
+    """The protocol of a request to /api/chat that neither streams nor clearly uses the AI Chat Protocol.
 
     The published client of the AI Chat Protocol accepts nothing but JSON.
     """

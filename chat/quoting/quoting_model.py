@@ -130,11 +130,11 @@ class QuotingModel:
         return team[len(contributions)][0] if len(contributions) < len(team) else ""
 
     async def has_more(self, prompt: Prompt) -> bool:
-        """Whether the sources clearly answer; passages that are only close add nothing."""
+        """Whether the sources clearly answer the question; passages that are only close add nothing."""
         return (await retry_until_available(quote, prompt)).is_sure
 
     async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
-        """None: no grading without a model ranked better than the search."""
+        """None, because no grading without a model ranked better than the search."""
         return None
 
     async def supported(
@@ -146,7 +146,7 @@ class QuotingModel:
 def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
     """The query for a question. It includes the earlier questions that the question refers to.
 
-    Those that may have its subject are the context.
+    Earlier questions that may have the same subject are the context.
     """
     question, earlier = without_form_wishes(question), _without_form_wishes(earlier)
     about = without_task(question)
@@ -199,7 +199,8 @@ def quote(prompt: Prompt) -> QuotedAnswer:
     """The best sentences of the sources with their context, for each question of the prompt.
 
     If several questions are asked at once, quotations that answer one of them come before those that are only
-    close to another. For a task that needs a language model, the passages about its subject are only close.
+    close to another. For a task that needs a language model, passages about its subject are quoted, but do
+    not count as an answer.
     """
     prompt = replace(
         prompt,
@@ -291,9 +292,9 @@ class _SubQuestion:
     def answer(self, shown: set[ShownRow]) -> QuotedAnswer:
         """The best answer to any interpretation of the question.
 
-        If the passages are English, a German question is tried both translated and untranslated. A short
-        question may continue an earlier one or be independent; both are tried. `shown` has the rows that were
-        quoted for preceding questions; the answer's rows are added.
+        Unless the passages are German, a German question is tried both translated and untranslated. A short
+        question may continue an earlier one or be independent; both are tried. A sure answer ends the search.
+        `shown` has the rows that were quoted for preceding questions; the answer's rows are added.
         """
         context = context_of(self.text, self.before)
         translated = self.sources.language == "english"

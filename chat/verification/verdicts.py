@@ -41,7 +41,7 @@ MIN_LITERAL = 4  # a statement with fewer words must also meet MIN_SENTENCE_SHAR
 MIN_SENTENCE_SHARE = 0.6  # share of the sentence's words that such a short statement must have
 MIN_GAIN = 1.4  # another sentence is added if it matches further words of at least this weight
 MIN_GAIN_BESIDE = 1.0  # the same for an adjacent sentence, if the first does not support the statement alone
-# Penalty for each word of a sentence, because a short one with the same words is better evidence.
+# Penalty for each word of a sentence, because a shorter one with the same words is better evidence.
 LENGTH = 0.02
 TOPIC = 0.5  # weight of a word elsewhere in the passage
 HEADING = 0.5  # penalty for a heading

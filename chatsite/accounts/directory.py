@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 
 from .models import User
 
-MAX_RESULTS = 8  # results
+MAX_RESULTS = 8
 MAX_WORDS, MAX_CHARACTERS = 5, 100  # limits of a query; the rest is ignored
 NAMED = re.compile(r".*\((?P<username>[^()\s]+)\)", re.S)
 

@@ -59,8 +59,8 @@ def still_valid(principal: Principal) -> bool:
 def valid_among(principals: Collection[Principal]) -> set[Principal]:
     """The principals that are still valid.
 
-    Makes one query, and another one for sessions. It is called once a second for all open streams, so it is
-    written as SQL.
+    Sends two statements in one message, and one or two queries for sessions. It is called once a second for
+    all open streams, so the statements are written as SQL.
     """
     now = timezone.now()
     people, keys = rows_of_each(

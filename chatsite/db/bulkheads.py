@@ -3,9 +3,9 @@
 A locked table thus stops only the pages that need it. Requests that wait for a lock keep their connections.
 Without a limit, the requests of one view would take the whole pool, and every other page would wait too.
 
-After a view ran into a lock, its requests are refused for a second; then one request probes whether the lock
-is gone, while others wait for the result. If the view had no requests for a while, the state of the lock is
-unknown, and requests that arrive together are all admitted.
+After a view has run into a lock, its requests are refused for a second; then one request probes whether the
+lock is gone, while others wait for the result. If the view had no requests for a while, the state of the lock
+is unknown, and requests that arrive together are all admitted.
 """
 
 import threading
@@ -15,7 +15,7 @@ from collections import Counter
 from django.conf import settings
 
 PROBE_SECONDS = 1.0
-# Pause between checks whether a probe has ended; the next probe follows after PROBE_SECONDS.
+# Pause between checks of whether a probe has ended; the next probe follows after PROBE_SECONDS.
 POLL_SECONDS = 0.1
 # How long a lock is remembered after a request ran into it; longer than a statement waits for a lock.
 KNOWN_SECONDS = 4.0
@@ -61,7 +61,7 @@ class Bulkheads:
     def leave(self, view: str, *, stuck: bool | None) -> None:
         """Release a place.
 
-        `stuck` says whether its statements ran into a lock; None if that is unknown.
+        `stuck` says whether the request's statements ran into a lock; None if that is unknown.
         """
         if not view:
             return

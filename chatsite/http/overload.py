@@ -1,8 +1,8 @@
-"""Refuses requests that this process cannot start soon.
+"""Refuses questions, searches and uploads that this process cannot start soon.
 
-These are questions, searches and uploads. The decision is made as soon as the head of a request has arrived:
-a caller who is refused after seconds has waited in vain, and has cost as much time as an answer. Pages,
-health checks, stops and open streams are never refused here.
+The decision is made as soon as the head of a request has arrived: a caller who is refused after seconds has
+waited in vain, and has cost as much time as an answer. Pages, health checks, stops and open streams are never
+refused here.
 """
 
 import asyncio
@@ -130,7 +130,7 @@ def take_ticket() -> Ticket:
 
 
 class OverloadLimit:
-    """Refuses what this process could not start soon: 503 with Retry-After, within a second."""
+    """Refuses requests that this process cannot start soon: 503 with Retry-After, within a second."""
 
     def __init__(self, application: Application) -> None:
         self.application = application

@@ -49,7 +49,7 @@ class Bm25:
         self._postings = {word: self._scored(places, norms) for word, places in found.items()}
 
     def best(self, question: str, count: int) -> list[Place]:
-        """The best places in order, each with the score of its best passage; none without a question word."""
+        """The best places, in the order of their best passages; without places that share no word."""
         scores = np.zeros(len(self._places))
         for row in self._lexemes(question):
             if postings := self._postings.get((row["language"], row["lexeme"])):

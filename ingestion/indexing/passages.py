@@ -57,7 +57,7 @@ def pieces_of(passage: NewPassage, title: str = "") -> list[str]:
 
 
 def allow_long_statements() -> None:
-    """Raise the time limit of statements in this transaction to minutes."""
+    """Raise the time limit of statements in this transaction to WRITING_TIMEOUT."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('statement_timeout', %s, true)", [WRITING_TIMEOUT])
 

@@ -1,4 +1,4 @@
-"""Forks children that read files from a template process, which has loaded what they need.
+"""Forks children, which read files, from a template process that has loaded what they need.
 
 Uses only Django's settings.
 """
@@ -26,7 +26,7 @@ STATUS_BYTES = 20
 
 
 class Child:
-    """A running child. `output` ends when it ends; `expired` is true if it exceeded its time limit."""
+    """A running child. `output` ends with the child; `expired` is true if it exceeded its time limit."""
 
     def __init__(self, template: "_Template", arguments: Sequence[str], folder: str, seconds: float) -> None:
         self.output = template.fork(arguments, folder)
@@ -46,7 +46,7 @@ class Child:
         self._timer.start()
 
     def wait(self) -> int:
-        """Wait for its end; returns the exit status, or the signal as a negative number. Raises OSError."""
+        """Wait for the child's end; returns its exit status, or minus the signal. Raises OSError."""
         if self._status is None:
             status = self._template.wait()
             with self._lock:  # after this, the template may fork another child

@@ -11,7 +11,7 @@ from ingestion.search.rough_stems import weak_stems
 from ingestion.search.tokens import plain_words
 from ingestion.search.translations import stems_of_question
 
-MAX_WORDS = 40  # of a sentence that is looked at
+MAX_WORDS = 40  # a sentence with more words is kept
 # One of these must be in the sentence, and all other words must be among `_OTHERS`.
 _FORM = frozenset(
     """
@@ -23,7 +23,7 @@ _FORM = frozenset(
     thanks thank summarize summarise summarised summarized think explain explained cite sources language
     simple context preamble format formatted facts hi hello yes danke dank hallo erkläre erklären quellen
     quellenangabe quellenangaben ja fass
-    """.split()  # noqa: SIM905 (a list of words reads as one)
+    """.split()  # noqa: SIM905 (easier to read than a list of strings)
 )
 _OTHERS = frozenset(
     """

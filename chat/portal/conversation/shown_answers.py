@@ -123,7 +123,7 @@ def switch_of(branches: Branches | None, position: int) -> Switch | None:
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A row of the list of sources; without the source if the reader may not open it (any more)."""
+    """A row of the list of sources; `source` is None if the reader may not open it."""
 
     number: int
     label: str
@@ -345,7 +345,7 @@ class Answer:
 
     @property
     def worked(self) -> bool:
-        """Whether the answer has a search to show."""
+        """Whether the answer has search steps to show."""
         return bool(self.message.thoughts) and self.shows_thoughts and not self.running
 
     @property

@@ -24,7 +24,7 @@ class Turn:
     question: Message
     answers: list[Answer] = field(default_factory=list)
     branches: Branches | None = None  # branches of the conversation; None if no other versions are offered
-    documents: list[Document] = field(default_factory=list)  # the documents of its scope, if it names any
+    documents: list[Document] = field(default_factory=list)  # the documents that its scope names
     repeats: bool = False  # whether there are several such documents, and the previous turn has the same ones
 
     @cached_property

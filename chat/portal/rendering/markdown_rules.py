@@ -324,7 +324,7 @@ def _mark_task(children: list[Token]) -> None:
 def _joined(children: Sequence[Token]) -> list[Token]:
     """The tokens, with each chip joined to the word before and the punctuation after it.
 
-    There is no line break between these.
+    No line break can separate them.
     """
     result: list[Token] = []
     index = 0

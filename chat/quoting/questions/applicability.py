@@ -23,7 +23,7 @@ _CONDITION = re.compile(
 _AFTER = re.compile(
     r"(?:after|before|in case of|following) an? ([^,;:]{3,80}?) (?:the|you|we)\b", re.IGNORECASE
 )
-# The case that a question names (“… after the guest has checked in”), or for which a sentence says something.
+# The case that a question names (“… after the guest has checked in”), or to which a sentence applies.
 _CASE = re.compile(
     r"\b(?:if|after|before|once|unless|wenn|falls|nachdem|bevor|sobald)\b(?! (?:not|so|possible|any)\b)"
     r"([^,;:.?!]{3,80})"
@@ -90,10 +90,10 @@ def case_of(text: str) -> frozenset[str]:
 
 
 def offices_in(text: str) -> frozenset[tuple[str, frozenset[str]]]:
-    """The offices that act or are addressed in a text: the stem of the noun, and those of words before it.
+    """The offices that act or are addressed in a text: the noun's stem, and the stems of the words before it.
 
-    “The travel desk may approve more” has “desk” with “travel”. Left out are nouns that the text also has in
-    another role.
+    “The travel desk may approve more” has “desk” with “travel”. Nouns that the text also has in another role
+    are left out.
     """
     found = list(_ACTS.finditer(text))
     rest = held_stems(_ACTS.sub(" ", text)) if found else frozenset[str]()

@@ -1,4 +1,4 @@
-"""Recognises things and persons that a question asks for, such as a form, a place or an actor.
+"""Recognises things and people that a question asks for, such as a form, a place or an actor.
 
 Only English and German are recognised. In doubtful cases, a text counts as having the thing.
 """
@@ -174,7 +174,7 @@ def has_place(text: str) -> bool:
 
 
 def asks_who(question: str) -> bool:
-    """Whether it asks for a person."""
+    """Whether the question asks for a person."""
     return bool(_PERSON.search(question))
 
 
@@ -183,7 +183,7 @@ def has_name(text: str) -> bool:
 
 
 def asks_who_does(question: str) -> bool:
-    """Whether it asks who does something: “Who approves overtime?”"""
+    """Whether the question asks who does something: “Who approves overtime?”"""
     return bool(_WHO.search(question))
 
 

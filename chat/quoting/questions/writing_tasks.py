@@ -1,7 +1,7 @@
 """Recognises tasks that need a language model: to summarise, translate, compare or write something.
 
 English and German are recognised. The task must be at the beginning, so that a question such as “How do I
-write a report?” is none.
+write a report?” does not count as one.
 """
 
 import re

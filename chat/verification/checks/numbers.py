@@ -30,7 +30,7 @@ MAX_BEFORE = 16  # characters that are examined before a number
 NEARLY = 1.15  # the source of “more than 10 %” may have a number up to this many times as large
 MAX_RANGE_GAP = 5  # characters between the numbers of a range: “3 to 5”
 RATE_TOKENS = 2  # tokens from a number to its unit of time: “a month”
-MAX_NUMBERS = 60  # most numbers of a claim that are compared
+MAX_NUMBERS = 60  # a claim with more numbers is not compared
 MAX_HOLDING = 10  # occurrences of a number that are examined
 
 _COMPARED = re.compile(

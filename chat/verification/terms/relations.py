@@ -36,7 +36,7 @@ class Relations:
     def related(self, value: str, whole: str, *, is_name: bool = False) -> str:
         """The stem of a related word in the text, such as “Urlaub” for “Urlaubstage”; empty if none.
 
-        `value` is the stem of the given word, and `whole` its full form. For names, no synonyms are searched.
+        `value` is the stem of the given word, and `whole` its full form. Names have no synonyms.
         """
         if not whole or any(character.isdigit() for character in value):
             return ""

@@ -3,8 +3,8 @@
 This module seals entries, verifies the chain, removes old entries and erases names. Many processes write
 entries at the same time, without waiting for each other. A job of the worker seals committed entries in the
 order in which it finds them: each seal contains the hash of the previous one. An entry that was changed,
-removed or inserted afterwards does not match the chain. Whether the end of the chain was cut off or replaced
-can only be detected by a hash that was noted elsewhere; `audit verify` prints the newest hash.
+removed or inserted afterwards does not match the chain. A chain whose end was cut off or replaced can be
+detected only with a hash that was noted elsewhere; `audit verify` prints the newest hash.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ class Verdict:
 
 
 def lock() -> None:
-    """Lock the seals until the end of the transaction, waiting for others who change them."""
+    """Lock the seals until the end of the transaction, after waiting for others that change them."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
 

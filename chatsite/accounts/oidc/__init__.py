@@ -1,1 +1,1 @@
-"""OpenID Connect: ID tokens of programs, and signing in to the portal, by one provider."""
+"""OpenID Connect: ID tokens of programs, and signing in to the portal, through one provider."""

@@ -33,7 +33,7 @@ _thread = ThreadPoolExecutor(1, thread_name_prefix="hashing", initializer=_yield
 def in_turn(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run `function` after all earlier hashing, and return its result.
 
-    It must not use the database.
+    `function` must not use the database.
     """
     release_connection()
     release_slot()

@@ -204,7 +204,7 @@ def client() -> Any:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Translate errors of boto3 into BucketError or FileNotFoundError, with one line."""
+    """Translate errors of boto3 into BucketError or FileNotFoundError, with a message of one line."""
     try:
         yield
     except FAULTS as error:

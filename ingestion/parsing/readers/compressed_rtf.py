@@ -52,7 +52,7 @@ def _uncompressed(data: bytes) -> bytes:
                 return bytes(found[start:])
             token = int.from_bytes(content[place : place + 2], "big")
             place += 2
-            # The position in the window, which is the last part of the text; the next position ends it.
+            # A token begins with a place in the window of recent text; that of the next byte is the end.
             distance = (len(found) - (token >> 4)) % WINDOW
             if distance == 0 or distance > len(found):
                 return bytes(found[start:])

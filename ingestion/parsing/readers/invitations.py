@@ -43,7 +43,7 @@ def _title(calendar: str) -> str:
 
 
 def _events(calendar: str, most: int) -> Iterator[tuple[str, str]]:
-    """The name and the text of each event that has any."""
+    """The name and the text of each event that has text."""
     events: list[list[Property]] = []
     is_taken = is_open = False
     method = ""
@@ -107,7 +107,7 @@ def _person(parameters: dict[str, str], value: str) -> str:
 
 
 def _when(first: dict[str, tuple[dict[str, str], str]]) -> str:
-    """Start and end, with the time zone; the day after an event of whole days is not part of it."""
+    """Start and end, with the time zone. All-day events end on the day before their DTEND."""
     if "DTSTART" not in first:
         return ""
     zone = first["DTSTART"][0].get("TZID", "")

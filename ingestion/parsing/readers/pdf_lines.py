@@ -166,10 +166,10 @@ def _tables(
 
 
 def _with_markers(lines: list[Line], tolerance: float = 0) -> list[Line]:
-    """The lines, with markers of list items that are lines of their own before their items.
+    """The lines, with each list marker that is a line of its own joined to its item.
 
-    Some programs draw the markers of a page after its text. Their heights may differ by 1 point, and by
-    `tolerance` em.
+    Some programs draw the markers of a page after its text. The heights of marker and item may differ by
+    1 point, or by `tolerance` em if that is more.
     """
     markers = {place for place, line in enumerate(lines) if not line.whole and MARKER.match(line.text)}
     if not markers:

@@ -35,7 +35,7 @@ PITCH = 2.6  # maximum distance, in em, between rows without drawn lines
 CENTRES = 0.2  # maximum vertical distance between the centres of words on one line, relative to their height
 ROWS = 3  # minimum number of rows without drawn lines
 LEVEL = 0.15  # greatest difference of the tops of cells on one line, as a share of their height
-MAX_NUMBERS = 4  # words of a cell that consists of numbers
+MAX_NUMBERS = 4  # text with a cell of more words, most of them numbers, is not a table of wrapped cells
 CENTRED = 0.25  # greatest deviation of the centre of a cell from the centre of its row, in em
 CENTRED_APART = 1.4  # rows with centred cells are further apart than the lines of their cells by this factor
 SPACED = 1.15  # rows are further apart than the lines of a cell by this factor
@@ -296,7 +296,7 @@ def _is_by_chance(close: Table, wide: Table) -> bool:
     """Whether words of adjacent rows of a table with wide gutters are aligned by chance.
 
     This is likely if only a part of the rows is aligned, or if the aligned parts have no names. Lines above
-    the table, with a few cells, are no such rows.
+    the table, with a few cells, do not count as rows.
     """
     filled = [row for row in wide.cells if 2 * sum(map(bool, row)) > len(row)]
     rows = {word.line for row in filled for cell in row for word in cell} | (close.lines & wide.lines)
@@ -313,9 +313,9 @@ def _without(lines: Iterable[list[Word]], tables: Iterable[Table]) -> list[list[
 
 
 def _with_centred_cells(lines: Sequence[list[Word]], em: float) -> list[list[Word]]:
-    """The lines, with the lines of a row joined whose cells of one and of two lines have the same centre.
+    """The lines; three lines become one if they are a row with centred cells of one and of two lines.
 
-    The cells of one line are then between the lines of the other cells, at half the distance of two lines.
+    The cells of one line are between the lines of the other cells, at half the distance of two lines.
     """
     middles = [math.inf, *(median(word.middle for word in line) for line in lines), -math.inf]
     steps = [above - below for above, below in pairwise(middles)]  # `steps[n]` is the distance above line n
@@ -465,7 +465,7 @@ def _divided(band: Sequence[Word], gutters: Sequence[Span]) -> list[list[Word]]:
 
 
 def _wrapped(bands: Sequence[Sequence[Word]], lines: list[list[list[Word]]]) -> list[list[list[Word]]]:
-    """The rows of a table whose cells may have several lines; empty if these are no rows.
+    """The rows of a table whose cells may have several lines; empty if these are not rows of a table.
 
     A row begins where the distance to the line above is larger than that between the lines of a cell, or, if
     all distances are equal, at each line with text in the first column. All cells of a row begin on its first
@@ -473,7 +473,7 @@ def _wrapped(bands: Sequence[Sequence[Word]], lines: list[list[list[Word]]]) -> 
     """
     heights = [max(word.top for word in band) for band in bands]
     steps = [above - below for above, below in pairwise(heights)]
-    # Lines of the same cell are at the least distance, which varies with the letters of a line.
+    # Lines of the same cell have the smallest distance, which varies with the letters of a line.
     continuing = [step for step, line in zip(steps, lines[1:], strict=True) if not line[0]]
     pitch = median(continuing) if continuing else min(steps)
     is_spaced = max(steps) > pitch * SPACED

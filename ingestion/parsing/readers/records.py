@@ -17,7 +17,7 @@ DEEPEST = 60
 LINE_CHARACTERS = 200
 NAMES = ("title", "name", "label", "subject", "question", "id")  # fields that name a record
 NAME_CHARACTERS = 120
-MANY = 1_000  # with more records, short adjacent ones share a section
+MANY = 1_000  # after this many records, short adjacent ones share a section
 SHORT = 300
 TOO_DEEP = "The file is not valid JSON, or nested too deeply."
 SPACE = re.compile(r"[\s,]*")
@@ -142,7 +142,8 @@ def _numbered(values: Iterable[Any]) -> Iterator[tuple[str, str, Any]]:
 def _part(value: Any, name: str, rest: list[str], groups: list[tuple[str, Any]], depth: int) -> None:
     """Sort the members of an object into `groups` and `rest`.
 
-    Lists and nested objects are added to `groups` with their paths, other values to `rest`.
+    Lists of objects, and objects of several objects, are added to `groups` with their paths, other values to
+    `rest`.
     """
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     several = len(items) >= (2 if isinstance(value, dict) else 1)

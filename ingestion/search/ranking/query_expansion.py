@@ -23,7 +23,7 @@ MAX_EXPANDED = 8  # words of a question that get substitutes
 # A substitute counts less than the word that it replaces, both in the score and in the share of the question.
 EXPANSION_WEIGHT = 0.7
 EVERYDAY_WEIGHT = 0.8  # total weight of all the words that documents use for an everyday word
-SHORT_QUESTION = 6  # in questions with more words, this weight decreases, because the other words say enough
+SHORT_QUESTION = 6  # EVERYDAY_WEIGHT decreases in questions with more words: the other words say enough
 
 
 def alternative_spellings(word: str) -> list[str]:

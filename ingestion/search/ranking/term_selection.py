@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-MAX_SAMPLED_TERMS = 8  # most words in groups; other words only add to the scores of found passages
+MAX_SAMPLED_TERMS = 8  # maximum number of words in groups; others only add to the scores of found passages
 ROUNDING = 1e-5  # tolerance for the weights of words
 ALONE = 0.5  # share of the wanted passages that groups of a single word may fill
 

@@ -138,6 +138,11 @@ class Description(SimpleTestCase):
             offered = {name for name in METHODS if hasattr(view, name)} if view else {"get"}
             self.assertEqual(METHODS & item.keys(), offered, path)
 
+    def test_a_key_without_the_scope_is_described_wherever_a_caller_must_be_known(self):
+        for method, path, operation in operations(api_description.document()):
+            if "401" in operation["responses"]:
+                self.assertIn("403", operation["responses"], f"{method} {path}")
+
     def test_requests_are_described_in_every_form_that_is_read(self):
         for method, path, operation in operations(api_description.document()):
             if body := operation.get("requestBody"):

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable
 
+from ingestion.search.form_wishes import without_form_wishes
+
 FOLLOWUPS = 3
 FOLLOWUP_LENGTH = 200
 TITLE_LENGTH = 60
@@ -32,8 +34,8 @@ def title(text: str) -> str:
 
 
 def title_of(question: str) -> str:
-    """A title from the first words of a question."""
-    words = " ".join(question.split())
+    """A title from the first words of a question, without wishes such as “Answer in one sentence.”"""
+    words = " ".join(without_form_wishes(question).split())
     if len(words) > TITLE_LENGTH:
         words = words[:TITLE_LENGTH].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
     return words[:1].upper() + words[1:].rstrip("?")

@@ -143,6 +143,7 @@ class SideTextTests(SimpleTestCase):
         self.assertEqual(side_texts.title_of("how many\ndays?"), "How many days")
         self.assertEqual(side_texts.title_of("word " * 100), "W" + ("word " * 12).strip()[1:] + "…")
         self.assertEqual(side_texts.title_of("为" * 100), "为" * 60 + "…")
+        self.assertEqual(side_texts.title_of("Answer in one sentence.\nHow many days?"), "How many days")
 
     def test_a_search_query_is_one_line(self):
         self.assertEqual(side_texts.search_query('Search query: "leave Japan"\nBecause…'), "leave Japan")

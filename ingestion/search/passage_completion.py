@@ -26,7 +26,7 @@ MAX_ITEMS = 800  # maximum number of characters of list items that are added at 
 RUNNING_TITLE = 80  # longest text that may interrupt a table at the end of a page
 COMMON_COLUMNS = 2  # columns that rows on two pages must have in common to belong to one table
 UNKNOWN = -1  # number of rows if a table continues beyond REACH
-_COMPLETE = re.compile(r"[.!?:…]['\"”’»)\]]*\s*\Z")
+_COMPLETE = re.compile(r"[.!:…]['\"”’»)\]]*\s*\Z")
 
 
 @dataclass(frozen=True)
@@ -137,11 +137,12 @@ def _with_list(around: Mapping[int, _Neighbour]) -> str:
 
 
 def _goes_on(first: _Neighbour, second: _Neighbour) -> bool:
-    """Whether the last sentence of a passage continues in the next one."""
+    """Whether the last sentence of a passage continues in the next one, or is a question answered there."""
     if not (first.spans and second.spans) or first.spans[-1].is_row or _COMPLETE.search(first.content):
         return False
     rest = second.spans[0]
-    return rest.text[:1].islower() and not rest.is_item and rest.end <= MAX_ITEMS
+    goes_on = rest.text[:1].islower() or first.spans[-1].text.endswith("?")
+    return goes_on and not rest.is_item and rest.end <= MAX_ITEMS
 
 
 def _is_in_list(span: Span) -> bool:

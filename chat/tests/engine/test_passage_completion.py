@@ -184,6 +184,15 @@ class WholeTableTests(MediaMixin, TransactionTestCase):
         self.assertEqual(whole.content, f"{before}\n{texts[1]}\ncomes at half past five.")
         self.assertEqual(complete_passages(stranger, [passage]), (passage,))
 
+    def test_a_question_at_the_end_of_a_passage_gets_its_answer_from_the_next_one(self):
+        texts = ["The oven is old.\n\nMay I open it?", "Only when it is cold. Ask the baker.\n\nIt is big."]
+        document = make_document("oven.md", texts, users=[self.user])
+        reader, stranger = command_principal(self.user), command_principal(make_user("other"))
+        [passage] = retrieval.load(reader, [Passage.objects.get(document=document, position=0).pk])
+        [whole] = complete_passages(reader, [passage])
+        self.assertEqual(whole.content, f"{texts[0]}\nOnly when it is cold.")
+        self.assertEqual(complete_passages(stranger, [passage]), (passage,))
+
     def test_a_passage_of_complete_sentences_stays_unchanged(self):
         texts = ["The bakers begin at four.", "The shop opens at six", "Aprons hang in the hall."]
         document = make_document("bakery.pdf", texts, users=[self.user])

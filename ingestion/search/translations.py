@@ -17,15 +17,16 @@ from .tokens import plain_words, search_text
 _GERMAN = frozenset(
     """
     ab aber alle allem allen aller alles als am an andere anderen auch auf aus bei beim bekomme bekommen
-    bekommt bin bis bist bitte brauche brauchen braucht da dabei dafür damit dann daran darauf das dass
-    dazu dem den denn der des deshalb dich die dir doch dort du durch ein eine einem einen einer eines
-    er es etwas euch euer für gegen geht gelten genau genug gibt gilt habe haben hat hier hinter ich ihm
-    ihn ihnen ihr ihre ihrem ihren ihrer im in ins ist jede jedem jeden jeder jedes jemand kann kein
-    keine keinen können könnte lassen machen macht man mehr mein meine meinem meinen meiner mich mir mit
-    muss müssen musste nach nein nicht noch nur ob oder ohne pro schon sehr sein seine seinem seinen
-    seiner seit sich sie sind so soll sollen sollte sonst tun über um und uns unser unsere unserem
-    unseren unter vom von vor wann wäre war warum was weil welche welchem welchen welcher welches wem
-    wen wenn wer werde werden wie wieder will wir wird wo wohin womit wurde zu zum zur zwischen
+    bekommt bin bis bist bitte bleibe bleiben bleibt brauche brauchen braucht da dabei dafür damit dann
+    daran darauf das dass dazu dem den denn der des deshalb dich die dir doch dort du durch ein eine
+    einem einen einer eines er es etwas euch euer für gegen geht gelten genau genug gibt gilt habe haben
+    hat hier hinter hinzu ich ihm ihn ihnen ihr ihre ihrem ihren ihrer im in ins ist jede jedem jeden
+    jeder jedes jemand kann kein keine keinen können könnte lassen machen macht man mehr mein meine
+    meinem meinen meiner mich mir mit muss müssen musste nach nein nicht noch nur ob oder ohne pro schon
+    sehe sehen sehr sein seine seinem seinen seiner seit sich sie sieht sind so soll sollen sollte sonst
+    tun über um und uns unser unsere unserem unseren unter vom von vor wann war wäre warum was weil
+    welche welchem welchen welcher welches wem wen wenn wer werde werden wie wieder will wir wird wo
+    wohin womit wurde zu zum zur zwischen
     """.split()  # noqa: SIM905 (a list of words reads as one)
 )
 # PostgreSQL's English stop words, except content words of German.

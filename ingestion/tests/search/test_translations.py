@@ -9,6 +9,7 @@ from ingestion.search.translations import (
     in_english,
     language_of,
     question_in_english,
+    stems_of_question,
     translations_of,
     translations_of_form,
     without_grammar,
@@ -67,6 +68,8 @@ class WordsTests(SimpleTestCase):
 
     def test_the_subject_of_a_question_is_translated_into_english(self):
         self.assertEqual(without_grammar(["urlaub", "habe", "ich"], "german"), ["urlaub"])
+        for question in ("Wo sehe ich meinen Urlaub?", "Was bleibt von meinem Urlaub?"):
+            self.assertEqual(stems_of_question(question), {"urlaub"})
         self.assertEqual(without_grammar(["days", "of", "leave"], "english"), ["days", "leave"])
         self.assertEqual(without_grammar(["ich"], "german"), ["ich"])
         self.assertEqual(without_grammar(["ich"], ""), ["ich"])

@@ -49,6 +49,9 @@ START_SECONDS = 2  # start time of a web server, for Retry-After
 # Two workers: one reads while the other waits for the database. Together they use two cores, and 200 MB of
 # memory each.
 WORKERS = min(2, os.cpu_count() or 1)
+NOTIFICATION_CONNECTIONS = 2  # to the database, of each web server beside its pool
+WORKER_CONNECTIONS = 5  # to the database, of each worker
+OTHER_CONNECTIONS = 25  # to the database, of `up` itself and of commands
 
 
 class Command(BaseCommand):
@@ -90,7 +93,9 @@ class Command(BaseCommand):
             with (
                 _data_directory_lock(),
                 (
-                    embedded_postgres.running(settings.DATA_DIR)
+                    embedded_postgres.running(
+                        settings.DATA_DIR, _connections(options["web_workers"], options["workers"])
+                    )
                     if settings.EMBEDDED_DATABASE
                     else contextlib.nullcontext()
                 ) as cluster,
@@ -137,6 +142,14 @@ class Command(BaseCommand):
         for warning in check_database_role(None, list(connections)):
             self.stdout.write(f"\n{warning.msg}")
         self.stdout.flush()
+
+
+def _connections(web_workers: int, workers: int) -> int:
+    """The most database connections that these processes, and commands beside them, open at once."""
+    of_web_worker: int = (
+        settings.DATABASES["default"]["OPTIONS"]["pool"]["max_size"] + NOTIFICATION_CONNECTIONS
+    )
+    return web_workers * of_web_worker + workers * WORKER_CONNECTIONS + OTHER_CONNECTIONS
 
 
 @contextlib.contextmanager

@@ -25,6 +25,7 @@ from . import paths
 
 SUPERUSER = "postgres"
 START_SECONDS = 60
+MIN_CONNECTIONS = 100
 MIN_BUFFERS = 256_000_000  # bytes, or an eighth of the memory if that is less; unused buffers take no memory
 
 CONFIGURATION = """
@@ -32,7 +33,7 @@ listen_addresses = ''
 unix_socket_directories = '{sockets}'
 unix_socket_permissions = 0700
 port = {port}
-max_connections = 100
+max_connections = {connections}
 # A client that vanishes before it is authenticated delays commands such as DROP DATABASE.
 authentication_timeout = 10s
 shared_buffers = {buffers}MB
@@ -55,10 +56,14 @@ class EmbeddedDatabaseError(Exception):
 
 
 class Cluster:
-    """One PostgreSQL data directory within the site's data directory."""
+    """One PostgreSQL data directory within the site's data directory.
 
-    def __init__(self, data: Path) -> None:
+    A server that is started here accepts this many connections, and at least MIN_CONNECTIONS.
+    """
+
+    def __init__(self, data: Path, connections: int = MIN_CONNECTIONS) -> None:
         self.data = data
+        self._connections = max(connections, MIN_CONNECTIONS)
         self.directory = paths.cluster_directory(data)
         self.sockets = paths.socket_directory(data)
         self.log = data / "postgres.log"
@@ -226,7 +231,12 @@ class Cluster:
                 " TMPDIR to a folder of your own."
             )
         sockets = str(self.sockets).replace("'", "''")
-        text = CONFIGURATION.format(sockets=sockets, port=paths.PORT, buffers=_buffers(self.directory))
+        text = CONFIGURATION.format(
+            sockets=sockets,
+            port=paths.PORT,
+            connections=self._connections,
+            buffers=_buffers(self.directory),
+        )
         path = self.directory / "postgresql.auto.conf"
         path.write_text(text)
         access = self.directory / "pg_hba.conf"

@@ -11,6 +11,7 @@ from pathlib import Path
 from chatsite import environment
 
 from .cluster import (
+    MIN_CONNECTIONS,
     Cluster,
     EmbeddedDatabaseError,
 )
@@ -33,13 +34,13 @@ def data_directory() -> Path:
 
 
 @contextlib.contextmanager
-def running(data: Path) -> Iterator[Cluster]:
+def running(data: Path, connections: int = MIN_CONNECTIONS) -> Iterator[Cluster]:
     """Run the embedded PostgreSQL of a data directory within the block.
 
-    Raises EmbeddedDatabaseError. At the end of the block, even after an interrupt during the start, the
-    server is stopped unless another process uses it.
+    If it does not run yet, it will accept this many connections. Raises EmbeddedDatabaseError. At the end of
+    the block, even after an interrupt during the start, the server is stopped unless another process uses it.
     """
-    cluster = Cluster(data)
+    cluster = Cluster(data, connections)
     try:
         cluster.start()
         yield cluster

@@ -73,11 +73,14 @@ def quiet(folder, **environment):
 class TestLife:
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_ctrl_c_and_sigterm_stop_everything_with_status_0(self, folder, number):
-        with quiet(folder) as site:
+        with quiet(folder, CHATSITE_DATABASE_THREADS="95") as site:
             site.wait_for_worker()
             children, postgres = site.children(), site.postgres()
             assert len(children) == 2
             assert postgres
+            with psycopg.connect(**connection_parameters(folder)) as connection:
+                accepted = int(connection.execute("SHOW max_connections").fetchone()[0])
+            assert accepted > 95 + 14, "the web server opens more connections than the database accepts"
             begun = time.monotonic()
             assert site.stop(number) == 0
             assert time.monotonic() - begun < STOP_SECONDS + MARGIN_SECONDS

@@ -61,6 +61,7 @@ def test_the_server_runs_as_long_as_a_process_uses_it(data):
 
 def test_the_server_has_pgvector_and_a_role_that_may_only_create_databases(data):
     with running(data):
+        assert answer(data, "SHOW max_connections") == "100"
         version = answer(data, "SELECT extversion FROM pg_extension WHERE extname = 'vector'")
         assert tuple(map(int, version.split(".")[:2])) >= (0, 8)
         rights = (
@@ -70,7 +71,8 @@ def test_the_server_has_pgvector_and_a_role_that_may_only_create_databases(data)
 
 
 def test_the_server_listens_on_no_network_and_requires_a_password(data):
-    with running(data):
+    with running(data, connections=130):
+        assert answer(data, "SHOW max_connections") == "130"
         assert answer(data, "SHOW listen_addresses") == ""
         parameters = connection_parameters(data) | {"passfile": "/dev/null", "password": "wrong"}
         with pytest.raises(psycopg.OperationalError, match="password authentication failed"):

@@ -1,5 +1,6 @@
 """Bulk actions on a list of documents: change readers, move, delete."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -16,6 +17,8 @@ from django.views.decorators.http import require_POST
 from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.holds import DOCUMENT_ON_HOLD, is_on_hold
 from chatsite.accounts.models import User
+from chatsite.accounts.principal import still_valid
+from chatsite.http import checked_transfer
 from ingestion import documents as stored
 from ingestion.access.lists import Audience, audience_of, change_rights, count_people, widens
 from ingestion.bulk.changes import Column, Folder
@@ -25,7 +28,15 @@ from ingestion.models import Document
 from ingestion.reasons import in_words
 
 from . import descriptions, library
-from .document_actions import IS_PART, any_group, details_in_words, may_change, may_delete, record_as_staff
+from .document_actions import (
+    IS_PART,
+    NOT_YOURS,
+    any_group,
+    details_in_words,
+    may_change,
+    may_delete,
+    record_as_staff,
+)
 from .forms import AudienceForm
 
 MAX_DOCUMENTS = 100  # documents in one form
@@ -52,6 +63,43 @@ class PlaceForm(forms.Form):
         if not self.errors and not any(self.cleaned_data.values()):
             raise forms.ValidationError(gettext_lazy("Name a folder or a category."))
         return self.cleaned_data
+
+
+class RepeatedCheck:
+    """Whether the caller may still do something to these documents; looked up again after a second.
+
+    Changing a hundred documents, or deleting their files from a slow bucket, takes longer. `demand` raises
+    UploadRefused if the caller may no longer do it to any of them.
+    """
+
+    def __init__(
+        self,
+        request: HttpRequest,
+        chosen: Sequence[Document],
+        may: Callable[[HttpRequest, Document], bool],
+        demand: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._request, self._may, self._demand = request, may, demand
+        self._principal = session_principal(request)
+        self._allowed, self._checked = {each.pk for each in chosen}, time.monotonic()
+
+    def __call__(self, document: Document) -> bool:
+        if time.monotonic() - self._checked > checked_transfer.CHECK_SECONDS:
+            self._allowed = self._look_up()
+            self._checked = time.monotonic()
+        return document.pk in self._allowed
+
+    def _look_up(self) -> set[int]:
+        user = User.objects.filter(pk=self._principal.user_id).first()
+        if user is None or not still_valid(self._principal):
+            return set()
+        self._request.user = user
+        try:
+            self._demand()
+        except UploadRefused:
+            return set()
+        readable = Document.objects.visible_to(self._principal).filter(pk__in=self._allowed)
+        return {each.pk for each in readable if self._may(self._request, each)}
 
 
 @login_required
@@ -93,15 +141,23 @@ def _delete(request: HttpRequest, chosen: Sequence[Document]) -> HttpResponse:
         names = ", ".join(each.name for each in held[:MAX_NAMED])
         messages.error(request, f"{names}: {gettext(DOCUMENT_ON_HOLD)}")
         return redirect("ingestion:documents")
+    is_allowed = RepeatedCheck(request, chosen, may_delete)
     others = [each for each in chosen if each.owner_id != request.user.pk]
+    own = [each for each in chosen if each not in others]
     with transaction.atomic():
-        for each in others:
+        deleted = []
+        for each in filter(is_allowed, others):
             record_as_staff(request, each, "Deleted")
-        stored.delete_documents(others)
-    stored.delete_documents(each for each in chosen if each not in others)
+            deleted.append(each)
+        stored.delete_documents(deleted)
+    for start in range(0, len(own), MAX_DOCUMENTS):
+        some = list(filter(is_allowed, own[start : start + MAX_DOCUMENTS]))
+        stored.delete_documents(some)
+        deleted += some
     return _done(
         request,
         lambda n: ngettext("%(number)s document deleted.", "%(number)s documents deleted.", n),
+        len(deleted),
         len(chosen),
     )
 
@@ -125,8 +181,10 @@ def _rights(request: HttpRequest, chosen: Sequence[Document]) -> HttpResponse:
         owners = frozenset(each.owner_id for each in wider if each.owner_id is not None)
         people = count_people(replace(audience, user_ids=audience.user_ids | owners))
         return _page(request, chosen, form=form, wider=len(wider), people=people)
-    for each in chosen:
+    changed = 0
+    for each in filter(RepeatedCheck(request, chosen, may_change, form.demand_readers), chosen):
         change_rights(request.user, each, audience)
+        changed += 1
     return _done(
         request,
         lambda n: ngettext(
@@ -134,6 +192,7 @@ def _rights(request: HttpRequest, chosen: Sequence[Document]) -> HttpResponse:
             "Access to %(number)s documents updated. It applies from the next question.",
             n,
         ),
+        changed,
         len(chosen),
     )
 
@@ -143,8 +202,12 @@ def _place(request: HttpRequest, chosen: Sequence[Document]) -> HttpResponse:
     if not form.is_valid():
         return _page(request, chosen, 422 if form.is_bound else 200, place=form)
     assert isinstance(request.user, User)
+    is_allowed = RepeatedCheck(request, chosen, may_change)
     stay: dict[Document, str] = {}
     for each in chosen:
+        if not is_allowed(each):
+            stay[each] = gettext(NOT_YOURS)
+            continue
         try:
             with transaction.atomic():
                 changed = {name: value for name, value in form.cleaned_data.items() if value}
@@ -161,10 +224,13 @@ def _place(request: HttpRequest, chosen: Sequence[Document]) -> HttpResponse:
         request,
         lambda n: ngettext("%(number)s document changed.", "%(number)s documents changed.", n),
         len(chosen),
+        len(chosen),
     )
 
 
-def _done(request: HttpRequest, words: Callable[[int], str], number: int) -> HttpResponse:
+def _done(request: HttpRequest, words: Callable[[int], str], number: int, chosen: int) -> HttpResponse:
     if number:
         messages.success(request, words(number) % {"number": number})
+    if number < chosen:
+        messages.error(request, gettext(NOT_YOURS))
     return redirect("ingestion:documents")

@@ -2,17 +2,19 @@
 
 import re
 from html import unescape
+from unittest import mock
 
 import pytest
 from django.contrib.auth.models import Group, Permission
 from django.test import TestCase
 
-from chatsite.accounts.models import AuditEntry
+from chatsite.accounts.models import AuditEntry, User
+from chatsite.http import checked_transfer
 from ingestion.access.lists import Audience, audience_of, change_rights
 from ingestion.indexing.reading import read
 from ingestion.models import Document
 from ingestion.parsing.sections import Unreadable
-from ingestion.portal import library
+from ingestion.portal import library, several
 from ingestion.tests.factories import make_document, make_user
 from ingestion.tests.media import MediaMixin
 
@@ -139,6 +141,42 @@ class SeveralTests(LibraryCase):
         self.send("rights", who="me")  # removing readers needs no confirmation
         self.mine[0].refresh_from_db()
         self.assertEqual(audience_of(self.mine[0]), Audience())
+
+    def test_a_right_that_is_withdrawn_meanwhile_ends_the_action(self):
+        permissions = Permission.objects.filter(codename__in=["change_document", "delete_document"])
+        accounts = User.objects.filter(pk=self.user.pk)
+        for act, step, posted in (
+            ("rights", "change_rights", {"who": "me"}),
+            ("place", "record_as_staff", {"folder": "Attic", "category": ""}),
+            ("delete", "record_as_staff", {"confirmed": "yes"}),
+        ):
+            for withdraw in (
+                self.user.user_permissions.clear,
+                lambda: accounts.update(is_staff=False),
+                lambda: accounts.update(is_active=False),
+            ):
+                added = [make_document(name, owner=self.other, everyone=True) for name in ("1.md", "2.md")]
+                self.ticked = [str(each.public_id) for each in added]
+                accounts.update(is_staff=True, is_active=True)
+                self.user.user_permissions.set(permissions)
+                done = getattr(several, step)
+
+                def then_withdrawn(*arguments, done=done, withdraw=withdraw):
+                    done(*arguments)
+                    withdraw()
+
+                with (
+                    self.subTest(act),
+                    mock.patch.object(several, step, then_withdrawn),
+                    mock.patch.object(checked_transfer, "CHECK_SECONDS", -1),
+                ):
+                    self.send(act, **posted)
+                    found = Document.objects.filter(pk__in=[each.pk for each in added])
+                    self.assertIn(
+                        "2.md",
+                        [each.name for each in found if audience_of(each).everyone and not each.folder],
+                    )
+                found.delete()
 
     def test_no_default_removes_readers(self):
         # The current readers of both.

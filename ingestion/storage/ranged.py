@@ -46,13 +46,25 @@ class RangedReader(io.RawIOBase):
         if self._position >= self._size:
             return 0
         if self._body is None:
-            self._body = self._begin(self._position)
-        data = self._body.read(len(buffer))
-        if not data:
-            raise OSError("The file ended early.")
+            data = self._next(len(buffer))
+        else:
+            try:
+                data = self._next(len(buffer))
+            except Exception:  # libraries raise their own
+                # A large file takes minutes, in which a connection may break: another one goes on from here.
+                self._stop()
+                data = self._next(len(buffer))
         buffer[: len(data)] = data
         self._position += len(data)
         return len(data)
+
+    def _next(self, size: int) -> bytes:
+        if self._body is None:
+            self._body = self._begin(self._position)
+        data = self._body.read(size)
+        if not data:
+            raise OSError("The file ended early.")
+        return data
 
     def close(self) -> None:
         self._stop()

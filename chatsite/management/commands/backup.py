@@ -63,9 +63,9 @@ class Command(BaseCommand):
         except OSError as error:
             is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}
             reason = "the disk is full" if is_full else error.strerror or str(error)
-            raise CommandError(
-                f"The backup could not be written to {place}: {reason}. No part of it was kept."
-            ) from None
+            # Parts may be left in a bucket, and an answer that was lost may have confirmed the last request.
+            left = " No part of it was kept." if isinstance(place, Path) else ""
+            raise CommandError(f"The backup could not be written to {place}: {reason}.{left}") from None
         note_backup(timezone.now(), place)
         encrypted = ", encrypted" if passphrase else ""
         self.stdout.write(f"{place}: {summary}, {target.size / 1e6:.1f} MB{encrypted}.")

@@ -21,18 +21,24 @@ from ingestion.storage.ranged import Body, RangedReader
 try:
     import boto3
     from botocore.config import Config
-    from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, ReadTimeoutError
 except ImportError:
     INSTALLED = False
     FAULTS: tuple[type[Exception], ...] = ()
+    UNANSWERED: tuple[type[Exception], ...] = ()
 else:
     INSTALLED = True
     FAULTS = (BotoCoreError, ClientError)
+    UNANSWERED = (ConnectTimeoutError, ReadTimeoutError)
 
 SCHEME = "s3://"
 PART_BYTES = 32_000_000  # size of a part, which is held in memory; all but the last part have the same size
 MAX_PARTS = 10_000  # parts of an upload, limited by the protocol
 BUFFER_BYTES = 1_000_000
+CONNECT_SECONDS = 5
+# A server that hangs is given up after this time for each of the attempts, with a message after each.
+ANSWER_SECONDS = 20
+ATTEMPTS = 4
 MISSING = frozenset({"404", "NoSuchKey", "NotFound"})
 REASONS = {
     "NoSuchBucket": (errno.ENOENT, "there is no such bucket"),
@@ -52,6 +58,10 @@ class BucketError(OSError):
 
     def __str__(self) -> str:
         return str(self.strerror)
+
+
+class NoAnswer(BucketError):
+    """The server did not respond to any attempt."""
 
 
 class BucketObject:
@@ -139,16 +149,16 @@ class Upload:
     def tell(self) -> int:
         return self._size
 
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, *rest: object) -> None:
         try:
             if kind is None:
                 self._send(bytes(self._held))
                 self._complete()
                 return
-        except BaseException:
-            self._abort()
+        except BaseException as error:
+            self._abort(error)
             raise
-        self._abort()
+        self._abort(fault)
 
     def _send(self, part: bytes) -> None:
         number = len(self._parts) + 1
@@ -164,12 +174,17 @@ class Upload:
                 **self._place, MultipartUpload={"Parts": self._parts}, IfNoneMatch="*"
             )
 
-    def _abort(self) -> None:
-        try:
-            self._s3.abort_multipart_upload(**self._place)
+    def _abort(self, reason: BaseException | None) -> None:
+        # A server that did not respond is not asked again, which would take as long.
+        fault: BaseException | None = reason if isinstance(reason, NoAnswer) else None
+        if fault is None:
+            try:
+                self._s3.abort_multipart_upload(**self._place)
+            except FAULTS as error:
+                fault = error
         # The parts never become an object; a lifecycle rule of the bucket should remove them.
-        except FAULTS as error:
-            log.warning("Parts of %s are left in the bucket: %s", self._place["Key"], error)
+        if fault is not None:
+            log.warning("Parts of %s are left in the bucket: %s", self._place["Key"], fault)
 
 
 class _Body:
@@ -188,18 +203,31 @@ class _Body:
 
 def client() -> Any:
     limits = Config(
-        connect_timeout=5,
-        read_timeout=60,
-        retries={"total_max_attempts": 5},
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=ANSWER_SECONDS,
+        retries={"total_max_attempts": ATTEMPTS},
         # Many servers do not support checksums in trailers, and the archive has its own.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )
     try:
         with translated():
-            return boto3.client("s3", config=limits)
+            made = boto3.client("s3", config=limits)
     except ValueError as error:
         raise BucketError(errno.EINVAL, f"the server's address is wrong ({error})") from error
+    made.meta.events.register("needs-retry.s3", _say_retry)
+    return made
+
+
+def _say_retry(operation: Any, attempts: int, caught_exception: Exception | None, **other: object) -> None:
+    """Log that the server did not respond and is asked again; boto3 does this in silence."""
+    if isinstance(caught_exception, UNANSWERED) and attempts < ATTEMPTS:
+        log.warning(
+            "The server of the bucket does not respond (%s); attempt %s of %s follows.",
+            operation.name,
+            attempts + 1,
+            ATTEMPTS,
+        )
 
 
 @contextmanager
@@ -208,9 +236,12 @@ def translated() -> Iterator[None]:
     try:
         yield
     except FAULTS as error:
-        said: dict[str, Any] = getattr(error, "response", {}).get("Error", {})
+        # Errors of the connection have a response, too, which is None.
+        said: dict[str, Any] = (getattr(error, "response", None) or {}).get("Error", {})
         code = str(said.get("Code", ""))
         if code in MISSING:
             raise FileNotFoundError(errno.ENOENT, "there is no such object") from error
-        words = " ".join(str(said.get("Message") or error).split())
+        words = " ".join(str(said.get("Message") or error).split()).removesuffix(".")
+        if isinstance(error, UNANSWERED):
+            raise NoAnswer(errno.ETIMEDOUT, "the server does not respond") from error
         raise BucketError(*REASONS.get(code, (errno.EIO, words))) from error

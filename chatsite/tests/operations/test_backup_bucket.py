@@ -26,6 +26,14 @@ class Fault(Exception):
         self.response = {"Error": {"Code": code, "Message": message}}
 
 
+class Hanging(Fault):
+    """An error of boto3 for a server that does not respond."""
+
+    def __init__(self):
+        super().__init__("", "Read timeout")
+        self.response = None
+
+
 class Bucket:
     """The calls of boto3's client that a backup needs, on objects in memory."""
 
@@ -140,7 +148,7 @@ class Streaming(BucketMixin, SimpleTestCase):
             (
                 "XMinioStorageFull",
                 "The storage has\nreached its limit.",
-                "The storage has reached its limit.",
+                "The storage has reached its limit",
             ),
             ("AccessDenied", "", "the access key may not do that"),
             ("SignatureDoesNotMatch", "", "the secret key is wrong"),
@@ -150,6 +158,19 @@ class Streaming(BucketMixin, SimpleTestCase):
                 self.assertEqual(self.refusal(), words)
                 self.assertEqual((self.bucket.objects, self.bucket.uploads), ({}, {}))
         self.assertEqual(self.refusal(address="s3://other/site.age"), "there is no such bucket")
+
+    def test_a_server_that_hangs_is_not_asked_again_to_remove_the_parts(self):
+        self.bucket.fail_at = 2, Hanging()
+        with (
+            mock.patch.object(backup_bucket, "UNANSWERED", (Hanging,)),
+            self.assertLogs(backup_bucket.log, "WARNING") as logged,
+        ):
+            self.assertEqual(self.refusal(), "the server does not respond")
+            for attempt in range(1, backup_bucket.ATTEMPTS + 1):
+                backup_bucket._say_retry(mock.Mock(), attempt, Hanging())
+            backup_bucket._say_retry(mock.Mock(), 1, None)
+        self.assertEqual((self.bucket.objects, [*self.bucket.uploads]), ({}, ["1"]))
+        self.assertEqual(len(logged.output), 1 + backup_bucket.ATTEMPTS - 1)
 
     def test_an_interrupt_leaves_no_object(self):
         self.bucket.fail_at = 2, KeyboardInterrupt()

@@ -249,6 +249,13 @@ class RangedTests(SimpleTestCase):
         file.close()
         self.assertTrue(all(body.closed for body in self.bodies))
 
+    def test_a_connection_that_breaks_is_replaced_by_one_that_begins_there(self):
+        reader = io.BufferedReader(self.reader, 100)
+        read = reader.read(150)
+        self.bodies[-1].close()  # the next read raises
+        self.assertEqual(read + reader.read(), self.data)
+        self.assertEqual(self.asked, [0, 200])
+
     def test_an_object_that_ends_early_is_an_error_and_not_a_shorter_file(self):
         reader = RangedReader(self.begin, len(self.data) + 1)
         with self.assertRaises(OSError):

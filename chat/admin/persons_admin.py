@@ -16,7 +16,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
-from chat.persons.erasure import ErasureRefused, count_data, erase, hold_in_words
+from chat.persons.erasure import ErasureRefused, count_data, erase, files_left_in_words, hold_in_words
 from chat.persons.person_export import ExportRunning, export_response
 from chatsite.accounts import staff_access
 from chatsite.accounts.admin import UserAdmin
@@ -145,7 +145,7 @@ class PersonAdmin(UserAdmin):
         form = ErasingForm(request.POST or None)
         if form.is_valid():
             try:
-                erase(
+                had = erase(
                     person,
                     actor=user_of(request),
                     documents_to=form.cleaned_data["successor"],
@@ -155,6 +155,8 @@ class PersonAdmin(UserAdmin):
                 form.add_error(None, str(refused))
             else:
                 messages.success(request, gettext("The person was erased."))
+                if had.files_left:
+                    messages.warning(request, files_left_in_words(had.files_left))
                 return HttpResponseRedirect(reverse("admin:accounts_user_changelist"))
         shows_hold = person.legal_hold and not form.is_bound and request.user.is_superuser
         context = {

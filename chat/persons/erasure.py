@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ from ingestion.bulk.changes import STOPPED_BY
 from ingestion.bulk.models import BulkChange, BulkItem
 from ingestion.documents import delete_documents, transfer_ownership
 from ingestion.models import Document
+from ingestion.storage.files import collect_unremoved
 
 logger = logging.getLogger(__name__)
 
@@ -95,6 +96,7 @@ class DataCounts:
     verified_answers: int
     evaluation_questions: int
     api_keys: int
+    files_left: int = 0  # files of deleted documents that the storage could not remove
 
     def __str__(self) -> str:
         """A summary in English, for the audit log."""
@@ -149,10 +151,11 @@ def erase(
 ) -> DataCounts:
     """Delete the person with their data; the audit log keeps their number.
 
-    Returns the deleted counts. Documents that only this person could read are deleted. Documents that others
-    can read, verified answers and evaluation questions are given to `documents_to`, or deleted if
-    `delete_documents` is set. Raises ErasureRefused before anything is deleted, for instance if `actor` may
-    not give `documents_to` the right to read the documents.
+    Returns the deleted counts, with the number of files that could not be removed yet. Documents that only
+    this person could read are deleted. Documents that others can read, verified answers and evaluation
+    questions are given to `documents_to`, or deleted if `delete_documents` is set. Raises ErasureRefused
+    before anything is deleted, for instance if `actor` may not give `documents_to` the right to read the
+    documents.
     """
     had = count_data(person)
     if person.legal_hold:
@@ -163,7 +166,7 @@ def erase(
     end_sessions(person.pk)
     ApiKey.objects.owned_by_user(person.pk).revoke()
     _stop_answers(person, gettext("The account is switched off."))
-    with reading_everything():
+    with reading_everything(), collect_unremoved() as left:
         if documents_to:
             for document in _read_by_others(person):
                 BulkItem.objects.filter(document=document).delete()
@@ -174,7 +177,7 @@ def erase(
         _forget_in_admin_log(Document, [document.pk for document in documents])
         _delete_documents(documents)
         _delete_account(person, had, actor, documents_to)
-    return had
+    return replace(had, files_left=len(left))
 
 
 @retry_on_deadlock  # with a question that is just being stored
@@ -194,17 +197,28 @@ def _delete_account(person: User, had: DataCounts, actor: User | None, documents
     record(AuditEntry.Action.PERSON_ERASED, actor=actor, subject=subject)
 
 
-def delete_own(person: User, *, documents: bool) -> None:
+def delete_own(person: User, *, documents: bool) -> int:
     """Delete a person's conversations and projects permanently.
 
-    Optionally also deletes documents that only they can read. Raises ErasureRefused before anything is
-    deleted.
+    Optionally also deletes documents that only they can read. Returns the number of their files that could
+    not be removed yet. Raises ErasureRefused before anything is deleted.
     """
     if person.legal_hold:
         raise ErasureRefused(gettext(ON_HOLD))
     _stop_answers(person)
-    with reading_everything():
+    with reading_everything(), collect_unremoved() as left:
         _delete_own(person, documents=documents)
+    return len(left)
+
+
+def files_left_in_words(number: int) -> str:
+    """What is said about files that could not be removed; the job that removes orphans tries again."""
+    words = ngettext(
+        "%(count)s file could not be removed, because the storage failed. The site tries again each night.",
+        "%(count)s files could not be removed, because the storage failed. The site tries again each night.",
+        number,
+    )
+    return words % {"count": number}
 
 
 @retry_on_deadlock  # with a question that is just being stored

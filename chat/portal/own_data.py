@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
-from chat.persons.erasure import ErasureRefused, count_data, delete_own
+from chat.persons.erasure import ErasureRefused, count_data, delete_own, files_left_in_words
 from chat.persons.person_export import ExportRunning, export_response
 from chatsite.accounts import staff_access
 from chatsite.accounts.models import User
@@ -41,11 +41,13 @@ def own_data(request: HttpRequest, principal: Principal) -> HttpResponseBase:
             problem = gettext("Tick the box first: this cannot be undone.")
         else:
             try:
-                delete_own(person, documents="documents" in request.POST)
+                left = delete_own(person, documents="documents" in request.POST)
             except ErasureRefused as refused:
                 problem = str(refused)
             else:
                 messages.success(request, gettext("Your data has been deleted."))
+                if left:
+                    messages.warning(request, files_left_in_words(left))
                 return redirect("chat:own-data")
     # List members of staff who read or exported this person's data, and mark the entries as seen.
     disclosed = staff_access.access_to_disclose(person.pk)

@@ -8,7 +8,8 @@ import hashlib
 import json
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
 from io import BufferedReader
@@ -29,6 +30,7 @@ from ingestion.parsing.workspace import workspace
 FOLDER = "documents"
 IMAGES = ".pages"
 CHUNK_BYTES = 1_000_000
+_unremoved: ContextVar[list[str] | None] = ContextVar("unremoved", default=None)
 
 
 class TooLarge(Exception):
@@ -86,15 +88,31 @@ def remove_on_commit(*names: str) -> None:
     """Remove stored files when the transaction is committed.
 
     After a failure, which is logged, the remaining files are left to the job that removes orphans, because
-    each of them might cost another timeout.
+    each of them might cost another timeout; `collect_unremoved` tells which.
     """
     # Not functools.partial: Django fails to log its exceptions, and then drops the later callbacks.
     transaction.on_commit(lambda: _remove_each(names), robust=True)
 
 
-def _remove_each(names: Iterable[str]) -> None:
-    for name in names:
-        remove(name)
+def _remove_each(names: Sequence[str]) -> None:
+    for place, name in enumerate(names):
+        try:
+            remove(name)
+        except OSError:
+            if (left := _unremoved.get()) is not None:
+                left.extend(filter(None, names[place:]))
+            raise
+
+
+@contextlib.contextmanager
+def collect_unremoved() -> Iterator[list[str]]:
+    """Collect the names of the files that `remove_on_commit` could not remove within the block."""
+    left: list[str] = []
+    token = _unremoved.set(left)
+    try:
+        yield left
+    finally:
+        _unremoved.reset(token)
 
 
 def discard(stored: StoredFile, document_id: int) -> None:

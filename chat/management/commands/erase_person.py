@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from chat.persons.erasure import ErasureRefused, count_data, erase
+from chat.persons.erasure import ErasureRefused, count_data, erase, files_left_in_words
 from chatsite.accounts.models import User
 from chatsite.db.migration_state import demand_migrations
 
@@ -46,6 +46,8 @@ class Command(BaseCommand):
         except ErasureRefused as refused:
             raise CommandError(str(refused)) from None
         self.stdout.write(f"Erased: {had}.")
+        if had.files_left:
+            self.stdout.write(files_left_in_words(had.files_left))
 
 
 def account(name: str) -> User:

@@ -53,6 +53,7 @@ from ingestion.models import (
     ExternalId,
     FormerVersion,
 )
+from ingestion.storage.files import StorageFault
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 CANARY = "zzqkanarx"
@@ -498,3 +499,26 @@ class CommandTests(TestCase):
         self.assertIn(f"Where is {CANARY}?", content["audit.json"])
         self.assertNotIn(key.digest, "".join(content.values()))
         self.assertTrue(AuditEntry.objects.filter(action="person_exported", person_id=person.pk).exists())
+
+
+class UnremovedFilesTests(TransactionTestCase):
+    def test_files_that_the_storage_does_not_remove_are_announced(self):
+        person, other, root = make_user("anna"), make_user("bert"), User.objects.create_superuser("root")
+        for owner in (person, other, root):
+            make_document("diary.md", owner=owner)
+            make_document("notes.md", owner=owner)
+        said = "2 files could not be removed, because the storage failed."
+        with (
+            patch("ingestion.storage.files.remove", side_effect=StorageFault),
+            self.assertLogs("django.db.backends.base", "ERROR"),
+        ):
+            output = StringIO()
+            call_command("erase_person", "anna", "--yes", stdout=output)
+            self.assertIn(said, output.getvalue())
+            self.client.force_login(root)
+            posted = {"documents": "delete", "confirmed": "on"}
+            page = self.client.post(f"/admin/accounts/user/{other.pk}/delete/", posted, follow=True)
+            self.assertContains(page, said)
+            posted = {"delete": "1", "confirmed": "yes", "documents": "yes"}
+            self.assertContains(self.client.post("/settings/data/", posted, follow=True), said)
+        self.assertFalse(Document.objects.exists())

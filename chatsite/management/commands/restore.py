@@ -155,6 +155,11 @@ def _advice(source: Source, passphrase: str, head: Mapping[str, Any]) -> Iterato
     """The remaining steps, for the operator."""
     if head["storage"] != "FILESYSTEM":
         yield f"The backup lists {len(head['files'])} files without their contents: they are in its bucket."
+    elif settings.STORAGE != "FILESYSTEM" and head["files"]:
+        yield (
+            "This site keeps its files in a bucket, but those of the backup are in a folder: copy"
+            f" {Path(settings.MEDIA_ROOT) / FOLDER} to the bucket, within CHATSITE_S3_PREFIX if that is set."
+        )
     if (given := environment.text("CHATSITE_SECRET_KEY")) and given != _secret(source, passphrase):
         yield "CHATSITE_SECRET_KEY is not that of the backup: everybody has to sign in again."
     if not Path(settings.ERASED_LIST).exists():

@@ -179,8 +179,10 @@ class Rehearsal(Site):
         self.assertIn("is complete", self.restore(verify=True, passphrase_file=self.passphrase))
         self.assertEqual(self.asked(REHEARSALS), [])
         self.elsewhere()
-        said = self.restore(passphrase_file=self.passphrase)
+        with override_settings(STORAGE="S3"):
+            said = self.restore(passphrase_file=self.passphrase)
         self.assertIn("Restored", said)
+        self.assertIn(f"copy {self.folder / 'media' / 'documents'} to the bucket", said)
         self.assertIn(f"no list of erased accounts, {self.folder / 'erased.jsonl'}", said)
         self.assertEqual(self.asked("SELECT username FROM accounts_user"), [("anna",)])
         ((name, title),) = self.asked("SELECT file, title FROM ingestion_document")

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from ingestion.search.sentence_splitting import INTRODUCES_LIST, Span, spans_of
+from ingestion.search.sentence_splitting import INTRODUCES_LIST, Span, continues, spans_of
 from ingestion.search.table_rows import cells_of, table_around
 
 MAX_CHARACTERS = 420  # characters of a paragraph that is quoted in full, or of the extract from a longer one
@@ -26,7 +26,7 @@ MAX_ITEM = 80  # characters of a list item that may end without a full stop
 _POINTS_BACK = re.compile(
     r"(?:this|these|that|those|it|its|they|their|he|she|his|her|such|both|here|there"
     r"|however|otherwise|but|and|or|also|instead|then|thus|therefore|hence|moreover|furthermore|conversely"
-    r"|in (?:this|these|that|such|other|addition)|for (?:this|these|example|instance)|if so|e\\.g|i\\.e"
+    r"|in (?:this|these|that|such|other|addition)|for (?:this|these|example|instance)|if so|e\.g|i\.e"
     r"|dies\w{0,2}|sie|er|es|dabei|dann|daher|jedoch|dort|hierbei|hierfür|ferner)\b",
     re.IGNORECASE,
 )
@@ -171,14 +171,14 @@ def _paragraph(content: str, spans: Sequence[Span], at: int, has_part_of_table: 
     if spans[last].text.endswith(":") and last > at:
         last -= 1  # a lead-in without its list
     # A sentence that is cut off at the passage's edge is left out, or marked with “…” if it must be quoted.
-    if first < at and first == 0 and spans[0].text[:1].islower():
+    if first < at and continues(spans, first):
         first += 1
     if last > at and last == len(spans) - 1 and not _COMPLETE.match(spans[last].text):
         last -= 1
     if first < at and _RUNNING_TITLE.match(spans[first].text):
         first += 1
     text = " ".join(span.text for span in spans[first : last + 1])
-    if first == 0 and text[:1].islower():
+    if continues(spans, first):
         text = f"… {text}"
     rows = () if has_part_of_table else _rows_below(spans, last)
     if rows:

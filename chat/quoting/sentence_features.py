@@ -25,7 +25,7 @@ from chat.quoting.questions.entities import has_name, has_place
 from chat.quoting.table_rows.named_rows import names_in
 from ingestion.embedding import BUILT_IN_NAME, Vectors, embedder, runs_here
 from ingestion.search.rough_stems import held_stems, stems, weak_stems
-from ingestion.search.sentence_splitting import Span, spans_of
+from ingestion.search.sentence_splitting import Span, continues, spans_of
 from ingestion.search.table_rows import cells_of
 
 MAX_CACHED = 200  # passages, some ten kilobytes each
@@ -204,7 +204,6 @@ def _sentences(title: str, heading: str, content: str) -> tuple[QuotableSentence
         if not span.text.endswith(_QUESTION_MARKS) and not _is_bare_item(spans, place):
             after = spans[place + 1] if place + 1 < len(spans) else None
             introduces = span.text.endswith((":", "："))
-            starts_within = place == 0 and span.text[:1].islower() and not (span.is_item or span.is_row)
             found.append(
                 QuotableSentence(
                     span,
@@ -216,7 +215,7 @@ def _sentences(title: str, heading: str, content: str) -> tuple[QuotableSentence
                     heading,
                     following=after if after and after.block == span.block else None,
                     has_list=introduces and after is not None and (after.is_item or after.is_row),
-                    is_cut=starts_within or (introduces and after is None),
+                    is_cut=continues(spans, place) or (introduces and after is None),
                     opens=opens,
                 )
             )

@@ -78,6 +78,14 @@ class Span:
     block: int = 0
 
 
+def continues(spans: Sequence[Span], place: int) -> bool:
+    """Whether a span goes on from the passage before, or from the last item of a list above it."""
+    span = spans[place]
+    above = spans[place - 1] if place else None
+    follows = above is None or (above.is_item and above.block != span.block)
+    return follows and span.text[:1].islower() and not (span.is_item or span.is_row)
+
+
 @functools.lru_cache(maxsize=MAX_CACHED)
 def spans_of(content: str) -> tuple[Span, ...]:
     """The pieces of a passage that can be quoted by themselves."""

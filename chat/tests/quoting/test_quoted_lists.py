@@ -85,3 +85,13 @@ class QuotedListTests(QuotingCase):
         ]
         answer = self.answer("Where do I submit a new paper to a journal?", sources=sources)
         self.assertEqual(answer.count("a new paper to a journal"), 1, answer)
+
+    def test_the_end_of_a_sentence_below_its_list_is_marked(self):
+        items = [f"{number}. if the {name} requires it, or" for number, name in enumerate("ABCDEF", start=1)]
+        text = "\n".join(
+            ["Young persons may work at the press", "", *(f"{item} {'much ' * 30}" for item in items), ""]
+        )
+        text += "\nand an expert protects the young persons from the press during the work."
+        page = source(1, "law.md", text)
+        answer = self.answer("Who protects young persons from the press?", sources=[page], fit=6.0)
+        self.assertIn("> … and an expert", answer)

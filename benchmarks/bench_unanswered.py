@@ -10,8 +10,8 @@ agreed. --all prints the questions that are wrongly listed and wrongly not liste
 
 unanswered_third.jsonl has 74 questions about ten pages of Mastodon's documentation, unanswered_fourth.jsonl
 60 about 13 pages of BookStack's, unanswered_fifth.jsonl 80 about 13 pages of 18F's handbook, which are not in
-this repository. With --documents, only these questions are asked, after the files have been added for
-everyone, beside the sample documents. SET is third, fourth or fifth. FOLDER contains
+this repository. With --documents, only the questions of SET (third, fourth or fifth) are asked, after the
+files in FOLDER have been added to the sample documents, for everyone to read. For these sets, FOLDER contains
 
 - contacts, discoverability, moderating, moving, network, posting, preferences, profile, quote-posts and
   signup.md of content/en/user in github.com/mastodon/documentation at commit 2903485d;

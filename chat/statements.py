@@ -15,7 +15,8 @@ Json = dict[str, Any]
 class Proof:
     """One citation of a statement: `[label]` at start:end, and the supporting passage.
 
-    `marks` has start and end of the supporting words in the content of the source with rank `rank`.
+    `marks` has the start and end of each range of supporting words in the content of the source with rank
+    `rank`.
     """
 
     start: int

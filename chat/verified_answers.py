@@ -32,7 +32,7 @@ MIN_COSINE = 0.5  # questions with at least this cosine may ask the same thing
 MIN_SHARED = 0.5
 MAX_NEAR = 8  # number of wordings that are offered
 MAX_COMPARED = 30  # nearest wordings that are compared exactly
-MAX_CONVERSATIONS = 500  # number of conversations with a wording that are considered
+MAX_CONVERSATIONS = 500  # at most this many conversations with the same wording are considered
 
 
 def passage_with(document: Document, words: str) -> Passage | None:

@@ -127,8 +127,8 @@ DATABASES = {
     }
 }
 DATABASES["default"]["OPTIONS"] |= {
-    # The pool replaces a lost connection with one attempt, and then only on demand. By default, it would wait
-    # ever longer between attempts, and not notice for seconds that PostgreSQL is back.
+    # The pool tries for about a second to replace a lost connection, and after that only on demand. By
+    # default, it would wait ever longer between attempts, and not notice for seconds that PostgreSQL is back.
     "pool": {"min_size": 1, "max_size": DATABASE_THREADS + 12, "timeout": 3, "reconnect_timeout": 1},
     "transaction_pooling": TRANSACTION_POOLING,
     **SESSION,

@@ -137,7 +137,7 @@ def architecture(folder: str) -> Architecture:
 
 
 def _json(path: Path) -> dict[str, Any] | None:
-    """The object in a file; None without the file. Raises FolderError."""
+    """The object in a JSON file; None if the file does not exist. Raises FolderError."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -20,7 +20,7 @@ from pathlib import Path
 from chatsite.tests.server import Site, prepared, temporary_folder
 
 SCRIPT = Path(__file__).with_name("alfa.mjs")
-# The rules need the document model of the same version.
+# alfa-playwright has version numbers of its own; 0.81.4 uses the same document model (alfa-dom) as the rules.
 PACKAGES = [
     "@siteimprove/alfa-playwright@0.81.4",
     "@siteimprove/alfa-rules@0.112.0",

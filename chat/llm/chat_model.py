@@ -68,7 +68,8 @@ class Prompt:
     wish: str = ""  # the caller's preference for the form of the answer
     generation: Generation = field(default_factory=Generation)
     prefill: str = ""  # the beginning of the answer, which the model continues
-    table_rows: Mapping[int, int] = field(default_factory=dict)  # rows of whole tables, by passage
+    # The number of rows of the whole table, by the id of a passage that has only a part of it.
+    table_rows: Mapping[int, int] = field(default_factory=dict)
     narrowed: bool = False  # whether only a part of the readable documents was searched
     caller: str = ""  # the person to whom failures of the model are attributed; all guests are one
 

@@ -190,7 +190,7 @@ class Figures:
 
     @property
     def small_groups(self) -> int:
-        """The number of groups of which too few members asked for the group to be shown."""
+        """The number of groups that are not shown, because too few of their members asked anything."""
         return sum(count < MIN_PEOPLE for count in self._people_of_groups.values())
 
     @cached_property

@@ -90,7 +90,7 @@ class Quotation:
 
     @cached_property
     def has_all(self) -> bool:
-        """Whether it answers the question with everything that the question names."""
+        """Whether it answers the question and contains everything that the question names."""
         return answers(self.held, share=1.0)
 
     @property

@@ -16,7 +16,7 @@ MAX_ADDRESSES = 50
 
 
 class Scope(models.TextChoices):
-    """What a key may be used for, within the rights of its person."""
+    """What a key may be used for, within the rights of its owner."""
 
     CHAT = "chat", gettext_lazy("Ask questions, and read and change the conversations")
     SEARCH = "search", gettext_lazy("Search the documents")

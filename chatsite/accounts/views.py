@@ -29,7 +29,7 @@ A_YEAR = 365 * 24 * 3600
 NAMES_TO_ASK = 5
 LEFT = "signed-out"  # query parameter of the sign-in page to which signing out redirects
 EXAMPLE = 'curl -H "Authorization: Bearer {secret}" {site}api/whoami'
-MAX_DIGITS = 19  # digits of a number; the database accepts no more
+MAX_DIGITS = 19  # a number with fewer digits fits into a column of type bigint
 
 
 class SignIn(auth_views.LoginView):

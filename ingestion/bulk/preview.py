@@ -159,7 +159,7 @@ class _People:
     def __init__(self, everybody: frozenset[int]) -> None:
         self.everybody = everybody
         self.some: set[int] = set()
-        # The accounts in every second set of the pairs whose first set is None (all accounts).
+        # The accounts that are in the second set of every pair whose first set is None (all accounts).
         self.always: frozenset[int] | None = None
 
     def add(self, those: frozenset[int] | None, others: frozenset[int] | None) -> None:

@@ -124,7 +124,10 @@ def rights_form(request: HttpRequest, document: Document) -> AudienceForm:
 @login_required
 @require_POST
 def rights(request: HttpRequest, public_id: UUID) -> HttpResponse:
-    """Changes who may read the document. If that adds readers, asks for confirmation with their number."""
+    """Changes who may read the document.
+
+    If that adds readers, asks for confirmation with the number of all people who could then read it.
+    """
     document = _changeable(request, public_id)
     form = rights_form(request, document)
     context: dict[str, Any] = {"document": document, "form": form}

@@ -113,7 +113,7 @@ def _conditions(principal: Principal) -> dict[Show, Q]:
 
 
 def listed_for(principal: Principal) -> DocumentQuerySet:
-    """Documents that the caller may read, including own ones that are still waiting or have failed."""
+    """Documents that the caller may read, including their own that are waiting or have failed."""
     readable = Document.objects.visible_to(principal)
     return readable.filter(Q(version__gt=0) | Q(owner_id=principal.user_id))
 

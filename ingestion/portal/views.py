@@ -144,7 +144,10 @@ def document(request: HttpRequest, principal: Principal, public_id: UUID) -> Htt
 @for_caller
 @require_safe
 def changes(request: HttpRequest, principal: Principal, public_id: UUID) -> HttpResponse:
-    """Shows the changed paragraphs between two versions of a document; by default, since the last one."""
+    """Shows the paragraphs that differ between two versions of a document.
+
+    By default, the versions are the newest former one and the current one.
+    """
     readable = Document.objects.visible_to(principal)
     found = get_object_or_404(readable.with_public_id(public_id))
     former = former_versions.visible(principal, found)

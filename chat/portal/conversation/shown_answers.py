@@ -438,9 +438,10 @@ def scope_of(answer: Message, run: Run | None = None) -> str:
 def answers_of(
     principal: Principal, messages: Sequence[Message], branches: Branches | None = None
 ) -> list[Answer]:
-    """The given answers with their sources, in two queries.
+    """The given answers with their sources, which are read in one query.
 
-    A running answer needs another query, and so do cited passages that may be on several pages.
+    Further queries are needed if an answer is unfinished or has no search steps, for each scope that names a
+    folder, a category or documents, and if cited passages may be on several pages.
     """
     ids = [message.pk for message in messages]
     readable: dict[Any, list[Source]] = {}

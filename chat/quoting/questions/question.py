@@ -383,7 +383,7 @@ class Question:
         return outsiders.isdisjoint(self.words | named)
 
     def is_about_office(self, offices: frozenset[tuple[str, frozenset[str]]]) -> bool:
-        """Whether a text mentions the thing whose price is asked only in the name of an office.
+        """Whether the question asks the price of a thing that a text has only in an office's name.
 
         “Book through the travel desk” does not answer “How much can I spend on a desk?”. `offices` comes from
         `offices_in`.

@@ -17,7 +17,7 @@ from .occurrences import TOKEN_RADIUS, belongs_elsewhere, beside_of, columns_of
 NEW_NOUN = 0.6
 NEW_CLAUSE = 1.5
 NEW_DENIAL = 0.5
-NEARLY_LITERAL = 0.8  # with this share of common words, a different noun is not a paraphrase
+NEARLY_LITERAL = 0.8  # with at least this share of words in common, a different noun is not a paraphrase
 ENTITLED = frozenset(map(stem, ("anspruch", "recht", "entitled", "entitlement", "right")))  # “no right to …”
 PERMITTED = frozenset(("allowed", "permitted", "erlaubt", "gestattet", "zulässig", "statthaft"))
 EQUAL = frozenset(map(stem, ("same", "equal", "equally", "gleich", "gleiche", "gleichen")))

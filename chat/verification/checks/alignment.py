@@ -98,7 +98,10 @@ class Alignment:
         return False
 
     def displaces(self) -> bool:
-        """Whether the sentence has a noun far from its neighbours, and another noun next to these."""
+        """Whether the sentence has another noun in the place of one of the claim's nouns.
+
+        It also has the claim's noun, but far from the words that are its neighbours in the claim.
+        """
         for place in self.nouns:
             here = self.places.get(self.aligned[place], [])
             if not here:

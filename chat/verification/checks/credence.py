@@ -15,8 +15,8 @@ from .agreement import NEARLY_LITERAL, NEW_CLAUSE
 from .contrasts import leaves_out_only
 
 MIN_LIKENESS = 0.5  # below this likeness, the words differ too much to decide
-DENIABLE_SHARE = 0.6  # a denial on only one side is ignored below this share of common words
-ADDABLE_SHARE = 0.5  # new nouns alone are ignored below this share of common words
+DENIABLE_SHARE = 0.6  # a denial on only one side is ignored below this share of words in common
+ADDABLE_SHARE = 0.5  # below this share of words in common, only a whole new clause counts as an addition
 
 WEIGHTS = {
     "number": -1.8,

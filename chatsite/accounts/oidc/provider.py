@@ -96,7 +96,7 @@ class CachedResponse(Generic[T]):
         self._reading = threading.Lock()
 
     def get(self, *, again: bool = False) -> T:
-        """The value; with `again`, a fresh one, unless that was tried within the last 30 seconds.
+        """The value. `again` fetches a fresh one, unless that was tried in the last 30 seconds.
 
         Does not wait for another thread if there is an old value. Raises ProviderUnavailable.
         """

@@ -195,7 +195,11 @@ def _is_text(title: str) -> bool:
 
 
 def _is_item(line: Line, following: Sequence[Line]) -> bool:
-    """Whether a line is a list item, unlike a heading with a mark, whose style the next line lacks."""
+    """Whether a line is a list item.
+
+    A line with a bullet is a heading instead if it has the form of a title, and no line in `following` has
+    the same style.
+    """
     if line.text[0] in BOXES:
         return True
     if line.text[0] not in BULLETS:

@@ -16,7 +16,9 @@ EDGE_SHARE = 0.6  # share of the pages on which a line must appear to be a runni
 PAGE_NUMBER = re.compile(r"(?<!\d)\d{1,3}(?!\d)")  # longer numbers are years or invoice numbers
 PRINTED_NUMBER = re.compile(r"\A\d{1,4}(?=\s|\Z)|(?<=\s)\d{1,4}\Z")  # at the beginning or end of a line
 NUMBER_SCALE = 1.02  # a line that is larger than the text by this factor is not a printed page number
-Shape = tuple[str, int, int | None]  # a line's text with # for short numbers, its size, and its height
+# A line's text with # for short numbers, its font size, and the height of its baseline on the page (None if
+# the line may be at any height).
+Shape = tuple[str, int, int | None]
 
 
 def without_running_titles(pages: list[list[Line]]) -> list[list[Line]]:
@@ -53,9 +55,8 @@ def _numbered_heights(pages: list[list[Line]]) -> list[set[int]]:
     It is the topmost or lowest line, and not large, because a page may begin with the number and title of a
     chapter. Everything else at that height is a running title, which may differ from chapter to chapter.
     """
-    places: list[
-        set[tuple[int, int]]
-    ] = []  # for each page, how far a number is ahead of the page, and its height
+    # For each page, the numbers at its top and bottom: how far each exceeds the page's index, and its height.
+    places: list[set[tuple[int, int]]] = []
     for number, lines in enumerate(pages):
         heights = [round(line.baseline) for line in lines if line.baseline is not None]
         outermost = {min(heights, default=None), max(heights, default=None)}

@@ -293,10 +293,10 @@ def _table(found: Found) -> Table:
 
 
 def _is_by_chance(close: Table, wide: Table) -> bool:
-    """Whether words of adjacent rows of a table with wide gutters are aligned by chance.
+    """Whether `close` consists of words that are aligned by chance in rows of `wide`.
 
-    This is likely if only a part of the rows is aligned, or if the aligned parts have no names. Lines above
-    the table, with a few cells, do not count as rows.
+    `wide` is a table with wide gutters. Chance is likely if only a part of its rows is aligned, or if `wide`
+    has column names and `close` has none. Lines above the table, with a few cells, do not count as rows.
     """
     filled = [row for row in wide.cells if 2 * sum(map(bool, row)) > len(row)]
     rows = {word.line for row in filled for cell in row for word in cell} | (close.lines & wide.lines)

@@ -64,8 +64,8 @@ SHORT = 4
 # Up to this many readable passages (times the same growth) are scanned without the index.
 MAX_BY_DOCUMENTS = 4_000
 
-# The corpus size is estimated from PROBES documents if at least MIN_PROBED of them are readable, and word
-# frequencies from SAMPLED passages.
+# The number of readable passages is estimated from PROBES documents if at least MIN_PROBED of them are
+# readable, and word frequencies from SAMPLED passages.
 PROBES = 1_000
 MIN_PROBED = 20
 SAMPLED = 1_500

@@ -177,7 +177,7 @@ class EditingTests(TextsTestCase):
             ({"prompt": ">>> More"}, "The text must not begin with"),
             ({"name": "x" * 61}, "at most 60 characters"),
             ({"new_logo": upload(b"<svg onload='alert(1)'/>")}, "This is not a picture"),
-            ({"new_logo": upload(picture(size=(4_001, 2)))}, "At most 4000 pixels"),
+            ({"new_logo": upload(picture(size=(4_001, 2)))}, "at most 4000 × 4000 pixels"),
         ):
             with self.subTest(words):
                 self.assertContains(self.edit(**values), words)

@@ -156,7 +156,7 @@ class AttachmentTests(GoldenTestCase):
         many = [(f"messages[0].files[{place}]", PNG) for place in range(MAX_IMAGES + 1)]
         await self.refused(form(files=many), 400, f"{MAX_IMAGES} images")
         in_german = await self.send(form(files=many), **{"Accept-Language": "de"})
-        self.assertEqual(in_german.json()["error"], f"Zu einer Frage gehören höchstens {MAX_IMAGES} Bilder.")
+        self.assertEqual(in_german.json()["error"], f"Eine Frage kann höchstens {MAX_IMAGES} Bilder haben.")
         large = PNG + bytes(MAX_IMAGE_BYTES)
         await self.refused(form(files=[(FIRST, large)]), 413, f"“{FIRST}”", "5 MB")
 

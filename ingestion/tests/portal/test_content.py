@@ -87,7 +87,7 @@ class ContentTests(MediaMixin, TestCase):
                 refused = client.get(address, headers=headers)
             self.assertEqual(refused.status_code, 500)
             self.assertIn("The stored file is damaged.", refused.content.decode())
-            self.assertIn(f"document {document.pk} has another size", logged.output[0])
+            self.assertIn(f"document {document.pk} has changed", logged.output[0])
 
     # Who
 

@@ -363,7 +363,7 @@ class FileTests(TestCase):
             (HEADER.encode(), "no words"),
             (b"PTO,leave\n", "must name the columns"),
             (b"word,meaning\nK\xfcche,Where one cooks\n", "Line 2: this is not UTF-8"),
-            (b"x" * (MAX_FILE_BYTES + 1), "more than 1 MB"),
+            (b"x" * (MAX_FILE_BYTES + 1), "larger than 1 MB"),
         ):
             with self.subTest(content=content[:20]), self.assertRaisesMessage(BadFile, reason):
                 self.take(content)

@@ -1,6 +1,5 @@
 """Bulk actions on a list of documents: change readers, move, delete."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -17,8 +16,6 @@ from django.views.decorators.http import require_POST
 from chatsite.accounts.api.authentication import session_principal
 from chatsite.accounts.holds import DOCUMENT_ON_HOLD, is_on_hold
 from chatsite.accounts.models import User
-from chatsite.accounts.principal import still_valid
-from chatsite.http import checked_transfer
 from ingestion import documents as stored
 from ingestion.access.lists import Audience, audience_of, change_rights, count_people, widens
 from ingestion.bulk.changes import Column, Folder
@@ -26,6 +23,7 @@ from ingestion.bulk.changes import Refused as StaysAsItIs
 from ingestion.file_names import UploadRefused, category_name, folder_name
 from ingestion.models import Document
 from ingestion.reasons import in_words
+from ingestion.sender_check import SenderCheck
 
 from . import descriptions, library
 from .document_actions import (
@@ -81,25 +79,20 @@ class RepeatedCheck:
     ) -> None:
         self._request, self._may, self._demand = request, may, demand
         self._principal = session_principal(request)
-        self._allowed, self._checked = {each.pk for each in chosen}, time.monotonic()
+        self._allowed = {each.pk for each in chosen}
+        self._check = SenderCheck(self._principal, self._look_up)
 
     def __call__(self, document: Document) -> bool:
-        if time.monotonic() - self._checked > checked_transfer.CHECK_SECONDS:
-            self._allowed = self._look_up()
-            self._checked = time.monotonic()
+        try:
+            self._check(self._demand)
+        except UploadRefused:
+            self._allowed = set()
         return document.pk in self._allowed
 
-    def _look_up(self) -> set[int]:
-        user = User.objects.filter(pk=self._principal.user_id).first()
-        if user is None or not still_valid(self._principal):
-            return set()
-        self._request.user = user
-        try:
-            self._demand()
-        except UploadRefused:
-            return set()
+    def _look_up(self) -> None:
+        self._request.user = User.objects.get(pk=self._principal.user_id)
         readable = Document.objects.visible_to(self._principal).filter(pk__in=self._allowed)
-        return {each.pk for each in readable if self._may(self._request, each)}
+        self._allowed = {each.pk for each in readable if self._may(self._request, each)}
 
 
 @login_required

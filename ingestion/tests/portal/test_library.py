@@ -9,7 +9,7 @@ from django.contrib.auth.models import Group, Permission
 from django.test import TestCase
 
 from chatsite.accounts.models import AuditEntry, User
-from chatsite.http import checked_transfer
+from ingestion import sender_check
 from ingestion.access.lists import Audience, audience_of, change_rights
 from ingestion.indexing.reading import read
 from ingestion.models import Document
@@ -168,7 +168,7 @@ class SeveralTests(LibraryCase):
                 with (
                     self.subTest(act),
                     mock.patch.object(several, step, then_withdrawn),
-                    mock.patch.object(checked_transfer, "CHECK_SECONDS", -1),
+                    mock.patch.object(sender_check, "CHECK_SECONDS", -1),
                 ):
                     self.send(act, **posted)
                     found = Document.objects.filter(pk__in=[each.pk for each in added])

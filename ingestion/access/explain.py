@@ -214,7 +214,7 @@ def _notes(user: User, document: Document, readable: bool) -> Iterable[str]:
     if readable and user.is_guest and settings.LOGIN_REQUIRED:
         yield gettext("Guests are not admitted at present (CHATSITE_LOGIN_REQUIRED is 1).")
     if user.is_staff and any(user.has_perm(f"ingestion.{what}_document") for what in ("view", "change")):
-        words = gettext("{person} can view it in the admin, whoever its readers are.")
+        words = gettext("{person} can view it in the admin, regardless of its readers.")
         yield words.format(person=user.get_username())
 
 

@@ -10,6 +10,7 @@ import faulthandler
 import os
 import signal
 import sys
+import threading
 import time
 
 import pytest
@@ -37,6 +38,16 @@ def pytest_configure(config):
         faulthandler.register(signal.SIGTERM, file=FAULT_LOG, chain=True)
     else:
         signal.signal(signal.SIGTERM, _stop)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_cancel_timer(item):
+    """Keep the timer if a subtest fails outside the main thread, such as one of an asynchronous test.
+
+    Only the main thread may cancel the timer; the error would end the test and hide the assertion. Returns
+    True to skip pytest-timeout's own function.
+    """
+    return True if threading.current_thread() is not threading.main_thread() else None
 
 
 def pytest_runtest_logstart(nodeid):

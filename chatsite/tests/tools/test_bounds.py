@@ -15,7 +15,19 @@ pytestmark = pytest.mark.server  # starts other processes
 HANGING = """
 import threading
 import time
+import unittest
 import pytest
+
+class AsynchronousTests(unittest.TestCase):
+    def test_in_a_thread(self):
+        thread = threading.Thread(target=self.subtests)
+        thread.start()
+        thread.join()
+
+    def subtests(self):
+        for number in (1, 2):
+            with self.subTest(number):
+                self.assertEqual(number, "expected")
 
 @pytest.fixture
 def lasting():
@@ -67,11 +79,13 @@ def run(tmp_path):
         process.communicate()
 
 
-def test_a_test_that_hangs_fails_with_the_stacks_of_all_threads(run):
-    process = run("lock", "--timeout=1")
+def test_a_test_that_hangs_fails_with_the_stacks_of_all_threads_and_all_subtests_are_reported(run):
+    process = run("lock or thread", "--timeout=1")
     output, _ = process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == pytest.ExitCode.TESTS_FAILED
     assert "Timeout (>1.0s) from pytest-timeout" in output
+    for number in (1, 2):  # Django runs asynchronous tests outside the main thread
+        assert f"AssertionError: {number} != 'expected'" in output
 
 
 def test_a_fixture_that_hangs_after_a_failure_ends_the_process_with_its_stacks(run):

@@ -25,11 +25,8 @@ from chatsite.accounts.models import AuditEntry, Look, User
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import reading_as
 from ingestion.models import Document
-from ingestion.search.retrieval import (
-    SearchResult,
-    count_readable,
-    search,
-)
+from ingestion.search import scopes
+from ingestion.search.retrieval import SearchResult, search
 
 from .explain import (
     Explanation,
@@ -58,10 +55,10 @@ class ExplainedDocument:
 
 @dataclass(frozen=True, slots=True)
 class SearchedAs:
-    """What a person's search finds, and how many documents they may read."""
+    """What a person's search of everything finds, and how many documents it searches."""
 
     found: SearchResult
-    readable: int
+    searched: int
 
 
 class SuggestingTextInput(forms.TextInput):
@@ -204,8 +201,11 @@ class AccessPage:
                         staff_access.begin_search(request.user, person, question, form.cleaned_data["reason"])
                     principal = Principal(person.pk, "command")
                     with reading_as(person.pk):
+                        # As in the portal, a search of everything leaves out files attached to questions.
+                        apart = scopes.kept_apart(principal)
                         context["searched"] = SearchedAs(
-                            search(principal, question, top=FOUND_SHOWN), count_readable(principal)
+                            search(principal, question, top=FOUND_SHOWN, without=apart),
+                            scopes.count_searched(principal),
                         )
         else:
             # A link can fill in the form, but only submitting it shows results.

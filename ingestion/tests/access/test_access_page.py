@@ -1,5 +1,6 @@
 """The page of the admin that explains access and searches as another person, and the audit log."""
 
+from datetime import date
 from unittest.mock import patch
 
 import pytest
@@ -8,6 +9,7 @@ from django.db import DatabaseError, transaction
 from django.test import TestCase, TransactionTestCase, override_settings
 
 from chatsite.accounts.models import ApiKey, AuditEntry, Look, User
+from ingestion.attachment_folder import of_day
 from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
 
@@ -108,6 +110,12 @@ class AccessPageTests(TestCase):
         page = self.show(person="ann", question="When is pay?")
         self.assertContains(page, "30,000")
         self.assertNotContains(page, "the board")
+
+    def test_a_search_leaves_out_attached_files_as_the_questions_of_the_person_do(self):
+        make_document("offer.md", ["Pay offered elsewhere."], owner=self.bob, folder=of_day(date(2026, 5, 1)))
+        page = self.show(person="bob", question="When is pay?")
+        self.assertContains(page, "A question of <bdi>bob</bdi> searches 1 document.")
+        self.assertNotContains(page, "offer")
 
     def test_a_disabled_account_finds_nothing(self):
         User.objects.filter(pk=self.ann.pk).update(is_active=False)

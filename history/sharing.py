@@ -99,7 +99,8 @@ def create(
     part = "one answer" if answer else "all messages so far"
     end = f"until {expires_at.isoformat(timespec='minutes')}" if expires_at else "without an end"
     about = f"{share.pk} ({part} of conversation {conversation.pk}, {end}), for "
-    _record(AuditEntry.Action.SHARE_CREATED, principal, [about, *readers_for_audit(share.access_list)])
+    readers = readers_for_audit(share.access_list, besides=principal.user_id)
+    _record(AuditEntry.Action.SHARE_CREATED, principal, [about, *readers])
     return share, token
 
 

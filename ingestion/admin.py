@@ -240,7 +240,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
                 actor = user_of(request)
                 record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, person=obj.owner, subject=subject)
             former = obj.access_list_id
-            change_rights(request.user, obj, form.audience())
+            change_rights(request.user, obj, form.audience(), in_admin=True)
             if obj.access_list_id != former:
                 _warn_without_readers(request, obj, form.audience())
             return

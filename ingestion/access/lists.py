@@ -152,8 +152,10 @@ def count_people(audience: Audience, *, besides: int = 0) -> int:
 NAMES_SHOWN = 3
 
 
-def change_rights(actor: object, document: Document, audience: Audience) -> None:
-    """Set the document's readers on behalf of `actor`, with an audit entry.
+def change_rights(actor: object, document: Document, audience: Audience, *, in_admin: bool = False) -> None:
+    """Set the document's readers on behalf of `actor`.
+
+    An audit entry is written if the document belongs to someone else, or if the change is made in the admin.
 
     The caller must have checked that `actor` may do this. A replacement file that is still queued will not
     set its own readers, because this change is newer.
@@ -172,7 +174,7 @@ def change_rights(actor: object, document: Document, audience: Audience) -> None
         former = document.access_list
         before, what = readers_for_audit(former), document.name_for_audit
         set_audience(document, audience)
-        if staff is None or document.owner_id != staff.pk:
+        if in_admin or staff is None or document.owner_id != staff.pk:
             after = readers_for_audit(document.access_list)
             # If everyone may read the document, or if the list is long, the usual subject omits names and may
             # be the same before and after. Name the added and removed readers instead.
@@ -190,14 +192,17 @@ def reader_names(document: Document) -> str:
     return "".join(each if isinstance(each, str) else each.name for each in readers)
 
 
-def readers_for_audit(access_list: AccessList) -> list[str | NamedPerson]:
-    """Some of the readers of a list, in English, for the subject of an audit entry."""
+def readers_for_audit(access_list: AccessList, besides: int | None = None) -> list[str | NamedPerson]:
+    """Some of the readers of a list, in English, for the subject of an audit entry.
+
+    `besides` is the id of an owner who is not named: the list has them, but nobody chose them.
+    """
     with override("en"):
-        return _some_readers(access_list)
+        return _some_readers(access_list, besides)
 
 
-def _some_readers(access_list: AccessList) -> list[str | NamedPerson]:
-    entries = list(access_list.entries.all())
+def _some_readers(access_list: AccessList, besides: int | None = None) -> list[str | NamedPerson]:
+    entries = [entry for entry in access_list.entries.all() if besides is None or entry.user_id != besides]
     if any(entry.guests for entry in entries):
         return [gettext("Everyone, also guests")]
     if any(entry.user_id is None and entry.group_id is None for entry in entries):

@@ -101,7 +101,7 @@ class Readers(BulkProperty):
             "users": set(users.values_list("pk", flat=True)) - {document.owner_id},
             "groups": groups.values_list("pk", flat=True),
         }
-        change_rights(actor, document, as_audience(value | known))
+        change_rights(actor, document, as_audience(value | known), in_admin=True)
 
     def remark(self, present: Any, form: dict[str, Any]) -> str:
         if not present["everyone"] or form["how"] == "set":

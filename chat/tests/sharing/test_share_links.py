@@ -230,7 +230,7 @@ class ApiTests(SharingCase):
         first, *others, last = (entry.subject for entry in entries)
         everything = f"(all messages so far of conversation {self.conversation.pk}, until 2036-01-01T00:00"
         self.assertTrue(first.startswith(f"{made['id']} {everything}"), first)
-        self.assertTrue({"Pursers", "reader"} <= set(re.findall(r"\w+", first)), first)
+        self.assertEqual(set(first.rpartition("), for ")[2].split(", ")), {"Pursers", "reader"})
         self.assertIn(self.reader.pk, [each["person"] for each in entries[0].named])
         self.assertEqual(others, [made["id"]] * 2)
         self.assertIn("(one answer of conversation", last)

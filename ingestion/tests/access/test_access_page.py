@@ -276,6 +276,13 @@ class AuditLogTests(TestCase):
         self.assertTrue(entry.subject.startswith("theirs.md ("))
         self.assertTrue(entry.subject.endswith(": Everyone who signs in → ann"))
 
+    def test_staff_who_change_the_readers_of_their_own_document_in_the_admin_are_logged(self):
+        document = make_document("mine.md", owner=self.admin)
+        self.client.post(f"/admin/ingestion/document/{document.pk}/change/", {"everyone": "on"})
+        entry = AuditEntry.objects.get(action="rights_changed")
+        self.assertEqual((entry.actor, entry.person), ("root", "root"))
+        self.assertTrue(entry.subject.endswith(": root → Everyone who signs in"), entry.subject)
+
     def test_changed_rights_and_new_keys_are_logged(self):
         ann = make_user("ann")
         document = make_document(owner=ann)

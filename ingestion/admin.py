@@ -282,7 +282,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
                 **(kwargs.get("extra_context") or {}),
                 "opens": readable.filter(pk=document.pk).exists(),
                 "file": content_address(document.public_id, document.name),
-                "is_pdf": document.media_type == "application/pdf",
+                "is_pdf": document.media_type == "application/pdf" and document.page_count,
             }
         return super().change_view(request, object_id, *args, **kwargs)
 

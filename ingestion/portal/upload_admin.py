@@ -94,6 +94,7 @@ class AddSeveral:
         if posted and form.is_valid():
             added, refused = add_files(form, principal, lambda put: record_upserted(user, put))
             context["added"] = [(gettext(OUTCOMES[put.outcome]), put.document) for put in added]
+            context["waiting"] = any(put.document.status in Document.UNFINISHED for put in added)
             context["refused"] = refused
             status = 200 if added else status_of(refused)
             return TemplateResponse(

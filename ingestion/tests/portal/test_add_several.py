@@ -64,6 +64,7 @@ class AddSeveralTests(MediaMixin, TestCase):
         )
         self.assertEqual(response.status_code, 200)
         self.assertEqual(self.outcomes(response), dict.fromkeys(("a.md", "b.txt", "all.zip"), "Added"))
+        self.assertContains(response, "New files are still to be read.")
         readers = Audience(False, frozenset({self.ann.pk}), frozenset({self.group.pk}))
         for document in Document.objects.all():
             self.assertEqual((document.folder, document.category), ("x/y", "rules"))

@@ -300,6 +300,8 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         self.assertNotContains(self.client.get(page), links[0])
         Document.objects.update(media_type="application/pdf")
         set_audience(document, Audience(everyone=True))
+        self.assertNotContains(self.client.get(page), "Image of page 1")  # it has not been read as a PDF
+        Document.objects.update(page_count=1)
         shown = self.client.get(page)
         for link in (*links, f'href="/content/{document.public_id}/pages/1.png"'):
             self.assertContains(shown, link)

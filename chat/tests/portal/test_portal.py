@@ -334,6 +334,9 @@ class SearchTests(PortalCase):
     def test_an_excerpt_names_no_source(self):
         self.assertNotIn("guide.md", text_of(self.client.get("/search/?q=five+days")))
 
+    def test_a_search_without_results_says_that_it_leaves_out_earlier_versions(self):
+        self.assertIn("Earlier versions of questions", text_of(self.client.get("/search/?q=unheard")))
+
     def test_wildcards_are_literal(self):
         self.assertIn("No conversation has these words", text_of(self.client.get("/search/?q=%25")))
         self.assertIn("No conversation has these words", text_of(self.client.get("/search/?q=C_rrying")))

@@ -17,7 +17,7 @@ from chat.models import Run
 from chat.tests.api.test_run_events import ASKED, RunEventsCase
 from chat.tests.golden_exchange import GoldenTestCase
 from chat.tests.portal.test_consumers import ConsumerCase
-from chat.tests.protocols.test_golden_refusals import DOORS
+from chat.tests.protocols.test_golden_refusals import CHAT_REQUESTS
 from chat.tests.scripted_model import ScriptedModel
 from chatsite.accounts.models import ApiKey
 from chatsite.db.threads import in_database
@@ -79,10 +79,10 @@ class ConnectionLimiterTests(SimpleTestCase):
 
 
 @override_settings(USER_CONNECTIONS=1)
-class FullDoorTests(GoldenTestCase):
+class FullSlotsTests(GoldenTestCase):
     async def test_a_question_beyond_the_limit_is_refused_in_every_protocol_and_not_stored(self):
         with connection_limiter.slot(self.user.pk):
-            for name, (path, _, body) in DOORS.items():
+            for name, (path, _, body) in CHAT_REQUESTS.items():
                 with self.subTest(name):
                     response = await self.post(path, body)
                     self.assertEqual((response.status_code, response.headers["Retry-After"]), (429, "30"))
@@ -93,7 +93,7 @@ class FullDoorTests(GoldenTestCase):
 
 
 @override_settings(USER_CONNECTIONS=2)
-class CrowdedDoorTests(RunEventsCase):
+class CrowdedSlotsTests(RunEventsCase):
     async def ask_with(self, key):
         headers = {"Authorization": f"Bearer {self.secret}", "Idempotency-Key": key}
         return await AsyncClient().post("/chat/stream", ASKED, "application/json", headers=headers)

@@ -39,7 +39,7 @@ OVERRIDES = {
 }
 CONTEXT = {"context": {"overrides": OVERRIDES}}
 # Path, protocol, a request in which every position is filled.
-DOORS = {
+CHAT_REQUESTS = {
     "rag_chat": ("/chat", RagChat(), ASKED | CONTEXT | {"session_state": None}),
     "rag_chat streamed": ("/chat/stream", RagChat(), ASKED | CONTEXT | {"session_state": None}),
     "ai_chat_protocol": ("/chat", AiChatProtocol(), ASKED | CONTEXT | {"sessionState": None}),
@@ -62,7 +62,7 @@ RESPONSE = {
     "tools": [{}], "reasoning": {"effort": "low", "summary": "auto"}, "metadata": {"a": "b"},
     "truncation": "auto", "previous_response_id": f"resp_{'0' * 32}",
 }  # fmt: skip
-EVERY_POSITION = DOORS | {
+EVERY_POSITION = CHAT_REQUESTS | {
     "openai, a prompt": (
         "/v1/completions",
         OpenAICompletions(),
@@ -160,8 +160,8 @@ class RefusalTests(GoldenTestCase):
             self.assertIsInstance(body["error"]["code"], str)
         self.assertIsInstance(words(body), str)
 
-    async def every_door(self, status, change=dict, member="", leave_out=(), **options):
-        for name, (path, protocol, body) in DOORS.items():
+    async def refused_everywhere(self, status, change=dict, member="", leave_out=(), **options):
+        for name, (path, protocol, body) in CHAT_REQUESTS.items():
             if name in leave_out:
                 continue
             with self.subTest(name):
@@ -175,7 +175,7 @@ class RefusalTests(GoldenTestCase):
     async def test_unknown_roles_are_refused_and_system_outside_openai(self):
         for role in ("system", "developer", "tool", "User", 5):
             messages = [{"role": role, "content": "x"}, *ASKED["messages"]]
-            await self.every_door(
+            await self.refused_everywhere(
                 400,
                 lambda body, told=messages: body | {"messages": told},
                 "messages[0].role",
@@ -185,17 +185,17 @@ class RefusalTests(GoldenTestCase):
             )
 
     async def test_an_empty_list_and_a_last_message_of_another_role_are_refused(self):
-        await self.every_door(400, lambda body: body | {"messages": []}, "messages")
+        await self.refused_everywhere(400, lambda body: body | {"messages": []}, "messages")
         messages = [*ASKED["messages"], {"role": "assistant", "content": "x"}]
-        await self.every_door(400, lambda body: body | {"messages": messages}, "messages[1].role")
+        await self.refused_everywhere(400, lambda body: body | {"messages": messages}, "messages[1].role")
 
     async def test_an_overlong_message_is_refused(self):
         messages = [{"role": "user", "content": "x" * 32_001}]
-        await self.every_door(400, lambda body: body | {"messages": messages})
+        await self.refused_everywhere(400, lambda body: body | {"messages": messages})
 
     async def test_broken_json_is_refused(self):
         for body in (b"{broken", b"\xff\xfe", b'{"messages": NaN}', b"[" * 50_000):
-            await self.every_door(400, lambda _, body=body: body)
+            await self.refused_everywhere(400, lambda _, body=body: body)
         response = await self.post("/chat", b'{"messages": [{"role": "user"}')
         self.assertEqual(response.json()["error"], "The body is not valid JSON (line 1, column 30).")
 
@@ -207,10 +207,10 @@ class RefusalTests(GoldenTestCase):
 
     async def test_callers_without_a_valid_key_are_refused(self):
         for header in ("", "Basic YTpi", "Bearer wrong"):
-            await self.every_door(401, Authorization=header)
+            await self.refused_everywhere(401, Authorization=header)
 
     async def test_errors_of_chat_completions_have_three_members(self):
-        path, _, body = DOORS["chat_completions"]
+        path, _, body = CHAT_REQUESTS["chat_completions"]
         messages = [{"role": "system", "content": "x"}]
         for told, status, options in (
             (body, 401, {"Authorization": "Bearer wrong"}),
@@ -229,12 +229,12 @@ class RefusalTests(GoldenTestCase):
                 )
 
     async def test_other_media_types_and_methods_are_refused(self):
-        await self.every_door(415, lambda _: b"a=b", content_type="text/plain")
+        await self.refused_everywhere(415, lambda _: b"a=b", content_type="text/plain")
         response = await self.post("/chat", b"a=b", content_type="text/plain")
         self.assertIn("application/json", response.json()["error"])
-        await self.every_door(406, Accept="application/xml")
-        await self.every_door(406, Accept="application/json;q=0")
-        for name, (path, protocol, _) in DOORS.items():
+        await self.refused_everywhere(406, Accept="application/xml")
+        await self.refused_everywhere(406, Accept="application/json;q=0")
+        for name, (path, protocol, _) in CHAT_REQUESTS.items():
             with self.subTest(name):
                 response = await self.async_client.get(path)
                 self.check_form(protocol, response, 405)
@@ -259,7 +259,7 @@ class RefusalTests(GoldenTestCase):
             ("chat_ui", "conversationId"),
             ("chat_ui_minimal", "conversationId"),
         ):
-            path, protocol, body = DOORS[name]
+            path, protocol, body = CHAT_REQUESTS[name]
             told = []
             for session in (str(theirs.pk), str(uuid4()), "x", ""):
                 response = await self.post(path, body | {member: session})
@@ -270,7 +270,7 @@ class RefusalTests(GoldenTestCase):
 
     async def test_a_conversation_id_of_the_chat_ui_must_be_text(self):
         for name in ("chat_ui", "chat_ui_minimal"):
-            path, protocol, body = DOORS[name]
+            path, protocol, body = CHAT_REQUESTS[name]
             for value in ({}, [], 1, {"chatsite_conversation": str(uuid4())}):
                 response = await self.post(path, body | {"conversationId": value})
                 self.check_form(protocol, response, 400)
@@ -293,7 +293,7 @@ class RefusalTests(GoldenTestCase):
 
     async def test_files_in_json_are_refused(self):
         for name in ("rag_chat", "ai_chat_protocol", "chat_completions", "chat_ui"):
-            path, protocol, body = DOORS[name]
+            path, protocol, body = CHAT_REQUESTS[name]
             messages = [ASKED["messages"][0] | {"files": [{"contentType": "image/png", "data": {}}]}]
             response = await self.post(path, body | {"messages": messages})
             self.check_form(protocol, response, 400)
@@ -303,7 +303,7 @@ class RefusalTests(GoldenTestCase):
 
     async def test_too_many_questions_say_when_to_retry(self):
         limited = ScriptedModel(words=[], error=ModelError("rate_limited"))
-        for name, (path, protocol, body) in DOORS.items():
+        for name, (path, protocol, body) in CHAT_REQUESTS.items():
             if "stream" in path:
                 continue
             with self.subTest(name):
@@ -327,7 +327,7 @@ class RefusalTests(GoldenTestCase):
             for name in ("rag_chat", "ai_chat_protocol", "chat_completions", "chat_ui", "openai"):
                 if (name, code) == ("openai", "content_filter"):
                     continue  # for OpenAI's clients that is a finish reason, not an error
-                path, protocol, body = DOORS[name]
+                path, protocol, body = CHAT_REQUESTS[name]
                 with self.assertLogs(level="WARNING"):
                     model = ScriptedModel(words=[], error=ModelError(code))
                     response = await self.post(path, without_overrides(body), model=model)
@@ -336,11 +336,11 @@ class RefusalTests(GoldenTestCase):
     async def test_conflicts_are_reported_in_every_protocol(self):
         for code, status in (("generation_in_progress", 409), ("idempotency_mismatch", 422), ("busy", 503)):
             with mock.patch("chat.runs.begin", side_effect=Refused(code)):
-                await self.every_door(status)
+                await self.refused_everywhere(status)
 
     async def test_internal_errors_are_reported_in_every_protocol_without_details(self):
         with mock.patch("chat.runs.begin", side_effect=RuntimeError("a secret detail")):
-            for name, (path, protocol, body) in DOORS.items():
+            for name, (path, protocol, body) in CHAT_REQUESTS.items():
                 with self.subTest(name), self.assertLogs("django"):
                     self.async_client.raise_request_exception = False
                     response = await self.async_client.post(

@@ -30,7 +30,7 @@ PAGES = ["/settings/", "/settings/password/", "/settings/keys/", "/settings/sess
 
 
 class Anything(APIView):
-    """Any door of the API."""
+    """A view of the API."""
 
     required_scopes = ()
 

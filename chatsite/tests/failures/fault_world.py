@@ -123,7 +123,7 @@ def until_accepted(ask):
     raise AssertionError("The site is overloaded")
 
 
-DOORS = {"stream": by_stream, "whole": by_whole, "socket": by_socket}
+ASK_VIA = {"stream": by_stream, "whole": by_whole, "socket": by_socket}
 
 
 class Asker:
@@ -134,9 +134,9 @@ class Asker:
         self.session = site.sign_in(username)
         self.session.get("/")
 
-    def ask(self, mark, door="stream"):
+    def ask(self, mark, via="stream"):
         """Ask a question; return the reply, and everything that the rest of the site has about it."""
-        outcome, seconds = until_accepted(partial(DOORS[door], self.session, mark))
+        outcome, seconds = until_accepted(partial(ASK_VIA[via], self.session, mark))
         outcome.seconds = seconds
         outcome.row = self.row(outcome.run)
         conversation = outcome.row["conversation"]

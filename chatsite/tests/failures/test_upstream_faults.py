@@ -77,9 +77,9 @@ class World:
         slow = [fault for fault in faults if fault.least]
         quick = [fault for fault in faults if not fault.least]
         with ThreadPoolExecutor(len(slow)) as waiting, ThreadPoolExecutor(6) as working:
-            asked = [(fault.name, waiting.submit(asker.ask, fault.name, fault.door)) for fault in slow]
+            asked = [(fault.name, waiting.submit(asker.ask, fault.name, fault.via)) for fault in slow]
             forms = [working.submit(self.ask_in, asker, form, fault) for form in FORMS for fault in IN_FORMS]
-            asked += [(fault.name, working.submit(asker.ask, fault.name, fault.door)) for fault in quick]
+            asked += [(fault.name, working.submit(asker.ask, fault.name, fault.via)) for fault in quick]
         self.outcomes |= {name: future.result() for name, future in asked}
         for future in forms:
             future.result()
@@ -89,8 +89,8 @@ class World:
         ask = partial(fault_dialects.asked, asker.session, form, question(mark))
         self.replies[mark], _ = until_accepted(ask)
 
-    def ask(self, asker, mark, door="stream"):
-        self.outcomes[mark] = asker.ask(mark, door)
+    def ask(self, asker, mark, via="stream"):
+        self.outcomes[mark] = asker.ask(mark, via)
 
 
 @contextmanager
@@ -180,8 +180,8 @@ def test_a_fault_has_its_state_its_message_and_the_received_text(world, name):
     assert f'data-state="{fault.state}"' in told.page
     assert fault.note in html.unescape(told.page)
     assert told.text in (None, row["content"])
-    assert told.error == (fault.note if fault.door == "socket" else fault.words)
-    if fault.door == "whole":
+    assert told.error == (fault.note if fault.via == "socket" else fault.words)
+    if fault.via == "whole":
         assert told.status == (STATUS.get(fault.code, 502) if fault.code else 200)
     assert fault.least <= told.seconds < fault.least + SLACK
     for request in world.asked(name):
@@ -210,7 +210,7 @@ def test_no_other_text_of_the_server_is_logged(world):
     assert [secret for secret in world.secrets if secret in world.log] == []
 
 
-@pytest.mark.parametrize("name", [fault.name for fault in [*FAULTS, *AWAY] if fault.door == "whole"])
+@pytest.mark.parametrize("name", [fault.name for fault in [*FAULTS, *AWAY] if fault.via == "whole"])
 def test_a_model_that_keeps_failing_says_when_to_ask_again(world, name):
     told = world.outcomes[name]
     if told.status in (429, 502, 504):

@@ -177,7 +177,7 @@ def test_a_chunked_json_body_reaches_the_api(site):
     assert empty[2] != broken[2]
 
 
-DOORS = (
+CHAT_URLS = (
     "/chat",
     "/chat/stream",
     "/ask",
@@ -202,7 +202,7 @@ NONSENSE = {
 @pytest.mark.parametrize("body", NONSENSE.values(), ids=NONSENSE)
 def test_invalid_requests_are_refused_in_json_within_a_second_at_every_url(site, body):
     session = site.sign_in("employee")
-    for path in DOORS:
+    for path in CHAT_URLS:
         head = [f"POST {path} HTTP/1.1", "Content-Type: application/json", f"Content-Length: {len(body)}"]
         begun = time.monotonic()
         status, headers, told = converse(site, head, body, session)

@@ -19,9 +19,9 @@ from chatsite.tests.limits import LONG_SECONDS
 from chatsite.tests.routes import address, admin_addresses, routes
 from chatsite.tests.world import ROLES, World, rows_of
 
-# door: session (the portal's cookie) or key (Authorization: Bearer; anonymous sends an invalid one)
+# auth: session (the portal's cookie) or key (Authorization: Bearer; anonymous sends an invalid one)
 TABLE = """
-route                    method door     anonymous stranger member   owner    staff    disabled
+route                    method auth     anonymous stranger member   owner    staff    disabled
 
 healthz                  GET    session  yes       yes      yes      yes      yes      yes
 readyz                   GET    session  yes       yes      yes      yes      yes      yes
@@ -368,7 +368,7 @@ class Matrix(TransactionTestCase):
 
     def ask(self, row, role, arguments):
         path = address(row["route"], arguments)
-        if row["door"] == "session":
+        if row["auth"] == "session":
             client, headers = self.clients[role], {}
         else:
             client = Client(raise_request_exception=False)
@@ -383,7 +383,7 @@ class Matrix(TransactionTestCase):
                 BEFORE.get(row["route"], lambda world: None)(self.world)
                 answer = self.ask(row, role, self.world.arguments)
                 if fault := self.fault(row, role, answer):
-                    wrong.append(f"{row['method']} {row['route']} as {role} by {row['door']}: {fault}")
+                    wrong.append(f"{row['method']} {row['route']} as {role} by {row['auth']}: {fault}")
                 # Refused requests, and those of other people without an id, do not change the owner's things.
                 changed = row["method"] != "GET" and answer.status_code < 400
                 if (changed and (role == "owner" or self.names_things(row))) or row["route"] in BEFORE:

@@ -63,12 +63,20 @@ class Person:
         self.browser.get("/")
         self.conversation = None  # the conversation that the portal showed last
         self.brief = []  # conversations in which the model repeated nothing
-        doors = [self.chat, self.stream, self.alone, self.completions, self.page, self.socket, self.chat_ui]
-        self.doors = cycle([*doors, self.tool])
+        interfaces = [
+            self.chat,
+            self.stream,
+            self.alone,
+            self.completions,
+            self.page,
+            self.socket,
+            self.chat_ui,
+        ]
+        self.interfaces = cycle([*interfaces, self.tool])
 
     def ask(self, text):
         """The response, whatever its status."""
-        return next(self.doors)(text)
+        return next(self.interfaces)(text)
 
     def post(self, path, body, **more):
         return self.program.request("POST", path, json.dumps(body).encode(), self.headers | more).text

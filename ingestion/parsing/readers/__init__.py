@@ -22,7 +22,7 @@ READERS = {
     "old": ("office.legacy", "read"),
     "mail": ("mail", "read"),
     "outlook": ("outlook", "read"),
-    "calendar": ("invitations", "read"),
+    "calendar": ("icalendar", "read"),
     "archive": ("archive", "read"),
     "web": ("web", "read"),
     "markup": ("markup", "read"),

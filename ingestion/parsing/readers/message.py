@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ingestion.parsing.sections import Contents, Limits, Parts, one_line
 
-from .invitations import calendar_text
+from .icalendar import calendar_text
 from .outline import Outline
 from .web import chapter
 

@@ -9,7 +9,7 @@ from unittest import mock
 from django.test import SimpleTestCase
 
 from ingestion.parsing.containers import NOT_A_FORMAT
-from ingestion.parsing.readers import invitations, mail, outlook
+from ingestion.parsing.readers import icalendar, mail, outlook
 from ingestion.parsing.readers.compressed_rtf import compressed_text
 from ingestion.parsing.sections import Limits, Unreadable
 from ingestion.tests import building
@@ -192,10 +192,10 @@ class InvitationTests(SimpleTestCase):
 
     def test_a_reminder_of_an_event_that_is_left_out_adds_nothing_to_another(self):
         event = "BEGIN:VEVENT\nSUMMARY:Fair\nBEGIN:VALARM\nEND:VALARM\nLOCATION:{}\nEND:VEVENT\n"
-        many = event.format("Quay") * invitations.MAX_EVENTS + event.format("Barn").replace(
+        many = event.format("Quay") * icalendar.MAX_EVENTS + event.format("Barn").replace(
             "SUMMARY:Fair", "X:Y"
         )
-        self.assertNotIn("Barn", invitations.calendar_text(many))
+        self.assertNotIn("Barn", icalendar.calendar_text(many))
 
     def test_an_invalid_calendar_adds_nothing(self):
         for calendar in ("", "nonsense", "BEGIN:VEVENT", "BEGIN:VEVENT\nSUMMARY", ";;;:\n" * 100):

@@ -54,11 +54,11 @@ class ValidityTests(TransactionTestCase):
         with ExitStack() as stack:
             stack.enter_context(patch.multiple("chat.runs.revalidation", CHECK_SECONDS=0.05))
             stack.enter_context(patch("chat.runs.revalidation.valid_among", counted))
-            guard = stack.enter_context(revalidator.watch(stays))
+            access = stack.enter_context(revalidator.watch(stays))
             others = [stack.enter_context(revalidator.watch(goes, lambda end: ended.set())) for _ in range(5)]
             await in_database(ApiKey.objects.filter(pk=goes.credential).delete)
             await asyncio.wait_for(ended.wait(), 5)
-            await guard.check()
+            await access.check()
             for other in others:
                 with self.assertRaises(Refused):
                     await other.check()

@@ -1,15 +1,15 @@
-"""Rules for every chat address: optional trailing slashes, CSRF tokens with cookies, headers of streams."""
+"""Rules for every chat URL: optional trailing slashes, CSRF tokens with cookies, headers of streams."""
 
 import pytest
 from django.test import AsyncClient
 
 from chat.protocols import OpenAI
 from chat.tests.golden_exchange import GoldenTestCase
-from chat.tests.protocols.test_golden_refusals import ASKED, DOORS
+from chat.tests.protocols.test_golden_refusals import ASKED, CHAT_REQUESTS
 from chatsite.db.threads import in_database
 from history.models import Message
 
-STREAMS = {
+STREAMED = {
     "/chat//stream": "application/json-lines",
     "/chat/stream/": "application/json-lines",
     "/ask//stream/": "application/json-lines",
@@ -18,7 +18,7 @@ STREAMS = {
     "/api/multi-agent-chat//stream": "text/event-stream",
     "/api/minimal/multi-agent-chat/stream/": "text/event-stream",
 }
-WHOLES = (
+UNSTREAMED = (
     "/chat/",
     "/ask/",
     "/api/chat/",
@@ -33,16 +33,16 @@ WHOLES = (
 
 
 @pytest.mark.slow
-class DoorTests(GoldenTestCase):
+class ChatUrlTests(GoldenTestCase):
     async def test_trailing_slashes_are_accepted_everywhere(self):
-        for path in WHOLES:
+        for path in UNSTREAMED:
             with self.subTest(path):
                 response = await self.post(path, ASKED)
                 self.assertEqual(response.status_code, 200)
                 self.assertEqual(response.headers["Content-Type"], "application/json")
 
     async def test_every_stream_has_its_media_type_and_is_not_cached_or_buffered(self):
-        for path, media_type in STREAMS.items():
+        for path, media_type in STREAMED.items():
             with self.subTest(path):
                 response = await self.post(path, ASKED)
                 self.assertEqual((response.status_code, response.headers["Content-Type"]), (200, media_type))
@@ -54,7 +54,7 @@ class DoorTests(GoldenTestCase):
         await in_database(self.user.save)
         client = AsyncClient(enforce_csrf_checks=True)
         await client.alogin(username="asker", password="pass")
-        for name, (path, protocol, body) in DOORS.items():
+        for name, (path, protocol, body) in CHAT_REQUESTS.items():
             with self.subTest(name):
                 response = await client.post(path, body, content_type="application/json")
                 # The web component reads `message` and `statusCode` of its errors.

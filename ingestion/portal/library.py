@@ -21,6 +21,7 @@ from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from ingestion.access.models import AccessEntry
 from ingestion.attachment_folder import as_shown
+from ingestion.file_names import FOLDER_CHARACTERS
 from ingestion.models import EXPIRY_REMINDER, Document, DocumentQuerySet
 
 Show = Literal["all", "mine", "running", "failed", "ending"]
@@ -59,8 +60,10 @@ class ListingQuery:
     def of(cls, values: Mapping[str, str]) -> "ListingQuery":
         """The query from the URL's query string; unknown values are ignored."""
         show, sort = values.get("show", ""), values.get("sort", "")
+        # The page repeats the folder for each of its steps, so a long one would cost the square of its length.
         words, folder, category, owner = (
-            values.get(name, "").replace("\x00", "").strip() for name in ("q", "folder", "category", "owner")
+            values.get(name, "")[:FOLDER_CHARACTERS].replace("\x00", "").strip()
+            for name in ("q", "folder", "category", "owner")
         )
         return cls(
             cast(Show, show) if show in get_args(Show) else "all",

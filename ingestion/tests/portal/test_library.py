@@ -63,6 +63,11 @@ class NarrowingTests(LibraryCase):
         self.assertEqual(self.names("?folder=HR/Leave"), ["leave.md"])
         self.assertEqual(self.names("?folder=H"), [])
 
+    def test_a_folder_of_thousands_of_steps_makes_no_larger_page_than_an_empty_list(self):
+        answer = self.client.get(f"/documents/?folder={'a/' * 10_000}")
+        self.assertEqual(answer.status_code, 200)
+        self.assertLess(len(answer.content), 1_000_000)
+
     def test_categories_and_owners_filter_the_list_and_every_link_keeps_them(self):
         self.assertEqual(self.names("?category=Manuals"), ["crane.md"])
         self.assertEqual(self.names("?category=Rules&owner=ada"), ["leave.md"])

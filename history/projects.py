@@ -25,6 +25,7 @@ from .invalid import Invalid
 from .models import Conversation, ConversationQuerySet, Project, ProjectQuerySet
 
 MAX_PROJECTS = 1_000  # per person
+MAX_WORDS = 10  # words of a search by name; the rest is ignored
 NO_MEMBERS = "Nobody"  # in the audit log
 
 
@@ -78,9 +79,9 @@ def hide_closed(principal: Principal, conversations: Sequence[Conversation]) -> 
 
 
 def named(principal: Principal, words: str) -> ProjectQuerySet:
-    """The projects open to the caller whose names contain all the words, most recently used first."""
+    """The projects open to the caller whose names contain the first words, most recently used first."""
     found = Project.objects.open_to(principal).select_related("owner")
-    for word in words.split():
+    for word in words.split()[:MAX_WORDS]:
         found = found.filter(name__icontains=word)
     return found.order_by("-updated_at", "-id")
 

@@ -236,6 +236,13 @@ class Moving(ProjectCase):
             self.client.get(f"{self.address}?q=xyz"), "No project has these words in its name."
         )
 
+    def test_only_the_first_words_of_a_search_are_looked_for(self):
+        principal = Principal(self.user.pk, "session")
+        crew = make_project(self.user, "Deck crew of the ferry")
+        found = projects.named(principal, " ".join(["deck crew"] * 4_000 + ["unknown"]))
+        self.assertEqual([each.pk for each in found], [crew.pk])
+        self.assertLess(len(str(found.query)), 10_000)
+
     def test_archived_and_deleted_conversations_are_not_listed_in_a_project(self):
         self.move(project=self.project.pk)
         self.client.post(f"/c/{self.conversation.pk}/archive", {"on": ""})

@@ -111,6 +111,19 @@ class AdminAddressTests(TransactionTestCase):
             page = self.client.get("/admin/accounts/auditentry/?created_at__year=99999999999")
         self.assertContains(page, "The request cannot be understood.", status_code=400)
 
+    def test_a_search_for_thousands_of_words_is_refused(self):
+        """Django would put a condition for each word into one statement."""
+        field = "app_label=history&model_name=project&field_name=owner"
+        long = "+".join(["w"] * 500)
+        for address in (
+            f"accounts/user/?q={long}",
+            f"accounts/user/?o={long}",
+            f"autocomplete/?{field}&term={long}",
+        ):
+            with self.assertLogs("django.request", "WARNING"):
+                self.assertEqual(self.client.get(f"/admin/{address}").status_code, 400, address[:30])
+        self.assertEqual(self.client.get("/admin/accounts/user/?q=ann+berg&o=1.-2").status_code, 200)
+
     def test_a_filter_that_the_list_does_not_have_is_refused_on_a_page_of_the_admin(self):
         address = "/admin/procrastinate/procrastinatejob/?state=all"
         with self.assertLogs("django.request", "WARNING"):

@@ -15,6 +15,8 @@ from markdown_it import MarkdownIt
 from chatsite.db.threads import release_connection
 from history.long_exports import LONG_MESSAGES
 
+from .rendering.markdown import RenderingBudget, split
+
 TAGS = {"h1", "h2", "h3", "h4", "h5", "h6", "p", "strong", "em", "s", "code", "pre", "blockquote", "hr", "br"}
 TAGS |= {"ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td", "a"}  # without img
 
@@ -39,12 +41,14 @@ def _cleaner() -> nh3.Cleaner:
 def as_page(title: str, parts: Sequence[str]) -> str:
     """The page for an exported text in Markdown, which must contain only what its reader may see.
 
-    Each part is rendered separately, because the parser needs 25 times the memory of a text. In addition, an
-    unclosed code block then ends with the message that contains it.
+    Each block is rendered separately, because the parser needs 25 times the memory of a text. In addition, an
+    unclosed code block then ends with the part that contains it. As in the portal, blocks are plain text if
+    they are too long or the page takes too much time.
     """
     if len(parts) > LONG_MESSAGES:
         release_connection()  # rendering takes a long time
-    body = "".join(map(_html, parts))
+    budget = RenderingBudget()
+    body = "".join(budget.spend(block, _html) for part in parts for block in split(part))
     shown = {"title": title, "body": body, "language": get_language(), "site": settings.SITE_NAME}
     return render_to_string("chat/exported.html", shown)
 

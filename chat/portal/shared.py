@@ -29,6 +29,7 @@ from .citing.source_pages import stretches_of
 from .conversation.shown_answers import Answer
 from .conversation.turn_pages import TurnsPage, page_at
 from .conversation.turns import Turn
+from .rendering.markdown import RenderingBudget
 from .source_panel import Panel, panel_of_answer, position_of
 from .views import SeeOther, exported_file, page_asked_for, source_asked_for
 
@@ -93,7 +94,7 @@ class SharedPage:
 
     def turns(self, page: TurnsPage) -> list[Turn]:
         turns: list[Turn] = []
-        glossary = Glossary(self.principal)
+        glossary, budget = Glossary(self.principal), RenderingBudget()
         end = self.share.up_to + 1 if page.end is None else page.end
         on_page = [each for each in self.messages if page.first <= each.message.position < end]
         stretches = stretches_of(source for shown in on_page for source in shown.sources)
@@ -105,7 +106,7 @@ class SharedPage:
                     shown.message, shown.sources, shown.message.labels, shows_thoughts=False
                 )
                 answer.glossary = glossary  # the reader's glossary, not the sharer's
-                answer.stretches = stretches
+                answer.budget, answer.stretches = budget, stretches
                 answer.left_out, answer.closed = shown.left_out, shown.closed
                 turns[-1].answers.append(answer)
         return turns

@@ -31,6 +31,7 @@ from chat.portal.rendering.markdown import (
     BlockSplitter,
     Chip,
     Citations,
+    RenderingBudget,
     render,
     render_block,
     render_open,
@@ -168,6 +169,7 @@ class Answer:
     scope: str = ""  # the scope; empty for everything
     branches: Branches | None = None  # branches of the conversation; None if no other versions are offered
     glossary: Glossary | None = None  # the glossary for the reader
+    budget: RenderingBudget = field(default_factory=RenderingBudget)  # shared by the answers of a page
     # Parts of sources on several pages, by the source's key.
     stretches: Mapping[int, Stretches] = field(default_factory=dict)
     reader: Principal | None = None  # the person who asked; None for readers of a share
@@ -213,7 +215,7 @@ class Answer:
 
     @cached_property
     def citations(self) -> Citations:
-        citations = Citations(self.place, self.chips, list(self.message.citations))
+        citations = Citations(self.place, self.chips, list(self.message.citations), budget=self.budget)
         citations.read(self.text)
         return citations
 
@@ -450,7 +452,7 @@ def answers_of(
         readable.setdefault(source.message_id, []).append(source)
     runs: dict[Any, Run] = {}
     shows_thoughts = may_see_thoughts(principal)
-    glossary = Glossary(principal)
+    glossary, budget = Glossary(principal), RenderingBudget()
     if any(message.state in Message.UNFINISHED or not message.thoughts for message in messages):
         run_ids = {message.run_id for message in messages}
         # Include a run that ended after the messages were read: the page will receive its end.
@@ -475,6 +477,7 @@ def answers_of(
             scope=scopes[asked_in[message.pk]],
             branches=branches,
             glossary=glossary,
+            budget=budget,
             stretches=stretches,
             reader=principal,
         )

@@ -8,7 +8,8 @@ send words of a document to another site.
 import functools
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +27,9 @@ LONGEST_BLOCK = 30_000  # characters; hostile text of this length is rendered in
 # These texts are stored untranslated, so that answers without a source can be counted. They are displayed in
 # the reader's language.
 NOTICES = frozenset({*NOTHING_FOUND, *QUOTING_NOTICES})
+# CPU time after which the rest of a page is plain text. 50 answers of 2,500 characters, each with a table of
+# 30 rows, take one second; hostile blocks, each below LONGEST_BLOCK, could take minutes.
+PAGE_SECONDS = 3.0
 CACHED_BLOCKS = 256  # number of rendered blocks in the cache
 FENCE_END = re.compile(r"\n[ \t]{0,20}[`~]{1,20}$")
 DEEPEST = 18  # nesting level of blocks beyond which the parser omits content
@@ -91,6 +95,23 @@ class Chip:
     name: str = ""  # such as “Working abroad policy, page 4”
 
 
+class RenderingBudget:
+    """The CPU time that is left for the Markdown of one page."""
+
+    def __init__(self) -> None:
+        self.left = PAGE_SECONDS
+
+    def spend(self, text: str, rendered: Callable[[str], str]) -> str:
+        """`rendered(text)`, or plain text if the block is too long or the budget is used up."""
+        if len(text) > LONGEST_BLOCK or self.left <= 0:
+            return _as_plain_text(text)
+        started = time.thread_time()
+        try:
+            return rendered(text)
+        finally:
+            self.left -= time.thread_time() - started
+
+
 @dataclass
 class Citations:
     """The sources that an answer may cite, and the numbers of its citations so far.
@@ -103,6 +124,7 @@ class Citations:
     chips: Mapping[str, Chip] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
     shown: int = 0  # number of chips in the blocks rendered so far
+    budget: RenderingBudget = field(default_factory=RenderingBudget)  # of the page, for finished blocks
 
     def read(self, text: str) -> None:
         """Number the citations of the next piece of text, in order of first use."""
@@ -145,12 +167,12 @@ def _cleaner() -> nh3.Cleaner:
 
 
 def render_block(text: str, citations: Citations) -> str:
-    """Render the next block as safe HTML, or as plain text if it is too long.
+    """Render the next block as safe HTML, or as plain text if it is too long or the page's budget is used up.
 
     Citation numbers continue those of earlier blocks.
     """
     citations.read(text)
-    html = _with_chips(text, citations, is_open=False)
+    html = citations.budget.spend(text, lambda text: _with_chips(text, citations, is_open=False))
     citations.shown += html.count('<a class="cite')
     return html
 
@@ -170,8 +192,6 @@ def _as_plain_text(text: str) -> str:
 
 
 def _with_chips(text: str, citations: Citations, *, is_open: bool) -> str:
-    if len(text) > LONGEST_BLOCK:
-        return _as_plain_text(text)
     if not is_open and text.strip() in NOTICES:
         text = gettext(text.strip())
     if (rows_shown := translated(text.strip())) is not None:

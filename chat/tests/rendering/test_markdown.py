@@ -8,8 +8,16 @@ from unittest.mock import patch
 import pytest
 from django.test import SimpleTestCase
 
+from chat.portal.exported_page import as_page
 from chat.portal.rendering.code_blocks import LANGUAGES, _known, code_block
-from chat.portal.rendering.markdown import BlockRenderer, Chip, Citations, render, with_marks
+from chat.portal.rendering.markdown import (
+    BlockRenderer,
+    Chip,
+    Citations,
+    RenderingBudget,
+    render,
+    with_marks,
+)
 from chat.portal.rendering.markdown_rules import mathml
 
 LABEL = "a.md#x"
@@ -243,6 +251,24 @@ class HostileTests(SimpleTestCase):
     def test_html_is_shown_as_text(self):
         for text in HOSTILE[:3]:
             self.assertEqual(Elements(render(text, citations())).text, text)
+
+    def test_a_page_of_many_hostile_blocks_takes_a_bounded_time_and_loses_no_text(self):
+        blocks = [f"{number} {'[' * 3_000}" for number in range(200)]
+        for pages in (self.answers, self.export):
+            before = time.thread_time()
+            with patch("chat.portal.rendering.markdown.PAGE_SECONDS", 0.05):
+                text = Elements(pages(blocks)).text
+            self.assertLess(time.thread_time() - before, 5, pages)
+            for number in (0, 100, 199):
+                self.assertIn(blocks[number], text)
+
+    def answers(self, blocks):
+        budget = RenderingBudget()
+        halves = ("\n\n".join(half) for half in (blocks[:100], blocks[100:]))
+        return "\n".join(render(half, Citations(budget=budget)) for half in halves)
+
+    def export(self, blocks):
+        return as_page("Export", ["\n\n".join(blocks)])
 
     # A shorter limit than the product's makes the test faster.
     @pytest.mark.slow

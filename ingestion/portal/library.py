@@ -60,7 +60,7 @@ class ListingQuery:
     def of(cls, values: Mapping[str, str]) -> "ListingQuery":
         """The query from the URL's query string; unknown values are ignored."""
         show, sort = values.get("show", ""), values.get("sort", "")
-        # The page repeats the folder for each of its steps, so a long one would cost the square of its length.
+        # The page repeats the folder for each of its steps, so it grows with the square of its length.
         words, folder, category, owner = (
             values.get(name, "")[:FOLDER_CHARACTERS].replace("\x00", "").strip()
             for name in ("q", "folder", "category", "owner")

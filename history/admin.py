@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.text import Truncator
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
 from chatsite.accounts import staff_access
 from chatsite.accounts.admin_base.audited_admin import AuditedChanges, user_of
@@ -27,7 +27,9 @@ from chatsite.accounts.principal import Principal
 from . import sharing
 from .branches import question_of
 from .models import Conversation, Feedback, Message, Share, Source, SourceQuerySet
+from .withheld import withheld_labels
 
+CLOSED = gettext_noop("It is based on documents that you may not read.")
 COMMENT_SHOWN = 120  # characters of a comment shown in the list
 
 
@@ -145,8 +147,8 @@ class ConversationAdmin(AuditedPages, AuditedChanges, admin.ModelAdmin):  # type
 class FeedbackAdmin(AuditedPages, admin.ModelAdmin):  # type: ignore[type-arg]
     """Ratings of answers.
 
-    Question and answer are shown only if the person who asked agreed, and the answer only to staff who may
-    read all its sources.
+    Question and answer are shown only if the person who asked agreed, and only to staff who may read all
+    sources of the conversation so far: both may contain words of an earlier answer.
     """
 
     listed_as = AuditEntry.Action.FEEDBACK_LISTED
@@ -189,19 +191,16 @@ class FeedbackAdmin(AuditedPages, admin.ModelAdmin):  # type: ignore[type-arg]
     def question(self, feedback: Feedback) -> str:
         if not feedback.shared:
             return gettext("Not shared by the person who asked.")
-        answer = feedback.message
-        question = question_of(answer)
+        if _has_closed_sources(feedback):
+            return gettext(CLOSED)
+        question = question_of(feedback.message)
         return question.content if question else "–"
 
     @admin.display(description=gettext_lazy("answer"))
     def answer(self, feedback: Feedback) -> str:
         if not feedback.shared:
             return gettext("Not shared by the person who asked.")
-        answer = feedback.message
-        readable = _readable_sources(feedback).count()
-        if readable < max(len(answer.labels), len(set(answer.citations))):
-            return gettext("It is based on documents that you may not read.")
-        return answer.content
+        return gettext(CLOSED) if _has_closed_sources(feedback) else feedback.message.content
 
     @admin.display(description=gettext_lazy("answered at"))
     def answered_at(self, feedback: Feedback) -> Any:
@@ -284,3 +283,12 @@ def _readable_sources(feedback: Feedback) -> SourceQuerySet:
     """The answer's sources that the member of staff may also read in the portal."""
     reader = Principal(feedback.reader_id, "session")  # type: ignore[attr-defined]  # annotated above
     return Source.objects.visible_to(reader).filter(message=feedback.message_id)
+
+
+def _has_closed_sources(feedback: Feedback) -> bool:
+    """Whether the member of staff may not read a source of this answer, or of an earlier one."""
+    answer = feedback.message
+    if _readable_sources(feedback).count() < max(len(answer.labels), len(set(answer.citations))):
+        return True
+    reader = Principal(feedback.reader_id, "session")  # type: ignore[attr-defined]  # annotated above
+    return bool(withheld_labels(reader, answer.conversation_id, answer.position))

@@ -13,9 +13,14 @@ from .citation_text import without
 from .models import Message, Source
 
 
-def withheld_labels(principal: Principal, conversation_id: UUID) -> frozenset[str]:
-    """Labels of a conversation's sources that the reader may not open now."""
+def withheld_labels(principal: Principal, conversation_id: UUID, up_to: int | None = None) -> frozenset[str]:
+    """Labels of a conversation's sources that the reader may not open now.
+
+    With `up_to`, only of the messages up to this position.
+    """
     given = Message.objects.filter(conversation=conversation_id).exclude(labels=[], citations=[]).order_by()
+    if up_to is not None:
+        given = given.filter(position__lte=up_to)
     named = {
         label
         for labels, citations in given.values_list("labels", "citations")

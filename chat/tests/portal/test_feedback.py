@@ -7,6 +7,7 @@ from django.test.utils import CaptureQueriesContext
 
 from chat.tests.conversations import LABEL, answered
 from chatsite.accounts.models import ApiKey, AuditEntry
+from history import recording
 from history.models import Conversation, Feedback, Message
 from ingestion.access.lists import Audience, set_audience
 from ingestion.tests.factories import make_document, make_user
@@ -198,6 +199,18 @@ class ContentManagerTests(FeedbackCase):
         self.assertContains(page, "1 that you may not read")
         self.assertNotContains(page, "Leave guide")
         self.assertNotContains(page, "[guide.md")
+
+    def test_an_answer_after_one_from_closed_sources_and_its_question_stay_hidden(self):
+        """Both may repeat words of the earlier answer."""
+        Message.objects.filter(pk=self.answer.pk).update(followups=["Which pier?"])
+        recording.append(self.conversation, "user", "Which pier?")
+        said = recording.append(self.conversation, "assistant", "The pier, in May.", state="complete")
+        Feedback.objects.create(message=said, rating="bad", shared=True)
+        page = f"{self.list}{said.pk}/change/"
+        self.assertContains(self.client.get(page), "The pier, in May.")
+        self.withdraw()
+        self.assertNotContains(self.client.get(page), "The pier, in May.")
+        self.assertNotContains(self.client.get(page), "Which pier?")
 
     def test_each_view_is_in_the_audit_log(self):
         self.client.get(f"{self.list}?rating__exact=bad")

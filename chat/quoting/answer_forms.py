@@ -193,7 +193,10 @@ def _parts_quoted(parts: Iterable[int], passages: Sequence[SourceView]) -> list[
 
 
 def _sentences(findings: Findings) -> QuotedAnswer:
-    """The first quotation, and others that are nearly as good."""
+    """The first quotation, and others that are nearly as good.
+
+    If the place of the first one is contested, it only may answer.
+    """
     first, *others = findings.quotations
     has_all = first.has_all
     least = SECOND_OF_ALL if has_all else SECOND
@@ -209,6 +212,11 @@ def _sentences(findings: Findings) -> QuotedAnswer:
         whole = first.in_short_section
         kept = [whole, *(each for each in kept if not whole.has(each.sentence))]
     texts = (*_texts(alike.text), *findings.quoted(kept))
+    if findings.is_contested and not is_several:
+        behind = (each for each in findings.closest if not any(one.has(each.sentence) for one in kept))
+        others = findings.quoted(list(behind)[:BEHIND])
+        texts = (*texts, OTHERS, *others) if others else texts
+        return QuotedAnswer(texts, is_sure=False, is_likely=True, is_part=not alike.is_whole)
     return QuotedAnswer(texts, True, is_several, is_part=not alike.is_whole)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from django.utils.functional import cached_property
 
 from chat.llm.chat_model import Prompt
+from chat.quoting.questions.amounts import numbers_of
 from chat.quoting.questions.asked_files import AskedFiles
 from chat.quoting.questions.question import Question
 from chat.quoting.table_rows.journeys import FoundJourneys
@@ -28,6 +29,11 @@ PREFERRED = 0.85
 NEARLY_BEST = 0.9
 RATHER_CERTAIN = 0.7  # confidence that such a sentence needs
 CERTAIN = 0.9  # confidence that a quotation needs for NEARLY_AGREES to apply
+# A place is contested if its search score leads by less than MIN_AHEAD, or if at least MANY_NEAR passages of
+# other places have NEAR of its score.
+MIN_AHEAD = 0.05
+MANY_NEAR = 3
+NEAR = 0.8
 # Used instead of AGREES if the quotation has everything that was asked for, including the amount.
 NEARLY_AGREES = 0.7
 
@@ -201,6 +207,40 @@ class Findings:
             and first.answers
             and is_sure(first.held, best.score, self.prompt.fit)
         )
+
+    @cached_property
+    def is_contested(self) -> bool:
+        """Whether the search found other places that fit nearly as well as that of the first quotation.
+
+        A rule and its exceptions, or several parts of a manual, often have the same words. The search scores
+        of several questions cannot be compared, nor those of the places that other agents have quoted; and
+        the row of a table is found by its name.
+        """
+        if self.questions > 1 or self.prompt.contributions or self.first.quoted.kind == "table":
+            return False
+        own = self.first.source
+        others = [
+            each.score
+            for place, each in enumerate(self.sources)
+            if each.label != own.label and self._contradicts(place)
+        ]
+        near = sum(score >= NEAR * own.score for score in others)
+        return own.score - max(others, default=0.0) < MIN_AHEAD or near >= MANY_NEAR
+
+    def _contradicts(self, place: int) -> bool:
+        """Whether a passage may answer otherwise than the first quotation.
+
+        If an amount is asked for, the passage must have one, and none of its best sentences may have the same
+        number.
+        """
+        amount = self.question.amount
+        if not amount:
+            return True
+        numbers = numbers_of(self.first.sentence.text)
+        is_same = (
+            each.passage == place and not numbers.isdisjoint(numbers_of(each.text)) for each in self.sentences
+        )
+        return amount.is_stated(self.sources[place].content) and not any(is_same)
 
     def _agrees(self, sentence: Sentence) -> bool:
         """Whether the sentence is from one of the best search results.

@@ -108,6 +108,24 @@ class LikelyAnswerTests(QuotingCase):
             quoted = quote(Prompt(question, [], [access, other], 0.3, fit=1.5, synonyms=synonyms))
             self.assertEqual(quoted.is_sure or quoted.is_likely, may_answer, question)
 
+    def test_an_answer_whose_place_the_search_does_not_prefer_is_only_likely(self):
+        exception = source(1, "law.md#5", "Young people may work in a bakery at night.", heading="§ 5")
+        rule = source(2, "law.md#4", "Nobody under 18 may work between 10 pm and 6 am.", heading="§ 4")
+        question = "May young people work at night?"
+        for score, is_sure in ((0.3, True), (0.87, False)):
+            quoted = self.quoted(question, exception, replace(rule, score=score), fit=6.0)
+            self.assertEqual((quoted.is_sure, quoted.is_likely), (is_sure, True))
+        self.assertEqual(quoted.texts[1], OTHERS)
+        self.assertIn("between 10 pm and 6 am", quoted.texts[2])
+
+    def test_a_place_that_gives_the_same_number_supports_an_answer(self):
+        handbook = source(1, "a.md", "Salaries arrive on the 25th of each month.", heading="Pay day")
+        slide = source(2, "b.md", "Salaries arrive on the 25th, before noon.", heading="Money", score=0.89)
+        other = replace(slide, content="Salaries arrive on the 28th, before noon.")
+        self.assertTrue(self.quoted("When do salaries arrive?", handbook, slide, fit=6.0).is_sure)
+        quoted = self.quoted("When do salaries arrive?", handbook, other, fit=6.0)
+        self.assertTrue(quoted.is_several or not quoted.is_sure)
+
     def test_a_likely_passage_is_not_a_sure_answer(self):
         quoted = self.quoted(QUESTION, RECEIPTS, ADVANCES)
         self.assertFalse(quoted.is_sure)

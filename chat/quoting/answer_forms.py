@@ -206,16 +206,16 @@ def _sentences(findings: Findings) -> QuotedAnswer:
     alike = findings.rows_alike
     findings.shown.update(alike.rows)
     if first.is_asked_by_heading:  # Everything below that heading answers.
-        whole = first.below_heading
+        whole = findings.below_heading(first)
         kept = [whole, *(each for each in kept if not whole.has(each.sentence))]
     elif first.is_part_of_explanation:
         whole = first.in_short_section
         kept = [whole, *(each for each in kept if not whole.has(each.sentence))]
     texts = (*_texts(alike.text), *findings.quoted(kept))
     if findings.is_contested and not is_several:
-        behind = (each for each in findings.closest if not any(one.has(each.sentence) for one in kept))
-        others = findings.quoted(list(behind)[:BEHIND])
-        texts = (*texts, OTHERS, *others) if others else texts
+        behind = [each for each in findings.closest if not any(one.has(each.sentence) for one in kept)]
+        if further := findings.quoted(behind[:BEHIND]):
+            texts = (*texts, OTHERS, *further)
         return QuotedAnswer(texts, is_sure=False, is_likely=True, is_part=not alike.is_whole)
     return QuotedAnswer(texts, True, is_several, is_part=not alike.is_whole)
 

@@ -207,9 +207,12 @@ class Quotation:
         """Whether its heading asks the question: “Life jackets › When crew must wear one”.
 
         The innermost heading must have the question word and at least one named word; title and all headings
-        together must have all named words.
+        together must have all named words. If the question asks how to do something, the innermost heading
+        must have all named words instead: “Merging terms”.
         """
         question, inner = self.question, self.source.heading.rpartition("›")[2]
+        if question.asks_how_to:
+            return 0 < len(question.named) == self.held.known(question.named, held_stems(inner))
         asked, heading = _QUESTION_WORD.search(question.own), _QUESTION_WORD.search(inner)
         words = held_stems(f"{self.source.title} {self.source.heading}")
         return (
@@ -227,9 +230,14 @@ class Quotation:
 
     @property
     def below_heading(self) -> "Quotation":
-        """A quotation from the beginning of the passage, up to the maximum length; a table is unchanged."""
+        """A quotation from the beginning of the passage, up to the maximum length; tables do not change.
+
+        If the question asks how to do something, it begins with the first step, if there are steps.
+        """
         content = self.source.content
-        starts = (span.start for span in spans_of(content) if not span.is_heading)
+        spans = [span for span in spans_of(content) if not span.is_heading]
+        steps = [span for span in spans if span.is_item] if self.question.asks_how_to else []
+        starts = (span.start for span in steps or spans)
         first = next((each for start in starts if (each := extract(content, start))), self.quoted)
         return self if "table" in (first.kind, self.quoted.kind) else replace(self, quoted=first).in_passage
 

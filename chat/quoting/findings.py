@@ -14,6 +14,7 @@ from chat.quoting.table_rows.opening_hours import open_rows
 from chat.quoting.table_rows.quoted_tables import SelectedRows, rows_alike, rows_in_order, selected_rows
 from chat.sources import SourceView
 from ingestion.search.rough_stems import held_stems
+from ingestion.search.sentence_splitting import spans_of
 
 from .candidates import Quotation, ShownRow, quotations_of
 from .confidence import MIN_LEAD, confidence, is_sure
@@ -213,10 +214,12 @@ class Findings:
         """Whether the search found other places that fit nearly as well as that of the first quotation.
 
         A rule and its exceptions, or several parts of a manual, often have the same words. The search scores
-        of several questions cannot be compared, nor those of the places that other agents have quoted; and
-        the row of a table is found by its name.
+        of several questions cannot be compared, nor those of the places that other agents have quoted. The
+        row of a table is found by its name, and a section by its heading if that asks the question.
         """
-        if self.questions > 1 or self.prompt.contributions or self.first.quoted.kind == "table":
+        if self.questions > 1 or self.prompt.contributions:
+            return False
+        if self.first.quoted.kind == "table" or self.first.is_asked_by_heading:
             return False
         own = self.first.source
         others = [
@@ -267,6 +270,25 @@ class Findings:
             and own >= NEARLY_AGREES * best
             and confidence(first.held, sentence.score, self.prompt.fit) >= CERTAIN
         )
+
+    def below_heading(self, quotation: Quotation) -> Quotation:
+        """What is below the quotation's heading; see `Quotation.below_heading`.
+
+        If the question asks how to do something, the first passage of that section with steps is quoted,
+        because a later one may have the most words of the question.
+        """
+        own = quotation.source
+        steps = [
+            (source.passage_id, place)
+            for place, source in enumerate(self.sources)
+            if (source.label, source.heading) == (own.label, own.heading)
+            and any(span.is_item for span in spans_of(source.content))
+        ]
+        if self.question.asks_how_to and steps:
+            _, place = min(steps)
+            sentence = replace(quotation.sentence, passage=place)
+            quotation = replace(quotation, source=self.sources[place], sentence=sentence)
+        return quotation.below_heading
 
     def leads(self, other: Quotation, first: Quotation) -> bool:
         """Whether `other` should be quoted before `first`.

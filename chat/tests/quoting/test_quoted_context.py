@@ -151,6 +151,17 @@ class QuotedContextTests(QuotingCase):
         answer = self.answer("When must I wear a life jacket?", sources=[other], fit=7.0)
         self.assertNotIn("On the open deck", answer)
 
+    def test_a_procedure_whose_heading_names_the_task_is_quoted_from_its_first_step(self):
+        heading = "Pottery › Glazing a bowl"
+        step = "2. Glaze the bowl twice, then put it in the oven."
+        first = source(1, "kiln.md#glazing", step, heading=heading, passage_id=8)
+        second = source(2, "kiln.md#glazing", "1. Sand it.\n- Wear a mask.", heading=heading, passage_id=7)
+        answer = self.answer("How do I glaze a bowl?", sources=[first, second], fit=7.0)
+        self.assertTrue(answer.startswith(f"**{heading}**\n\n> 1. Sand it.\n> - Wear a mask."), answer)
+        elsewhere = [replace(each, heading="Pottery › Colours") for each in (first, second)]
+        answer = self.answer("How do I glaze a bowl?", sources=elsewhere, fit=7.0)
+        self.assertIn(f"> {step}", answer.partition("1. Sand")[0])
+
     def test_an_introduction_is_quoted_with_the_command_below_it(self):
         page = source(1, "a.md", "Downloads are many. To resume a download, type:\n\nwget -c ADDRESS\n")
         self.assertEqual(

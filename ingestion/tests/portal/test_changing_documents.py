@@ -132,6 +132,8 @@ class UploadTests(TestCase):
         self.assertContains(page, "Replace with a new file")
         form = self.client.get(f"/documents/add/?replace={document.public_id}")
         self.assertContains(form, f"The file that you choose replaces <bdi>{document.name}</bdi>")
+        self.assertContains(form, "Replace a document")
+        self.assertNotContains(form, "Add documents")
         self.assertContains(form, 'value="People"')
         self.assertContains(form, 'value="everyone" checked')
         words = f"Replaced: version 2 of {document.name}"

@@ -160,7 +160,10 @@ def _table(
 
 
 def table_markdown(columns: Sequence[str], rows: Iterable[tuple[Sequence[str], str]]) -> str:
-    """A Markdown table of rows, each with the citation of its label."""
-    cited = [[*cells[:-1], f"{cells[-1]} [{label}]".strip()] for cells, label in rows]
+    """A Markdown table of rows, each with the citation of its label in the last cell that is not empty."""
+    cited = []
+    for cells, label in rows:
+        last = max((at for at, cell in enumerate(cells) if cell), default=0)
+        cited.append([f"{cell} [{label}]".strip() if at == last else cell for at, cell in enumerate(cells)])
     lines = [columns, ["---"] * len(columns), *cited]
     return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |" for cells in lines)

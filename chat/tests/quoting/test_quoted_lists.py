@@ -58,7 +58,7 @@ class QuotedListTests(QuotingCase):
         answer = self.answer(
             "What is the fee in area B?", sources=[source(1, "fees.xlsx", "\n".join(rows))], fit=8.0
         )
-        self.assertIn("| Farm buildings | [fees.xlsx] |\n| In area B | $70 [fees.xlsx] |", answer)
+        self.assertIn("| Farm buildings [fees.xlsx] |  |\n| In area B | $70 [fees.xlsx] |", answer)
         self.assertNotIn("Houses", answer)
 
     def test_a_list_below_announced_steps_is_quoted(self):

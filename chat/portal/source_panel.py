@@ -21,6 +21,7 @@ from ingestion.parsing.boxes import Box, boxes_of
 from ingestion.parsing.language import language_tag
 from ingestion.parsing.sections import Unreadable
 from ingestion.search.passage_completion import MAX_ALONE
+from ingestion.search.scopes import describe
 from ingestion.storage import files
 from ingestion.versions import former_versions
 
@@ -313,7 +314,13 @@ class Panel:
     def thoughts(self) -> list[Step]:
         """The steps, without names of unreadable sources, even in quoted earlier answers."""
         gone = withheld_labels(self.principal, self.answer.message.conversation_id)
-        return [step(thought, gone) for thought in self.answer.message.thoughts]
+        shown = []
+        for thought in self.answer.message.thoughts:
+            props = thought.get("props") or {}
+            if "scope" in props:  # in the reader's words, instead of an id or the name of a hidden folder
+                props = {**props, "scope": describe(self.principal, str(props["scope"]))}
+            shown.append(step({**thought, "props": props}, gone))
+        return shown
 
     @property
     def support(self) -> list[Support]:

@@ -121,6 +121,19 @@ class PanelTests(PortalCase):
             self.assertNotIn(LABEL, page)
         self.assertEqual(self.client.get(f"{self.url}source/1.r1/").status_code, 404)
 
+    def test_a_step_names_the_documents_that_were_searched_as_the_reader_may_see_them(self):
+        for scope, words in (
+            (f"document:{self.document.public_id}", "searched in: “Leave guide”"),
+            ("folder:Secret", "searched in: a folder with nothing that you can read"),
+        ):
+            thoughts = [
+                {"title": "Generated search query", "description": "Leave", "props": {"scope": scope}}
+            ]
+            Message.objects.filter(pk=self.answer.pk).update(thoughts=thoughts)
+            page = text_of(self.client.get(f"{self.url}?source=1.1&view=thoughts"))
+            self.assertIn(words, page)
+            self.assertNotIn(scope, page)
+
     def test_a_deleted_document_shows_neither_title_nor_text(self):
         thoughts = [{"title": "Prompt", "description": [f"Five days [{LABEL}]."], "props": None}]
         Message.objects.filter(pk=self.answer.pk).update(thoughts=thoughts)

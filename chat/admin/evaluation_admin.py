@@ -176,7 +176,8 @@ class ProofQuestionAdmin(
             _record(user, f"Added {len(added)} existing questions")
             messages.success(request, gettext("Added: %(count)s.") % {"count": len(added)})
             return redirect("admin:chat_proofquestion_changelist")
-        return self.page(request, "collect.html", gettext("Existing questions"), proposed=proposed)
+        template = "admin/chat/proofquestion/collect.html"
+        return self.page(request, template, gettext("Existing questions"), proposed=proposed)
 
     def import_csv(self, user: User, content: bytes) -> str:
         count = evaluation_questions.read_csv(user, content)

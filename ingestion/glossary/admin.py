@@ -174,7 +174,7 @@ class GlossaryAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, C
         found = [line for line in lines() if wanted in plain_words(" ".join(line))]
         return self.page(
             request,
-            "built_in.html",
+            "admin/ingestion/houseword/built_in.html",
             gettext("Built-in everyday words"),
             lines=found,
             wanted=request.GET.get("q", ""),

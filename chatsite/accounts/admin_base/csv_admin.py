@@ -33,7 +33,7 @@ class CsvForm(forms.Form):
 
 
 class CsvAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """The pages `file/` and `csv_name`, with templates in the model's own folder."""
+    """The pages `file/` and `csv_name`."""
 
     csv_name = "list.csv"
     csv_title: str | Promise = ""  # title of the page for imports
@@ -77,7 +77,7 @@ class CsvAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             else:
                 messages.success(request, done)
                 return redirect(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
-        return self.page(request, "file.html", str(self.csv_title), form=form)
+        return self.page(request, "admin/csv_file.html", str(self.csv_title), form=form)
 
     def csv_file(self, request: HttpRequest) -> HttpResponse:
         if not self.has_view_permission(request):
@@ -87,8 +87,6 @@ class CsvAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         response["Content-Disposition"] = f'attachment; filename="{self.csv_name}"'
         return response
 
-    def page(self, request: HttpRequest, name: str, title: str, **values: Any) -> HttpResponse:
-        """A page of this admin, from the template `name` of the model."""
+    def page(self, request: HttpRequest, template: str, title: str, **values: Any) -> HttpResponse:
         context = {**self.admin_site.each_context(request), "title": title, "opts": self.opts, **values}
-        folder = f"admin/{self.opts.app_label}/{self.opts.model_name}"
-        return TemplateResponse(request, f"{folder}/{name}", context)
+        return TemplateResponse(request, template, context)

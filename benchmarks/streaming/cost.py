@@ -7,7 +7,7 @@ from .processes import cpu_seconds, load
 from .upstream import TOKENS
 
 
-def measured(pid: int, plan: dict[str, Any], spread: float = 3.0) -> tuple[float, list[Outcome]]:
+def measured(pid: int, plan: dict[str, Any], spread: float = 6.0) -> tuple[float, list[Outcome]]:
     """The CPU seconds of a process for a plan, and the outcomes of its questions."""
     before = cpu_seconds(pid)
     outcomes = load(**plan, spread=spread, abort=0)

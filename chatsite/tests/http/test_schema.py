@@ -20,6 +20,7 @@ from hypothesis.strategies import one_of
 from jsonschema_rs import meta, validator_for
 from playwright.sync_api import expect
 
+from chat.protocols.openai import openai_chat, openai_completions, responses
 from chatsite.http import api_description
 from chatsite.tests.chromium import open_page
 from chatsite.tests.routes import routes
@@ -222,6 +223,15 @@ class Description(SimpleTestCase):
         described = validator_for(schemas["LegacyCompletionRequest"]["properties"]["prompt"])
         for text in ("leave", "休", "\x1e!", " ", "\t\n", "\x1c", "\x1f", "\x85", "\u3000\u2028"):
             self.assertEqual(described.is_valid(text), bool(text.strip()), repr(text))
+
+    def test_requests_to_openai_are_described_with_all_members_that_are_read(self):
+        schemas = api_description.document()["components"]["schemas"]
+        for name, read in (
+            ("CompletionRequest", openai_chat.KNOWN),
+            ("LegacyCompletionRequest", openai_completions.KNOWN),
+            ("ResponseRequest", responses.KNOWN),
+        ):
+            self.assertEqual(schemas[name]["properties"].keys(), read.keys(), name)
 
     def test_an_empty_last_event_is_described_as_it_is_read(self):
         parameters = api_description.document()["paths"]["/chat/runs/{run_id}/events"]["get"]["parameters"]

@@ -82,7 +82,7 @@ SAMPLING: Mapping[str, Reader] = {
     "frequency_penalty": number_from(-2, 2),
     "seed": integer_from(-(2**63), 2**63 - 1),
 }
-EFFORT: Reader = one_of("none", "minimal", "low", "medium", "high", "xhigh")
+EFFORT: Reader = one_of("none", "minimal", "low", "medium", "high", "xhigh", "max")
 VERBOSITY: Reader = one_of("low", "medium", "high")
 # Members that are ignored: labels, permissions, and values that request nothing.
 HARMLESS: Mapping[str, Reader] = {
@@ -90,6 +90,7 @@ HARMLESS: Mapping[str, Reader] = {
     "safety_identifier": a_label,
     "prompt_cache_key": a_label,
     "prompt_cache_retention": a_label,
+    "prompt_cache_options": validators.require_object,
     "metadata": metadata,
     "parallel_tool_calls": validators.require_boolean,
     "service_tier": _only("auto", "default"),

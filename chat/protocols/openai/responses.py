@@ -42,7 +42,16 @@ from .openai_members import (
 STEP = 1_000  # event numbers of the protocol that are reserved for each event of the run
 ITEM, PART = 2, 3  # numbers of the two events before the first text, independent of the run's events
 MAX_ANNOTATION_EVENTS = 900  # annotation events in one response; the message itself contains all annotations
-INCLUDED = ("reasoning.encrypted_content",)  # accepted but without effect
+# Accepted but without effect: the site sends no reasoning, and calls no tools that have results.
+INCLUDED = (
+    "reasoning.encrypted_content",
+    "web_search_call.results",
+    "web_search_call.action.sources",
+    "file_search_call.results",
+    "code_interpreter_call.outputs",
+)
+# The values of `reasoning` that have no effect; a summary may be requested, but none is written.
+REASONING = {"summary": "auto", "generate_summary": "auto", "context": "auto", "mode": "standard"}
 # Error codes of a failed response; all others become server_error.
 CODES = {"rate_limited": "rate_limit_exceeded"}
 STATUSES = {"complete": "completed", "stopped": "cancelled"}
@@ -93,7 +102,15 @@ ECHO: Mapping[str, Any] = {
 }
 _ID = re.compile(r"(resp|msg)_([0-9a-f]{32})")
 _TOOL_OUTPUTS = ("function_call_output", "custom_tool_call_output")
-_IGNORED_ITEMS = ("function_call", "custom_tool_call", "reasoning")  # of other models
+# Items of other models. The result of a hosted tool is in the answer that follows its call.
+_IGNORED_ITEMS = (
+    "function_call",
+    "custom_tool_call",
+    "reasoning",
+    "web_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+)
 
 
 def response_id(run_id: str) -> str:
@@ -430,14 +447,13 @@ def _check_members(members: Mapping[str, Any], found: Mapping[str, Any]) -> None
     _format(text)
     if text.get("verbosity") is not None:
         shared.VERBOSITY(text["verbosity"], "text.verbosity")
-    reasoning = _known(members, "reasoning", ("effort", "summary", "generate_summary"))
+    reasoning = _known(members, "reasoning", ("effort", *REASONING))
     if reasoning.get("effort") is not None:
         shared.EFFORT(reasoning["effort"], "reasoning.effort")
-    for name in ("summary", "generate_summary"):
-        if reasoning.get(name) not in (None, "auto"):
-            raise InvalidRequest(
-                f"“reasoning.{name}” must be “auto”: the site writes no summaries.", f"reasoning.{name}"
-            )
+    for name, neutral in REASONING.items():
+        if reasoning.get(name) not in (None, neutral):
+            member = f"reasoning.{name}"
+            raise InvalidRequest(f"“{member}” must be “{neutral}”: nothing else is supported here.", member)
     for place, item in enumerate(validators.require_list(members.get("include") or [], "include")):
         validators.require_choice(item, f"include[{place}]", INCLUDED)
     if found.get("background") and found.get("store") is False:

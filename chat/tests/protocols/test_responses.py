@@ -159,6 +159,7 @@ class ResponseTests(ResponsesTestCase):
             {"role": "user", "content": QUESTION},
             {"type": "item_reference", "id": first["output"][0]["id"]},
             {"type": "reasoning", "id": "rs_1", "summary": []},
+            {"type": "web_search_call", "id": "ws_1", "status": "completed"},
             {"role": "user", "content": [{"type": "input_text", "text": "And part-time staff?"}]},
         ]
         model = ScriptedModel(words=["More."])
@@ -217,13 +218,24 @@ class ResponseTests(ResponsesTestCase):
             response = await self.post(PATH, ASKED, model=model)
         self.assertEqual((response.status_code, response.json()["error"]["type"]), (502, "server_error"))
 
+    async def test_options_that_clients_add_for_tools_and_reasoning_are_accepted(self):
+        """The AI SDK adds `include` to each request that offers its web search or code interpreter."""
+        reasoning = {"effort": "max", "summary": None, "context": "auto", "mode": "standard"}
+        included = ["web_search_call.action.sources", "code_interpreter_call.outputs"]
+        offered = [{"type": "web_search"}, {"type": "code_interpreter"}]
+        told = await self.asked(
+            tools=offered, include=included, reasoning=reasoning, prompt_cache_options={"mode": "implicit"}
+        )
+        self.assertEqual((told["status"], told["reasoning"]), ("completed", reasoning))
+
     async def test_unsupported_options_are_refused_by_name_and_nothing_is_stored(self):
         for member, body in (
             ("conversation", {"conversation": "conv_1"}),
             ("prompt", {"prompt": {"id": "x"}}),
             ("tool_choice", {"tools": [{"type": "web_search"}], "tool_choice": "required"}),
-            ("include[0]", {"include": ["file_search_call.results"]}),
+            ("include[0]", {"include": ["message.output_text.logprobs"]}),
             ("reasoning.summary", {"reasoning": {"summary": "detailed"}}),
+            ("reasoning.mode", {"reasoning": {"mode": "pro"}}),
             ("text.format.type", {"text": {"format": {"type": "grammar"}}}),
             ("text.other", {"text": {"other": 1}}),
             ("background", {"background": True, "store": False}),

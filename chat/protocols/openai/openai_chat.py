@@ -60,6 +60,7 @@ KNOWN: Mapping[str, Reader | None] = {
     "response_format": None,
     "reasoning_effort": shared.EFFORT,
     "verbosity": shared.VERBOSITY,
+    "chat_template_kwargs": validators.require_object,  # of vLLM: a hint such as `enable_thinking`
     "tools": None,
     "tool_choice": None,
     "functions": None,

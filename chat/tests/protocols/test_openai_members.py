@@ -111,6 +111,7 @@ class ReadingTests(SimpleTestCase):
             parallel_tool_calls=True, service_tier="auto", modalities=["text"], tools=[{"type": "function"}],
             tool_choice="auto", response_format={"type": "text"}, stream_options=None, audio=None, stop=None,
             safety_identifier="s", prompt_cache_key="k", unknown=None,
+            chat_template_kwargs={"enable_thinking": False},
         )  # fmt: skip
         parsed(tool_choice="required")  # of no tools
 

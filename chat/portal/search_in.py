@@ -5,6 +5,7 @@ question is passed through it, back to the question box, together with the chose
 """
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -35,6 +36,9 @@ from .views import (
 
 MAX_PLACES = 12  # maximum number of folders, and of categories, that are offered at once
 MAX_DOCUMENTS = 12
+# Levels of folders whose parents are offered: thousands of folders with hundreds of steps each would have
+# more than a million.
+MAX_DEPTH = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,22 +158,27 @@ def _counted(readable: DocumentQuerySet, column: str) -> dict[str, int]:
 
 
 def _with_parents(folders: dict[str, int]) -> dict[str, int]:
-    """The folders and their parents, each with the number of all documents in it."""
+    """The folders and their outer parents, each with the number of all documents in it."""
     inside: dict[str, int] = {}
     for folder, documents in folders.items():
-        parts = folder.split("/")
-        for depth in range(1, len(parts) + 1):
-            parent = "/".join(parts[:depth])
-            inside[parent] = inside.get(parent, 0) + documents
+        parts = folder.split("/", MAX_DEPTH)
+        parents = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
+        for each in (*parents, folder):
+            inside[each] = inside.get(each, 0) + documents
     return inside
 
 
 def _places(kind: str, counted: dict[str, int], words: str) -> list[Place]:
-    """The folders or categories whose names have all the words; outer folders first, then by name."""
+    """The first folders or categories whose names have all the words; outer folders first, then by name.
+
+    There is one more than the page offers if there are more.
+    """
     asked = words.casefold().split()
-    found = [
-        Place(f"{kind}:{name}", as_shown(name) if kind == FOLDER else name, documents)
-        for name, documents in counted.items()
+    shown = {name: as_shown(name) if kind == FOLDER else name for name in counted}
+    in_order = sorted(counted, key=lambda name: (shown[name].count("/"), shown[name].casefold()))
+    found = (
+        Place(f"{kind}:{name}", shown[name], counted[name])
+        for name in in_order
         if all(word in f"{name} {as_shown(name)}".casefold() for word in asked) and is_scope(f"{kind}:{name}")
-    ]
-    return sorted(found, key=lambda each: (each.name.count("/"), each.name.casefold()))
+    )
+    return list(islice(found, MAX_PLACES + 1))

@@ -4,6 +4,7 @@ from django.db import connection
 from django.test import TestCase
 from django.test.utils import CaptureQueriesContext
 
+from chat.portal.search_in import _with_parents
 from chatsite.accounts.principal import Principal
 from history import recording
 from history.models import Conversation
@@ -116,6 +117,13 @@ class SearchIn(TestCase):
         self.assertEqual(Conversation.objects.get(pk=row.pk).scope, "")
         foreign = recording.open_conversation(Principal(self.other.pk, "command"))
         self.assertEqual(self.client.get(f"/c/{foreign.pk}/search-in").status_code, 404)
+
+    def test_deep_folders_are_offered_with_their_outer_parents_only(self):
+        """Thousands of them would otherwise have a million parents."""
+        deep = {f"{number}/{'a/' * 200}b": 1 for number in range(50)}
+        counted = _with_parents(deep)
+        self.assertLess(len(counted), 600)
+        self.assertEqual((counted["7"], counted["7/a"], counted[f"7/{'a/' * 200}b"]), (1, 1, 1))
 
     def test_the_page_says_if_there_are_more_folders(self):
         for number in range(13):

@@ -31,7 +31,7 @@ from .question_judging import LISTED_FOR, PLACE, SITUATION
 SQL = Path(__file__).parent / "sql"
 PERMISSION = "chat.view_unanswered"
 MIN_PEOPLE = 3  # number of people who must have asked before anything is shown
-MAX_DOCUMENTS = 3  # documents that are shown for a group
+MAX_DOCUMENTS = 5  # documents that are shown for a group; an answer is made from at most so many passages
 MAX_FEEDBACK = 3  # feedback that is linked from a group
 MAX_LOOKED_UP = 200  # newest questions of a group whose documents are counted
 REASONS = {

@@ -13,7 +13,7 @@ from chat.models import DismissedQuestion, VerifiedCitation
 from chat.tests.engine.test_verified_answers import CANARY, make_verified
 from chat.tests.unanswered_case import FERRY, PAGE, UnansweredCase
 from chatsite.accounts.models import AuditEntry
-from history.models import Feedback, Source
+from history.models import Feedback, Message, Source
 from history.tally import UNSURE
 from ingestion.models import Passage
 from ingestion.tests.factories import make_document, make_user
@@ -86,13 +86,26 @@ class UnansweredActionsTests(UnansweredCase):
         for _ in range(2):
             unsure(FERRY)
         self.ask(FERRY)
-        self.assertNotContains(self.page(), "Shown to those who asked")
+        self.assertNotContains(self.page(), "shown to those who asked")
         unsure(FERRY)
         self.assertRegex(self.page().content.decode(), r"<bdi>Ferry</bdi></a>\s+\(3\)")
         for _ in range(3):
             unsure("When is the canteen open?", closed)
-        Feedback.objects.create(message=unsure("May I bring a dog?"), rating="bad", shared=True)
+        said = unsure("May I bring a dog?")
+        Feedback.objects.create(message=said, rating="bad", shared=True)
+        others = ["Cabins", "Decks", "Galley", "Pets"]
+        for number, other in enumerate(others, start=2):
+            document = make_document(f"{other.lower()}.md", everyone=True)
+            Source.objects.create(
+                message=said, document=document, document_version=1, rank=number, label=document.name,
+                title=other, passage_id=passage, content="x", score=1, found_by="words",
+            )  # fmt: skip
+        labels = ["ferry.md", *(f"{other.lower()}.md" for other in others)]
+        quoted = "\n\n".join(f"> x [{label}]" for label in labels)
+        Message.objects.filter(pk=said.pk).update(content=f"{UNSURE}\n\n{quoted}", citations=labels)
         page = self.page()
+        for other in others:  # all documents of a single answer
+            self.assertContains(page, f"<bdi>{other}</bdi>")
         self.assertNotContains(page, "Plan")
         self.assertRegex(page.content.decode(), r"<bdi>Ferry</bdi></a>\s+\(1\)")
 

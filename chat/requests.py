@@ -112,13 +112,12 @@ class RunRequest:
     listed: bool = True  # False if the caller stores the conversation itself; the site then lists it nowhere
     options: Options = field(default_factory=Options)
     images: tuple[ImageInput, ...] = ()  # given to the model, not stored
-    wish: str = (
-        ""  # the form of the answer that the caller asks for; carries no more authority than the question
-    )
+    # The form of the answer that the caller asks for, such as in system messages. It has no more authority
+    # than the question.
+    wish: str = ""
     generation: Generation = field(default_factory=Generation)
-    echo: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # JSON stored with the run, for the protocol's own use
+    # JSON stored with the run, for the protocol's own use.
+    echo: Mapping[str, Any] = field(default_factory=dict)
     instead_of: int | None = None  # position of the question that this one replaces in a new branch
     continues: str = ""  # id of the truncated answer that this one continues
     seen: int | None = None  # position of the last answer that the asker saw, which determines the branch

@@ -245,7 +245,14 @@ def _storage_faults() -> Iterator[None]:
         is_local = isinstance(error, OSError) and error.errno is not None
         if is_local and not isinstance(error, ConnectionError | TimeoutError):
             raise
-        raise StorageFault("The storage does not respond.") from error
+        raise StorageFault(_reason(error)) from error
+
+
+def _reason(error: Exception) -> str:
+    """Why a remote storage failed, for the log: errors of a bucket that has answered contain a code."""
+    answered = getattr(error, "response", None)
+    code = answered.get("Error", {}).get("Code") if isinstance(answered, dict) else None
+    return f"The storage refused the request: {code}." if code else "The storage does not respond."
 
 
 class _DigestingFile(File):  # type: ignore[type-arg]

@@ -205,6 +205,16 @@ class ElsewhereTests(MediaMixin, TestCase):
         self.assertEqual(default_storage.attempts, 1, "each attempt costs a timeout")
 
     @stored_in(Undeletable)
+    def test_a_bucket_that_refuses_is_not_reported_as_one_that_does_not_respond(self):
+        refusal = Exception("An error occurred")
+        refusal.response = {"Error": {"Code": "AccessDenied"}, "ResponseMetadata": {"HTTPStatusCode": 403}}
+        with (
+            mock.patch.object(Undeletable, "delete", side_effect=refusal),
+            self.assertRaisesMessage(files.StorageFault, "refused the request: AccessDenied"),
+        ):
+            files.remove("documents/aa/x")
+
+    @stored_in(Undeletable)
     def test_a_failed_upload_waits_for_the_storage_only_once(self):
         default_storage.attempts = 0
         with (

@@ -9,6 +9,7 @@ Its members, in this order:
 - `checksums.json`: SHA-256 of each other member; an archive without this member was cut off
 """
 
+import fcntl
 import hashlib
 import io
 import json
@@ -16,7 +17,7 @@ import os
 import tarfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Literal, Protocol
 
@@ -34,6 +35,7 @@ HEAD, SECRET, FILES, DATABASE, CHECKSUMS = (
     "checksums.json",
 )
 MAX_HEAD_BYTES = 50_000_000
+PARTIAL = ".backup-partial"  # ending of an unfinished backup's name
 COPY_BYTES = 1_000_000
 MIN_PASSPHRASE_CHARACTERS = 12
 
@@ -124,10 +126,19 @@ def read_passphrase(path: Path | None) -> str:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[IO[bytes]]:
-    """Write a file that appears at `path` only if the block succeeds."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    """Write a file that appears at `path` only if the block succeeds.
+
+    Also removes what killed backups have left in the folder.
+    """
+    for left in path.parent.glob(f".*{PARTIAL}"):
+        with suppress(OSError), left.open("rb") as unfinished:
+            fcntl.flock(unfinished, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its process lives
+            left.unlink()
+    partial = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
     try:
         with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            with suppress(OSError):  # some network file systems have no locks
+                fcntl.flock(file, fcntl.LOCK_EX)
             yield file
             file.flush()
             os.fsync(file.fileno())

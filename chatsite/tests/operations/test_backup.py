@@ -1,5 +1,6 @@
 """A backup contains the whole site at one moment, and is restored completely or not at all."""
 
+import fcntl
 import hashlib
 import io
 import json
@@ -346,6 +347,19 @@ class Refusals(Site):
     def test_folders_with_files_are_not_mixed_with_those_of_the_backup(self):
         (self.folder / "media" / "documents" / "aa").mkdir(parents=True)
         self.assertIn("is not empty", self.refusal())
+
+
+class Unfinished(SimpleTestCase):
+    def test_what_a_killed_backup_left_is_removed_but_not_what_another_one_writes(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        killed, running = (self.folder / f".{name}.1{backup_file.PARTIAL}" for name in ("old", "other"))
+        killed.write_bytes(b"half")
+        with backup_file.new_file(self.folder / "first"), running.open("wb") as other:
+            self.assertFalse(killed.exists())
+            fcntl.flock(other, fcntl.LOCK_EX)
+            with backup_file.new_file(self.folder / "second"):
+                self.assertEqual(len(list(self.folder.glob(f".*{backup_file.PARTIAL}"))), 3)
+        self.assertTrue((self.folder / "first").exists() and (self.folder / "second").exists())
 
 
 class Writing(Site):

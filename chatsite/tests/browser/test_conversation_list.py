@@ -33,7 +33,7 @@ def test_another_tab_sees_that_an_answer_is_written_and_then_that_it_is_new(chro
         expect(dots).not_to_contain_text("answer")
 
 
-def test_the_menu_of_a_row_pins_its_conversation_and_stays_on_the_page(chromium, slow_site):
+def test_a_menu_pins_its_conversation_and_actions_are_enabled_after_one_is_ticked(chromium, slow_site):
     with open_page(chromium, slow_site.url) as page:
         sign_in(page, "hr", slow_site.passwords["hr"])
         ask(page, "What is Project Halyard?")
@@ -51,6 +51,20 @@ def test_the_menu_of_a_row_pins_its_conversation_and_stays_on_the_page(chromium,
         menu.get_by_role("button", name="Pin").click()
         page.wait_for_url("**/documents/")
         expect(page.locator(".history section").first).to_have_attribute("aria-label", "Pinned")
+        page.goto("/search/")
+        buttons = [
+            page.locator("form[data-ticks]").get_by_role("button", name=name)
+            for name in ("Archive", "Move to project", "Delete")
+        ]
+        tick = page.locator("form[data-ticks]").get_by_role("checkbox").first
+        for button in buttons:
+            expect(button).to_be_disabled()
+        assert violations(page) == []
+        tick.check()
+        for button in buttons:
+            expect(button).to_be_enabled()
+        tick.uncheck()
+        expect(buttons[0]).to_be_disabled()
 
 
 def test_a_new_conversation_is_visible_in_a_list_that_was_scrolled_down(chromium, slow_site):
@@ -66,26 +80,6 @@ def test_a_new_conversation_is_visible_in_a_list_that_was_scrolled_down(chromium
         expect(page.locator(".history .row[data-conversation]").first).not_to_be_in_viewport()
         ask(page, "How many days a year may I work from abroad?")
         expect(page.locator(".history .row[aria-current]")).to_be_in_viewport(ratio=0.9)
-
-
-def test_actions_on_conversations_are_enabled_after_one_is_ticked(chromium, slow_site):
-    with open_page(chromium, slow_site.url) as page:
-        sign_in(page, "hr", slow_site.passwords["hr"])
-        ask(page, "What is Project Halyard?")
-        page.goto("/search/")
-        buttons = [
-            page.locator("form[data-ticks]").get_by_role("button", name=name)
-            for name in ("Archive", "Move to project", "Delete")
-        ]
-        tick = page.locator("form[data-ticks]").get_by_role("checkbox").first
-        for button in buttons:
-            expect(button).to_be_disabled()
-        assert violations(page) == []
-        tick.check()
-        for button in buttons:
-            expect(button).to_be_enabled()
-        tick.uncheck()
-        expect(buttons[0]).to_be_disabled()
 
 
 def test_the_list_is_hidden_on_all_pages_until_it_is_wanted_again(chromium, slow_site):

@@ -54,6 +54,7 @@ TOO_MANY = (
 TOO_MANY_UPLOADS = "Many of your files are still being received. Send this one again when they have arrived."
 TOO_LARGE = "The request’s body is too large."
 TOO_SLOW = "The request’s body did not arrive in time."
+ENCODED = "The site does not read compressed bodies. Send it without Content-Encoding."
 
 
 class BodyTooLarge(Exception):
@@ -102,7 +103,7 @@ class UploadLimit:
 
 
 class BodyLimit:
-    """Middleware: 413 for a body over the limit, and 408 for an incomplete one.
+    """Middleware: 413 for a body over the limit, 408 for an incomplete one, and 415 for a compressed one.
 
     The limit applies to the declared length and to the received bytes. Other responses are 507 if the disk is
     full, 503 if the database cannot provide the caller's limit, and 429 if a caller sends too many large
@@ -136,8 +137,8 @@ class BodyLimit:
         except (OperationalError, InterfaceError):
             await refuse(scope, receive, send, 503, error_pages.WORDS[503])
             return
-        if _declared_length(scope) > limit:
-            await refuse(scope, receive, send, 413, TOO_LARGE)
+        if refusal := _refusal(scope, limit):
+            await refuse(scope, receive, send, *refusal)
             return
         slot = self._slots.setdefault(caller, asyncio.Semaphore(LARGE_BODIES)) if caller else None
         try:
@@ -336,6 +337,13 @@ def _declared_length(scope: Mapping[str, Any]) -> int:
     if value is None or header(scope, b"transfer-encoding") is not None or not value.isdigit():
         return -1
     return int(value)
+
+
+def _refusal(scope: Scope, limit: int) -> tuple[int, str] | None:
+    """The status and words with which a body is refused because of its head; None if it may be read."""
+    if (header(scope, b"content-encoding") or b"identity").strip().lower() != b"identity":
+        return 415, ENCODED
+    return (413, TOO_LARGE) if _declared_length(scope) > limit else None
 
 
 def session_key(scope: Mapping[str, Any]) -> str:

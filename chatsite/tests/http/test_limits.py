@@ -61,6 +61,30 @@ def test_a_refusal_has_the_headers_of_every_answer(site):
     assert headers["x-content-type-options"] == "nosniff"
 
 
+def test_a_compressed_body_is_refused_with_the_reason():
+    """Each case is (the value of Content-Encoding, whether the body is passed on)."""
+    passed = []
+
+    async def application(scope, receive, send):
+        passed.append(scope)
+
+    async def receive():
+        return {"type": "http.request", "body": b"ab", "more_body": False}
+
+    async def send(message):
+        sent.append(message)
+
+    for encoding, is_read in ((b"gzip", False), (b"br", False), (b"identity", True)):
+        sent = []
+        passed.clear()
+        headers = [(b"content-length", b"2"), (b"content-encoding", encoding)]
+        scope = {"type": "http", "method": "POST", "path": "/chat", "headers": headers}
+        asyncio.run(body_limits.BodyLimit(application, known_caller)(scope, receive, send))
+        assert bool(passed) is is_read
+        assert is_read or sent[0]["status"] == 415
+        assert is_read or "without Content-Encoding" in json.loads(sent[1]["body"])["error"]
+
+
 def test_waiting_for_the_rest_of_a_body_has_a_limit(monkeypatch):
     monkeypatch.setattr(body_limits, "IDLE_SECONDS", 0.05)
     sent = []

@@ -13,7 +13,6 @@ from typing import Any
 
 import httpx2
 from django.conf import settings
-from django.core.files.storage import default_storage
 from django.db import Error as DatabaseError
 from django.db import connection
 from django.utils import timezone
@@ -28,6 +27,7 @@ from chatsite.demo import exposed_by, refusal
 from chatsite.http.outgoing.bounded_request import bounded_request
 from ingestion.embedding import pending_change
 from ingestion.models import Document
+from ingestion.storage import files
 
 from .database_setup import complaint
 
@@ -37,6 +37,7 @@ MAX_CLOCK_SECONDS = 5.0
 OLD_JOB_SECONDS = 1_800
 OLD_BACKUP = timedelta(days=8)
 MAX_FILES = 500  # number of newest documents whose files are checked
+MAX_OBJECTS = 20  # the same in a bucket, which takes a request for each
 MODEL_SECONDS = 5.0
 NAME_CHARACTERS = 200  # of a name that the model's server gave
 OPENAI = "https://api.openai.com/v1"
@@ -71,14 +72,14 @@ def wrong(words: str) -> Finding:
     return Finding("wrong", words)
 
 
-def findings(*, ask_model: bool = True) -> Iterator[Finding]:
+def findings(*, ask_servers: bool = True) -> Iterator[Finding]:
     """All findings, those about the database last.
 
-    The request to the model's server may take seconds.
+    The requests to the model's server and to the bucket may take seconds.
     """
     yield from _of_settings()
     yield from _of_folders()
-    if ask_model:
+    if ask_servers:
         yield from _of_model()
     made = last_backup()
     if made is None:
@@ -93,7 +94,7 @@ def findings(*, ask_model: bool = True) -> Iterator[Finding]:
             gettext("The last backup was made on %(moment)s.") % {"moment": f"{made:%Y-%m-%d %H:%M} UTC"}
         )
     try:
-        yield from _of_database()
+        yield from _of_database(ask_bucket=ask_servers)
     except DatabaseError as error:
         yield wrong(
             gettext("The database cannot be queried: %(error)s. Is it running, and is DATABASE_URL right?")
@@ -206,7 +207,7 @@ def last_backup() -> datetime | None:
         return None
 
 
-def _of_database() -> Iterator[Finding]:
+def _of_database(*, ask_bucket: bool) -> Iterator[Finding]:
     vector = _value(VECTOR)
     info = connection.connection.info
     if problem := complaint(info.server_version, str(vector) if vector else None):
@@ -240,6 +241,8 @@ def _of_database() -> Iterator[Finding]:
         yield note(change)
     yield from _of_queue()
     yield from _of_documents()
+    if ask_bucket or settings.STORAGE == "FILESYSTEM":
+        yield from _of_files()
     if expired := int(_value(EXPIRED)):
         yield wrong(
             gettext("Unfinished answers of processes that have died: %(count)s. Is the site running?")
@@ -274,16 +277,29 @@ def _of_documents() -> Iterator[Finding]:
     if failed := Document.objects.filter(status=Document.Status.FAILED).count():
         words = gettext("Documents that could not be read: %(count)s. The admin shows the reason for each.")
         yield note(words % {"count": failed})
-    if settings.STORAGE != "FILESYSTEM":
+
+
+def _of_files() -> Iterator[Finding]:
+    is_folder = settings.STORAGE == "FILESYSTEM"
+    stored = Document.objects.exclude(file="").order_by("-pk").values_list("file", flat=True)
+    newest = stored[: MAX_FILES if is_folder else MAX_OBJECTS]
+    try:
+        lost = [name for name in newest if not files.exists(name)]
+    except files.StorageFault as error:
+        yield wrong(gettext("The files cannot be looked up: %(error)s See CHATSITE_S3_…") % {"error": error})
         return
-    newest = Document.objects.exclude(file="").order_by("-pk").values_list("file", flat=True)[:MAX_FILES]
-    if lost := [name for name in newest if not default_storage.exists(name)]:
+    if lost:
         yield wrong(
             gettext(
                 "The files of %(lost)s of the %(count)s newest documents are missing (such as %(name)s):"
-                " is CHATSITE_MEDIA_ROOT the right folder?"
+                " is %(setting)s right?"
             )
-            % {"lost": len(lost), "count": len(newest), "name": lost[0]}
+            % {
+                "lost": len(lost),
+                "count": len(newest),
+                "name": lost[0],
+                "setting": "CHATSITE_MEDIA_ROOT" if is_folder else "CHATSITE_S3_BUCKET",
+            }
         )
     else:
         yield ok(gettext("The files of the newest documents exist."))

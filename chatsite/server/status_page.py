@@ -28,7 +28,7 @@ def status(request: HttpRequest, context: dict[str, object]) -> TemplateResponse
     """Problems and current load of the site. Changes nothing, and makes no requests to other servers."""
     if not (isinstance(request.user, User) and request.user.is_superuser):
         raise PermissionDenied
-    found = [*findings(ask_model=False)]
+    found = [*findings(ask_servers=False)]
     files = gettext("in a bucket") if settings.STORAGE == "S3" else gettext("in a folder")
     rows = [
         (gettext("Version"), product_version()),

@@ -96,6 +96,17 @@ class Doctor(MediaMixin, TestCase):
         document = self.read_document()
         Path(self.media, document.file.name).unlink()
         self.assert_wrong("newest documents are missing")
+        with override_settings(STORAGE="S3"):
+            self.assertIn("is CHATSITE_S3_BUCKET right?", self.diagnosed()[1])
+
+    def test_a_bucket_that_refuses_is_reported(self):
+        self.read_document()
+        refusal = diagnosis.files.StorageFault("The storage refused the request: AccessDenied.")
+        with (
+            override_settings(STORAGE="S3"),
+            mock.patch.object(diagnosis.files, "exists", side_effect=refusal),
+        ):
+            self.assertIn("The files cannot be looked up: The storage refused", self.diagnosed()[1])
 
     def test_documents_waiting_without_a_worker_are_reported(self):
         self.add(read=False)

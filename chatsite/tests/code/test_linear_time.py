@@ -161,8 +161,17 @@ def test_quadratic_time_is_detected():
         call = exhaust(re.compile(pattern), method)
         with pytest.raises(AssertionError, match="slow"):
             assert_linear_once(call, ("", unit, ""), (2_000, 20_000), BUDGET, FLOOR, "slow")
-        with patch(f"{__name__}.LARGER", 12_000), pytest.raises(AssertionError, match="slow"):
-            assert_pump_linear(call, ("", unit, ""), name="slow")
+        with patch(f"{__name__}.LARGER", 12_000):
+            # On a busy processor, a slow first measurement can hide the growth.
+            assert any(is_found_slow(call, ("", unit, "")) for _ in range(3))
+
+
+def is_found_slow(call, pump):
+    try:
+        assert_pump_linear(call, pump, name="slow")
+    except AssertionError:
+        return True
+    return False
 
 
 def exhaust(pattern, method):

@@ -81,6 +81,10 @@ UNITS_OF_A_WORD = 2  # characters that count as a word in scripts without spaces
 CONTEXT_WEIGHT = 0.3  # weight of the words, and of the vector, of earlier questions
 DEFINING = 2  # passages with a definition that are moved to the top
 BEST_PLACE = 3  # passages of the best page or section that are not moved behind other places
+# If the best passage for a German question is German, a translated question finds better ones if its fit is
+# at least FIT_IN_ENGLISH, and FITTER_IN_ENGLISH times that of the German question.
+FIT_IN_ENGLISH = 5.0
+FITTER_IN_ENGLISH = 2.0
 NEARLY = 0.75  # minimum score of such a passage, as a share of the best passage's score
 FEW_PASSAGES = 2_000  # with at most this many readable passages, all their words are searched for compounds
 MIN_END, MIN_FIRST = 5, 4  # letters of a word that ends a compound, and of the part before it
@@ -215,14 +219,31 @@ def search(
     found, is_translated = _search_once(wanted)
     # Single translated words find passages that mention something; a whole translated question finds an
     # answer.
-    if is_translated and (not found.passages or found.passages[0].language == "english"):
+    if is_translated:
         again = _search_in_english(wanted, found)
-        found = replace(again, query=query) if again.passages else found
+        found = replace(again, query=query) if _is_better_in_english(again, found) else found
     return found
 
 
+def _is_better_in_english(english: SearchResult, found: SearchResult) -> bool:
+    """Whether the result for a question in English is better than that for the German question.
+
+    Few German documents among many English ones are found for words that any German text has, because these
+    words are rare there.
+    """
+    if not english.passages:
+        return False
+    if not found.passages or found.passages[0].language == "english":
+        return True
+    least = max(FIT_IN_ENGLISH, FITTER_IN_ENGLISH * found.fit)
+    return english.passages[0].language == "english" and english.fit >= least
+
+
 def _search_once(wanted: _Criteria) -> tuple[SearchResult, bool]:
-    """The result, and whether words of the question were translated individually."""
+    """The result, and whether the question should also be searched for in English.
+
+    This is so if its words were translated individually, unless the search compared only other languages.
+    """
     query, mode = wanted.query, wanted.mode
     by_words = mode != "vectors"
     lookup = Lookup(wanted.principal, query)
@@ -266,7 +287,8 @@ def _search_once(wanted: _Criteria) -> tuple[SearchResult, bool]:
         phrase: [*variants.get(phrase, ()), *reasons.get(phrase, ())] for phrase in {**variants, **reasons}
     }
     found = SearchResult(tuple(passages), query, len(candidates), mode, ranking.fit, str(expansion), synonyms)
-    return found, is_translated
+    has_english = not candidates or any(each.language == "english" for each in candidates)
+    return found, is_translated and has_english
 
 
 def _with_compounds(expansion: Expansion, wanted: _Criteria) -> Expansion:

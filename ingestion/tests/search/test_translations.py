@@ -1,8 +1,10 @@
 """German questions find English documents, and English ones German documents, by a list of words."""
 
+from dataclasses import fields
+
 from django.test import SimpleTestCase, TestCase
 
-from ingestion.search.retrieval import search
+from ingestion.search.retrieval import FoundPassage, SearchResult, _is_better_in_english, search
 from ingestion.search.rough_stems import stem
 from ingestion.search.stopwords import without_question_words
 from ingestion.search.translations import (
@@ -26,6 +28,27 @@ OTHER = [
 ]
 
 
+class ChoiceTests(SimpleTestCase):
+    """The result of the German question, or that of its translation."""
+
+    def result(self, language, fit):
+        values = dict.fromkeys((each.name for each in fields(FoundPassage)), "")
+        return SearchResult((FoundPassage(**{**values, "language": language}),), "", 9, fit=fit)
+
+    def test_english_passages_that_fit_much_better_replace_german_ones(self):
+        """Each case is (fit in German, fit in English, whether the English result is better)."""
+        for german, english, is_better in ((1.3, 8.0, True), (4.4, 8.0, False), (1.3, 4.0, False)):
+            found, again = self.result("german", german), self.result("english", english)
+            self.assertEqual(_is_better_in_english(again, found), is_better, (german, english))
+        self.assertFalse(_is_better_in_english(self.result("german", 8.0), self.result("german", 1.3)))
+
+    def test_a_translation_replaces_english_passages_and_nothing(self):
+        english, nothing = self.result("english", 1.3), SearchResult((), "", 9)
+        self.assertTrue(_is_better_in_english(english, self.result("english", 4.0)))
+        self.assertTrue(_is_better_in_english(english, nothing))
+        self.assertFalse(_is_better_in_english(nothing, english))
+
+
 class WordsTests(SimpleTestCase):
     def test_the_list_is_read_in_both_directions(self):
         self.assertIn("leave", translations_of("urlaub"))
@@ -36,6 +59,12 @@ class WordsTests(SimpleTestCase):
         self.assertEqual(question_in_english("Welches Schiff nimmt die meisten Autos mit?"), "ship most car")
         self.assertEqual(question_in_english("Welcher Raum hat die wenigsten Plätze?"), "room fewest seat")
         self.assertIn("dearest", question_in_english("Welche Fahrkarte ist die teuerste?"))
+
+    def test_similar_words_are_told_apart(self):
+        self.assertEqual(question_in_english("Wie alt müssen Mitglieder sein?"), "old member")
+        self.assertEqual(question_in_english("Welches ist das älteste Schiff?"), "oldest ship")
+        self.assertEqual(question_in_english("Wie lange darf ich das Buch behalten?"), "how long book keep")
+        self.assertEqual(question_in_english("Wie kann ich einen Raum buchen?"), "room booking")
 
     def test_how_many_is_translated_in_every_case_of_german(self):
         asked = "Nach wie vielen Versuchen wird das Konto gesperrt?"

@@ -278,14 +278,14 @@ class Findings:
         because a later one may have the most words of the question.
         """
         own = quotation.source
-        steps = [
+        with_steps = [
             (source.passage_id, place)
-            for place, source in enumerate(self.sources)
+            for place, source in enumerate(self.sources if self.question.asks_how_to else ())
             if (source.label, source.heading) == (own.label, own.heading)
             and any(span.is_item for span in spans_of(source.content))
         ]
-        if self.question.asks_how_to and steps:
-            _, place = min(steps)
+        if with_steps:
+            _, place = min(with_steps)
             sentence = replace(quotation.sentence, passage=place)
             quotation = replace(quotation, source=self.sources[place], sentence=sentence)
         return quotation.below_heading

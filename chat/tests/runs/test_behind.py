@@ -84,7 +84,7 @@ class BehindTests(RunEventsCase):
         self.assertTrue(TEXT.endswith(text_of(rest)))
         self.assertEqual(rest[-1], told[-1])
         lines = b"".join([chunk async for chunk in answer.streaming_content]).splitlines()
-        self.assertLess(len(lines), 20)
+        self.assertLess(len(lines), len(WORDS) / 20)  # its first lines are written at once
 
     async def test_without_the_journal_a_long_text_is_sent_in_pieces(self):
         _, run = await self.ask(ScriptedModel(words=WORDS))

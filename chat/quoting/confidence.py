@@ -17,7 +17,7 @@ from ingestion.embedding.word_vectors import word_vectors
 from ingestion.search.rough_stems import STOP_WORDS, forms, held_stems, stem, stems, weak_stems
 from ingestion.search.stopwords import without_question_words
 from ingestion.search.tokens import has_unspaced_script, plain_words, search_text
-from ingestion.search.translations import without_grammar
+from ingestion.search.translations import stems_of_question, without_grammar
 
 SURE = 0.6  # minimum confidence of a quotation that is presented as the answer
 SURE_TRANSLATED = 0.9  # the same for a translated question
@@ -172,9 +172,14 @@ def confidence(quoted: QuotedText, score: float, fit: float) -> float:
 def is_sure(quoted: QuotedText, score: float, fit: float) -> bool:
     """Whether a quotation may be called the answer.
 
-    It must have all numbers of the question and enough `confidence`.
+    It must have all numbers of the question and enough `confidence`. If only one word of several could be
+    translated, it does not identify the subject: a contribution need not be that of the club asked about.
     """
-    least = SURE_TRANSLATED if quoted.question.is_translated else SURE
+    question = quoted.question
+    own = stems_of_question(without_question_words(question.original))
+    if len(question.named) < 2 <= len(own):
+        return False
+    least = SURE_TRANSLATED if question.is_translated else SURE
     return not _lacks_number(quoted) and confidence(quoted, score, fit) >= least
 
 

@@ -233,17 +233,25 @@ class Findings:
     def _contradicts(self, place: int) -> bool:
         """Whether a passage may answer otherwise than the first quotation.
 
-        If an amount is asked for, the passage must have one, and none of its best sentences may have the same
-        number.
+        If an amount is asked for, the passage must have one, its best sentence must have at least as many of
+        the named words, and none of its best sentences may have the same number.
         """
         amount = self.question.amount
         if not amount:
             return True
-        numbers = numbers_of(self.first.sentence.text)
-        is_same = (
-            each.passage == place and not numbers.isdisjoint(numbers_of(each.text)) for each in self.sentences
+        first = self.first.sentence.text
+        texts = [each.text for each in self.sentences if each.passage == place]
+        if self._named_in(next(iter(texts), "")) < self._named_in(first):
+            return False
+        is_same = any(not numbers_of(first).isdisjoint(numbers_of(text)) for text in texts)
+        return amount.is_stated(self.sources[place].content) and not is_same
+
+    def _named_in(self, text: str) -> int:
+        """The number of named words that the text has, counting synonyms."""
+        held = held_stems(text)
+        return sum(
+            word in held or bool(self.question.other_words(word) & held) for word in self.question.named
         )
-        return amount.is_stated(self.sources[place].content) and not any(is_same)
 
     def _agrees(self, sentence: Sentence) -> bool:
         """Whether the sentence is from one of the best search results.

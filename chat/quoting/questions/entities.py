@@ -27,7 +27,7 @@ class Entity:
 
 _PHONE_NUMBER = (
     r"\b(?:extension|ext|dial|call|ring|(?:tele)?phone|tel|number|on|durchwahl|telefon|nummer)\b"
-    r"[^\d;]{0,30}\d{3}|\+\d{2}|\b0\d{2,5}[ /-]\d{3}"
+    r"[^\d;]{0,30}(?!\d{4}-\d\d-\d\d)\d{3}|\+\d{2}|\b0\d{2,5}[ /-]\d{3}"  # not a date
 )
 _PHONE = re.compile(_PHONE_NUMBER, re.IGNORECASE)
 _CONTACT = re.compile(

@@ -2,7 +2,7 @@
 
 from django.test import SimpleTestCase
 
-from chat.quoting.confidence import SURE, _lacks_number, answers, confidence
+from chat.quoting.confidence import SURE, _lacks_number, answers, confidence, is_sure
 from chat.quoting.questions.answer_types import QuotedText
 from chat.quoting.questions.question import Question
 
@@ -33,14 +33,14 @@ class ConfidenceTests(SimpleTestCase):
     def test_the_number_of_a_thing_must_be_in_the_sentence(self):
         """The heading has the number, but the sentence is about another one."""
         other = "No meeting in week 6, which is independent learning week."
-        for week, text, is_sure in (
+        for week, text, says in (
             ("5", other, False),
             ("6", other, True),
             ("5", "We meet in weeks 5/6.", True),
         ):
             question = f"Do we meet in week {week}?"
             lacks = _lacks_number(QuotedText(Question(question), (text, "Seminars › Week 5 – Scales")))
-            self.assertEqual(not lacks, is_sure, (week, text))
+            self.assertEqual(not lacks, says, (week, text))
 
     def test_a_duration_must_occur_with_its_number(self):
         question = "Can I work abroad for {}?"
@@ -77,6 +77,18 @@ class ConfidenceTests(SimpleTestCase):
         ):
             with self.subTest(question=question):
                 self.assertTrue(0 <= self.sure(question, text) <= 1)
+
+    def test_a_date_is_not_a_telephone_number(self):
+        question = Question("What is the phone number for a cab?")
+        for heading, has in (('Policy number "2006-01-02"', False), ("Number: 2006 01", True)):
+            self.assertEqual(answers(QuotedText(question, ("A cab is paid for.", heading))), has, heading)
+
+    def test_the_only_translated_word_of_several_is_not_the_subject(self):
+        asked = {"is_translated": True, "original": "Wie hoch ist der Monatsbeitrag im Verein?"}
+        text = ("Dale will match any contribution up to 5%.", "Pension", "")
+        one = QuotedText(Question("how much contribution", **asked), text)
+        both = QuotedText(Question("how much contribution match", **asked), text)
+        self.assertEqual([is_sure(each, 1.5, 8.0) for each in (one, both)], [False, True])
 
 
 class AnswerTests(SimpleTestCase):

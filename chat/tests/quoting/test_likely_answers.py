@@ -118,6 +118,15 @@ class LikelyAnswerTests(QuotingCase):
         self.assertEqual(quoted.texts[1], OTHERS)
         self.assertIn("between 10 pm and 6 am", quoted.texts[2])
 
+    def test_a_place_with_fewer_words_of_the_question_does_not_contest_an_answer(self):
+        leave = source(1, "handbook.md", "Shore staff have 27 days of annual leave.", heading="Leave")
+        limit = source(2, "b.md", "The limit of five days is for carried leave.", heading="Leave", score=0.88)
+        question = "How many days of annual leave do I have?"
+        self.assertTrue(self.quoted(question, leave, limit, fit=6.0).is_sure)
+        crews = replace(limit, content="Crews have 30 days of annual leave.")
+        quoted = self.quoted(question, leave, crews, fit=6.0)
+        self.assertTrue(quoted.is_several or not quoted.is_sure)
+
     def test_a_place_that_gives_the_same_number_supports_an_answer(self):
         handbook = source(1, "a.md", "Salaries arrive on the 25th of each month.", heading="Pay day")
         slide = source(2, "b.md", "Salaries arrive on the 25th, before noon.", heading="Money", score=0.89)

@@ -241,17 +241,12 @@ class Findings:
             return True
         first = self.first.sentence.text
         texts = [each.text for each in self.sentences if each.passage == place]
-        if self._named_in(next(iter(texts), "")) < self._named_in(first):
+        known = self.first.held.known
+        best = held_stems(texts[0]) if texts else frozenset[str]()
+        if known(self.question.named, best) < known(self.question.named, held_stems(first)):
             return False
         is_same = any(not numbers_of(first).isdisjoint(numbers_of(text)) for text in texts)
         return amount.is_stated(self.sources[place].content) and not is_same
-
-    def _named_in(self, text: str) -> int:
-        """The number of named words that the text has, counting synonyms."""
-        held = held_stems(text)
-        return sum(
-            word in held or bool(self.question.other_words(word) & held) for word in self.question.named
-        )
 
     def _agrees(self, sentence: Sentence) -> bool:
         """Whether the sentence is from one of the best search results.

@@ -21,7 +21,7 @@ MAY_SEE_UNANSWERED = "chat.view_unanswered"
 
 
 def announce_end(owner_id: int, closings: Mapping[UUID, AnswerOutcome]) -> None:
-    """Announce that a run has ended with these answers.
+    """Announce the end of a run, with the state of the last of its answers.
 
     Call in the transaction that stores the answers.
     """
@@ -38,7 +38,7 @@ def announce_end(owner_id: int, closings: Mapping[UUID, AnswerOutcome]) -> None:
 
     webhooks.announce(Event.ANSWER_COMPLETED, asker)
 
-    # Reasons why a question counts as unanswered; see unanswered.sql.
+    # The same rules as in unanswered.sql decide whether and why a question counts as unanswered.
     uncited = last.state == Message.State.COMPLETE and last.content and not last.citations
     if last.content in pleasantries.ANSWERS:
         return
@@ -58,7 +58,7 @@ def announce_end(owner_id: int, closings: Mapping[UUID, AnswerOutcome]) -> None:
 
 
 def _unanswered_now(owner_id: int, delivery: WebhookDelivery) -> webhooks.Data | None:
-    """The recorded event, if the webhook's owner may see unanswered questions."""
+    """The recorded data, if the webhook's owner may still see unanswered questions."""
     allowed = User.objects.get(pk=owner_id).may_as_staff(MAY_SEE_UNANSWERED)
     return dict(delivery.data) if allowed else None
 

@@ -1,7 +1,8 @@
 """Citations in an answer: `[label]`, with the label of a source of this turn.
 
-A model may cite sources that it was not given. Such citations are removed while the text is streamed, so that
-no reader ever sees them. To do so, text is held back from an opening bracket to its closing one.
+A model may cite sources that it was not given. Brackets that look like such a citation (with a file name or
+an anchor) are removed while the text is streamed, so that no reader ever sees them. To do so, text is held
+back from an opening bracket to its closing one.
 """
 
 import json
@@ -74,7 +75,7 @@ class CitationFilter:
         first = max(0, len(text) - MAX_CITATION_LENGTH)
         start = text.rfind("[", first)
         inside = text[start + 1 :]
-        # Unclosed, or closed by the last character: a “(” could still follow and turn it into a link.
+        # A bracket that the last character closes is undecided, too: a “(” could still make it a link.
         if start < 0 or "\n" in inside or "]" in inside[:-1]:
             return self._end(text)
         return max(first, len(text[:start].rstrip(" \t")))
@@ -149,7 +150,7 @@ class JsonCitationFilter:
         return "".join(pieces)
 
     def flush(self) -> str:
-        """Return the unfinished string of a truncated text."""
+        """Return the unfinished string of a truncated text, without an incomplete escape."""
         cut = "".join(self._string)
         self._string.clear()
         for length in range(len(cut), max(0, len(cut) - _LONGEST_ESCAPE), -1):
@@ -172,6 +173,6 @@ class JsonCitationFilter:
         self.cited += [label for label in citations.cited if label not in self.cited]
         if verified == value:
             return literal
-        # A lone surrogate cannot be stored.
+        # A lone surrogate cannot be stored, so it stays escaped.
         whole = not any("\ud800" <= character <= "\udfff" for character in verified)
         return json.dumps(verified, ensure_ascii=not whole)

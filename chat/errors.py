@@ -64,7 +64,10 @@ def status(code: str) -> int:
 
 
 class Refused(Exception):
-    """A run was refused before the first byte. `code` is one of ERRORS; `retry_after` is in seconds."""
+    """A request was refused, or the reader of a stream has lost access.
+
+    `code` is one of ERRORS; `retry_after` is in seconds.
+    """
 
     def __init__(self, code: str, retry_after: int | None = None, message: str = "") -> None:
         super().__init__(code)

@@ -1,6 +1,6 @@
 """The events of one run.
 
-The engine yields these, the journal stores them, and each protocol module translates them into its own
+The engine publishes them, the journal stores them, and each protocol module translates them into its own
 members; names of wire fields appear nowhere else. All events are frozen and can be converted to JSON and
 back. The order in a run is: Started, Searching, ContextReady, Thinking (if the model reasons), TextDelta…,
 MessageDone, then Usage, Rechecked, FollowUps and TitleChanged, if any, and finally Finished or Failed. In a
@@ -35,15 +35,15 @@ class Started:
     question_id: str
     answer_id: str
     created_at: str  # ISO 8601, UTC
-    model: str = ""  # the name of the model that answers
+    model: str = ""  # the name of the site's model, even for a verified answer
 
 
 @dataclass(frozen=True, slots=True)
 class Searching:
     """The search has started.
 
-    `readable` is the number of documents in its scope that the caller may read, and `awaited` the number of
-    those that are still being read.
+    `readable` is the number of documents in its scope that the caller may read. `awaited` is the number of
+    the caller's own documents among them that the site is still processing.
     """
 
     readable: int
@@ -104,7 +104,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class MessageDone:
-    """The text is complete. `finish_reason` is the model's: stop or length."""
+    """The text is complete. `finish_reason` is stop, or length if the text was cut off."""
 
     finish_reason: str
     citations: tuple[str, ...]  # labels in order of first use
@@ -116,7 +116,7 @@ class MessageDone:
 class Rechecked:
     """The language model's second look changed some verdicts of the last message."""
 
-    verification: tuple[Statement, ...]  # all of its statements, with positions in its text
+    verification: tuple[Statement, ...]  # all statements of that message, with positions in its text
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +148,10 @@ class Finished:
 class Failed:
     """The run has ended with an error.
 
-    `state` is failed, interrupted or blocked; `code` is one of chat.errors. `retry_after` is the number of
-    seconds until a retry, if the model's server gave one. `remaining` is never stored: if the run may have
-    ended because a source was withdrawn, it has the messages as the reader may see them now. They replace
-    everything that was sent before, which a protocol might otherwise repeat at the end.
+    `state` is failed, interrupted or blocked; `code` is a key of chat.errors.ERRORS. `retry_after` is the
+    number of seconds until a retry, if the model's server gave one. If the run may have ended because a
+    source was withdrawn, `remaining`, which is never stored, has the messages as the reader may see them now.
+    They replace everything that was sent before, because a protocol may repeat the messages at the end.
     """
 
     state: str
@@ -209,7 +209,7 @@ def _plain(value: Any) -> Any:
 def list_to_json(events: Iterable[Event]) -> list[list[Any]]:
     """Events as the journal stores them.
 
-    Consecutive texts become `["Texts", [text, …]]`, because a separate event is larger than its text.
+    Consecutive texts become `["Texts", [text, …]]`, because an event for each would be larger than its text.
     """
     values: list[list[Any]] = []
     texts: list[str] | None = None
@@ -332,7 +332,7 @@ class RunResult:
         return self.done.grade if self.done else ""
 
     def as_events(self) -> "list[Event]":
-        """The run as a short stream with the same content."""
+        """The messages and the end of the run as a short stream of events."""
         events: list[Event] = [self.started] if self.started else []
         for message in self.messages:
             if message.agent:
@@ -378,7 +378,7 @@ class RunResult:
                 pass
 
     def _current(self) -> RunMessage:
-        """The message that is being written; without a team, there is no MessageStarted."""
+        """The message that is being written; created here if no MessageStarted came before."""
         if not self.messages:
             started = self.started
             self.messages.append(

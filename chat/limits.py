@@ -107,8 +107,8 @@ FULL_SECONDS = 30  # Retry-After if all slots are taken
 class ConnectionSlot:
     """One open socket, or one response that waits for an answer, counted until `release`.
 
-    If the caller disconnects before the first byte, the response is discarded without being closed; its
-    destructor releases the slot.
+    If the caller disconnects before the first byte, the response is discarded without being closed; a
+    finalizer then releases the slot.
     """
 
     def __init__(self, release: Callable[[], None]) -> None:
@@ -132,8 +132,8 @@ class ConnectionLimiter:
         self.closing = False  # whether the process is shutting down; pages are then asked to reconnect
         self._open: Counter[tuple[int, bool]] = Counter()  # open connections by (user, whether it is a retry)
         self._on_shutdown: set[Callable[[], None]] = set()
-        # Used by database threads, the event loop, and finalizers, which may run while the same thread holds
-        # the lock.
+        # Reentrant: database threads and the event loop use it, and so do finalizers, which may run in a
+        # thread that already holds it.
         self._lock = RLock()
 
     def reserve(
@@ -185,17 +185,20 @@ connection_limiter = ConnectionLimiter()
 
 BURST = 120  # messages from all pages of one person that are read without a delay
 MESSAGES_PER_SECOND = 10.0  # rate of further messages
-MAX_DELAY = 10.0  # seconds that a message waits for its turn
+MAX_DELAY = 10.0  # seconds; if a message would have to wait longer, its socket is closed
 
 
 class MessagePace:
     """Limits the rate of messages from all open pages of one person, in this process."""
 
     def __init__(self) -> None:
-        self._due: dict[int, float] = {}  # by user, when all messages so far would be due at this rate
+        self._due: dict[int, float] = {}  # by user, when all messages so far are due at MESSAGES_PER_SECOND
 
     def delay(self, user_id: int, now: float) -> float | None:
-        """Count a message that arrives now; returns how many seconds it must wait; None if too long."""
+        """Count a message, and return its delay in seconds.
+
+        None if the delay is too long; the message is then not counted.
+        """
         if len(self._due) > BURST:
             self._due = {user: due for user, due in self._due.items() if due > now}
         due = max(now, self._due.get(user_id, now)) + 1 / MESSAGES_PER_SECOND
@@ -217,8 +220,8 @@ _turns: PerEventLoop[WeakValueDictionary[int, asyncio.Semaphore]] = PerEventLoop
 def message_turns(user_id: int) -> asyncio.Semaphore:
     """The semaphore for handling messages of one person's pages; the caller must keep a reference.
 
-    Without the semaphore, sixty pages could together occupy all database threads with the messages that each
-    of them may send without a delay.
+    Without the semaphore, the pages of one person could together occupy all database threads with the BURST
+    of messages that are read without a delay.
     """
     turns = _turns()
     return turns.get(user_id) or turns.setdefault(user_id, asyncio.Semaphore(MESSAGES_AT_WORK))

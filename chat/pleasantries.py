@@ -8,7 +8,7 @@ from ingestion.search.tokens import plain_words
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of message: one with any of `words` gets this answer."""
+    """A kind of message: a message with any of `words` gets `answer`."""
 
     words: frozenset[str]
     answer: str
@@ -79,7 +79,6 @@ _WELCHE_DOKUMENTE = re.compile(
 MAX_CHARACTERS = 80
 _GOOD_DAY = re.compile(r"\bgood (?:morning|afternoon|evening|day)\b")
 _HOW_ARE_YOU = re.compile(r"\b(?:how are you(?: today)?|wie geht (?:es|s)(?: (?:dir|ihnen|euch))?)\b")
-# Questions about the site itself, which no document answers; each is replaced with one word.
 _WHO_ARE_YOU = re.compile(
     r"\b(?:who|what) are you\b|\bwhat (?:can|do) you do(?: for me)?\b|\bhow can you help(?: me)?\b"
     r"|\bwhat (?:is this (?:site|website|page)|does this (?:site|website|page) do)\b"
@@ -89,6 +88,7 @@ _WER_BIST_DU = re.compile(
     r"|\bwas (?:kannst du|können sie)(?: für mich tun)?\b"
     r"|\b(?:wie|wobei) (?:kannst du|können sie) mir helfen\b|\bwas ist das für eine (?:seite|website)\b"
 )
+# Questions about the site itself, which no document answers, each with the word that replaces it.
 _ABOUT_THE_SITE = (
     (_WHICH_DOCUMENTS, "whichdocuments"),
     (_WELCHE_DOKUMENTE, "welchedokumente"),
@@ -99,7 +99,7 @@ ANSWERS = tuple(kind.answer for kind in _KINDS)
 
 
 def answer_to(message: str) -> str:
-    """A friendly line in the language of the message; empty if the message may contain a question."""
+    """A friendly line in the language of the message; empty if it may ask about the documents."""
     if len(message) > MAX_CHARACTERS:
         return ""
     text = _HOW_ARE_YOU.sub("", _GOOD_DAY.sub("hello", plain_words(message)))

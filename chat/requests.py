@@ -1,4 +1,4 @@
-"""A request as all protocols parse it, without wire names and without Django."""
+"""The form of a request that is common to all protocols; this module does not use Django."""
 
 import re
 from collections.abc import Mapping
@@ -37,17 +37,17 @@ class Options:
     followups: bool = True
     include_category: str = ""
     exclude_category: str = ""
-    scope: str = ""  # the searched part of the documents; empty means the conversation's scope
+    scope: str = ""  # the searched part of the documents; empty: that of the conversation or project
     minimum_score: float = 0.0  # of a passage, 0 to 1
-    to_person: bool = False  # only documents that the caller owns or that name them
-    # Only documents shared with one of their groups; with `to_person`, one of the two suffices.
+    to_person: bool = False  # only documents that the caller owns or that name the caller
+    # Only documents shared with one of the caller's groups; with `to_person`, one of the two suffices.
     to_groups: bool = False
-    vector_fields: VectorFields = "text"  # what the vectors represent
+    vector_fields: VectorFields = "text"  # what the searched vectors represent; empty: search by words only
     ranker: bool = False  # rerank a longer list of candidates
     minimum_ranker_score: float = 0.0  # 0 to 4
     captions: bool = False  # give the model the best sentences of each passage
     pages: Pages = ""  # give the model images of pages, with or instead of their text
-    prompt_template: str = ""  # replaces the site's own instructions; after >>> it is appended to them
+    prompt_template: str = ""  # replaces the site's own instructions, or extends them if it begins with >>>
     unknown: tuple[str, ...] = ()  # names of unknown members, reported as a thought
 
     @property
@@ -59,7 +59,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class EarlierMessage:
-    """An earlier message in the request; used only without a stored conversation."""
+    """An earlier message of the conversation, stored or sent with the request."""
 
     role: Literal["user", "assistant"]
     content: str
@@ -75,7 +75,7 @@ class ImageInput:
 
 @dataclass(frozen=True, slots=True)
 class JsonFormat:
-    """Asks for an answer that is one JSON object and follows the schema, if one is given."""
+    """Asks for an answer that is one JSON object, and follows `schema` if it is given."""
 
     schema: Mapping[str, Any] | None = None
     name: str = ""
@@ -105,15 +105,15 @@ class RunRequest:
 
     question: str
     conversation_id: UUID | None = None  # None opens a new conversation
-    earlier: tuple[EarlierMessage, ...] = ()
+    earlier: tuple[EarlierMessage, ...] = ()  # used only if the conversation has no stored ones
     alone: bool = False  # whether the model gets no earlier messages
     team: bool = False  # whether the team of agents answers a new conversation
     project_id: UUID | None = None  # the project of a new conversation
     listed: bool = True  # False if the caller stores the conversation itself; the site then lists it nowhere
     options: Options = field(default_factory=Options)
     images: tuple[ImageInput, ...] = ()  # given to the model, not stored
-    # The form of the answer that the caller asks for, such as in system messages. It has no more authority
-    # than the question.
+    # The form of the answer that the caller asks for, for example in system messages. It has no more
+    # authority than the question.
     wish: str = ""
     generation: Generation = field(default_factory=Generation)
     # JSON stored with the run, for the protocol's own use.

@@ -67,7 +67,7 @@ def apply(*, dry_run: bool = False) -> ExpiredData:
 
 
 def _people(kind: str) -> Iterator[tuple[int, QuerySet[User]]]:
-    """The days and the people of each rule.
+    """Each period of the rules, in days, with the people to whom it applies.
 
     For members of several groups, the longest period applies; for people whose groups have no rule, the
     general rule.

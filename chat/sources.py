@@ -18,7 +18,10 @@ class Caption:
 
 @dataclass(frozen=True, slots=True)
 class SourceView:
-    """A passage that the model got, as a reader may see it."""
+    """A passage that the model got, as a reader may see it.
+
+    `found_by` is “scope” for a passage that was not found, but belongs to a small selected scope.
+    """
 
     rank: int  # from 1, best first
     label: str  # label with which answers cite it, such as handbook.pdf#page=3
@@ -29,7 +32,7 @@ class SourceView:
     category: str
     content: str
     score: float  # 0 to 1
-    found_by: str  # “words”, “meaning”, “both”, or “person” for a verified answer
+    found_by: str  # “words”, “meaning”, “both”, “scope”, or “person” for a verified answer
     passage_id: int
     document_id: str  # the public id
     ranker_score: float | None = None  # 0 to 4, if a ranker ran
@@ -43,10 +46,9 @@ class SourceView:
 
     @property
     def address(self) -> str:
-        """The path of the document.
+        """The URL path of the document, with the page.
 
-        It contains the id, so that it does not depend on other documents with the same name; the name is for
-        people.
+        It contains the id, because several documents can have the same name; the name is only for people.
         """
         name = self.sourcefile.rpartition("/")[2]
         page = f"#page={self.page}" if self.page else ""

@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One citation of a statement: `[label]` at start:end, and the supporting passage.
+    """One citation of a statement, `[label]` at start:end, with its verdict and the supporting words.
 
     `marks` has the start and end of each range of supporting words in the content of the source with rank
     `rank`.
@@ -50,7 +50,7 @@ class Statement:
 
     @property
     def unclear(self) -> bool:
-        """Whether the statement was not found, but a citation differs too much in wording to decide."""
+        """Whether the statement was not found, but a cited source is worded too differently to decide."""
         return self.verdict == "not_found" and any(proof.unclear for proof in self.proofs)
 
     def moved(self, by: int) -> "Statement":
@@ -126,7 +126,7 @@ def from_rows(rows: Iterable[Mapping[str, Any]]) -> tuple[Statement, ...]:
 
 
 def to_api(statements: Sequence[Statement]) -> list[Json]:
-    """Members for the APIs."""
+    """The statements as the APIs send them, without proofs."""
     return [
         {
             "start": each.start,

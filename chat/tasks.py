@@ -23,14 +23,14 @@ def count_runs(timestamp: int) -> None:
 @app.periodic(cron="* * * * *")
 @app.task(name="chat.judge_questions", queue=side_jobs.QUEUE, queueing_lock="judge-questions")
 def judge_questions(timestamp: int) -> None:
-    """Find and group the questions that have gone unanswered since the last run."""
+    """Find the unanswered questions of people for whom something has changed, and group them all."""
     judge_new()
 
 
 @app.periodic(cron="29 3 * * *")
 @app.task(name="chat.judge_all_questions", queue=side_jobs.QUEUE, queueing_lock="judge-all-questions")
 def judge_all_questions(timestamp: int) -> None:
-    """Judge all questions again.
+    """Judge all questions of the last 30 days again.
 
     Conversations also change without a new answer, for example by deletion.
     """

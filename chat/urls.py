@@ -1,4 +1,4 @@
-"""URLs of the portal's conversations, and of the endpoints that published front ends call first."""
+"""URLs of the portal (except documents), and of the endpoints that published front ends call first."""
 
 from django.urls import path
 

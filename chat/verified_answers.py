@@ -1,4 +1,4 @@
-"""Verified answers: their sources, why they are withheld, and who gets them."""
+"""Verified answers: sources, questions, why they are withheld, and who gets them."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -47,7 +47,7 @@ def passage_with(document: Document, words: str) -> Passage | None:
 
 
 def digest_of(passage: Passage) -> str:
-    """The same digest as in engine/sql/verified_answers.sql."""
+    """The digest of a passage's content, as in engine/sql/verified_answers.sql."""
     return hashlib.md5(passage.content.encode(), usedforsecurity=False).hexdigest()
 
 
@@ -103,7 +103,7 @@ def is_due(answer: VerifiedAnswer, today: date) -> bool:
 
 
 def first_match(asked: str, patterns: list[str]) -> str:
-    """The pattern of the answer that a question matches; empty if none."""
+    """The first of `patterns`, the questions of an answer, that `asked` matches; empty if none."""
     return next((pattern for pattern in patterns if asks_the_same(asked, pattern)), "")
 
 
@@ -119,8 +119,8 @@ def answer_to(wordings: Sequence[str], answers: Iterable[VerifiedAnswer]) -> Ver
 def recorded_matches(patterns: list[str]) -> dict[str, Any]:
     """How many recorded questions, by how many people, would have received the answer.
 
-    The result also has the wordings that at least MIN_PEOPLE people used. A pattern that matches too few
-    people counts as unmatched: otherwise adding a pattern would reveal whether it was asked. Guests and
+    The result also has the wordings that at least MIN_PEOPLE people used. A pattern that matches questions of
+    fewer people counts as unmatched: otherwise adding a pattern would reveal whether it was asked. Guests and
     programs do not count as people, because one person can be several of them. `since` is the time of the
     oldest tested question if not all were tested.
     """
@@ -161,9 +161,9 @@ class NearWording:
 
 
 def near_wordings(patterns: Sequence[str], reader_id: int) -> list[NearWording]:
-    """Wordings that a manager may add to these questions, nearest first.
+    """Wordings that a manager (`reader_id`) may add to `patterns`, nearest first.
 
-    At least three people used each of them, in conversations that cite nothing that the manager may not read.
+    At least MIN_PEOPLE people used each of them, in conversations that cite only what the manager may read.
     """
     wanted = {"since": timezone.now() - RECORDED_FOR, "query": None, "most": MAX_TEXTS}
     by_words: dict[str, Rows] = {}

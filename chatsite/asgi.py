@@ -36,7 +36,10 @@ from chatsite.server.lifespan import lifespan  # noqa: E402
 
 
 async def no_such_socket(scope: Scope, receive: Receive, send: Send) -> None:
-    """Refuse an unknown socket path as if its conversation did not exist; the router would log an error."""
+    """Refuse a socket at an unknown path like one of an unknown conversation.
+
+    Without this route, the router would raise an error, which would be logged.
+    """
     await receive()
     await send({"type": "websocket.close", "code": CLOSED_UNKNOWN})
 
@@ -61,9 +64,9 @@ application = ProtocolTypeRouter(
     }
 )
 
-get_channel_layer()  # loads the Redis client, if one is configured, before the event loop runs
+get_channel_layer()  # loads the Redis client, if Redis is configured, before the event loop runs
 configured_model()  # loaded now, so that the first question does not block the event loop
-assert get_resolver().url_patterns  # loaded now, so that an error in them stops the start
+assert get_resolver().url_patterns  # loaded now, so that an error in a URL module stops the start
 
 # Requests return their own connections (chatsite.db.threads), so these receivers have nothing to do. Without
 # them, Django does not switch to a thread to send the signal.

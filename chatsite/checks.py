@@ -1,4 +1,4 @@
-"""System checks of the configuration: settings that only make sense together."""
+"""System checks of the configuration: incomplete, contradictory and invalid settings."""
 
 import os
 import re
@@ -38,7 +38,7 @@ SERVICE_LINK = re.compile(
 
 
 class Tags:
-    """The tag that selects these checks."""
+    """The tag of the checks in this module, except check_database_role."""
 
     chatsite = "chatsite"
 
@@ -49,7 +49,7 @@ def serious_problems() -> list[str]:
 
 
 def check_model_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """A language model or an embedding model needs all of its settings."""
+    """Settings of language, embedding and reranking models must be complete and consistent."""
     endpoint = bool(settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL)
     problems = []
     if endpoint and not (settings.CHAT_MODEL or settings.EMBEDDING_MODEL):
@@ -91,7 +91,10 @@ def check_model_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any)
 
 
 def check_identity_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """A sign-in provider needs all of its settings, with encrypted URLs."""
+    """A sign-in provider needs all of its settings, with safe URLs. CORS origins must be valid.
+
+    A safe URL uses HTTPS or is on this machine.
+    """
     problems = []
     if settings.OIDC_ISSUER and not settings.OIDC_AUDIENCE:
         problems.append(("E011", "OIDC_ISSUER is set, but OIDC_AUDIENCE is not: set both, or neither."))
@@ -116,7 +119,7 @@ def check_identity_settings(app_configs: Sequence[AppConfig] | None, **kwargs: A
 
 
 def check_database_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """DATABASE_DIRECT_URL is only allowed if DATABASE_URL leads to a pooler."""
+    """DATABASE_DIRECT_URL, which bypasses the pooler of DATABASE_URL, needs DATABASE_URL."""
     if environment.text("DATABASE_DIRECT_URL") and not environment.text("DATABASE_URL"):
         message = "DATABASE_DIRECT_URL is set, but DATABASE_URL is not: set both, or DATABASE_URL alone."
         return [Error(message, id="chatsite.E061")]
@@ -124,7 +127,7 @@ def check_database_settings(app_configs: Sequence[AppConfig] | None, **kwargs: A
 
 
 def check_storage_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """A bucket needs its name and the packages for its protocol."""
+    """S3 storage needs a bucket and the packages of the extra “s3”; a bucket needs S3 storage."""
     if settings.STORAGE != "S3":
         if not settings.S3_BUCKET:
             return []
@@ -145,7 +148,7 @@ def check_storage_settings(app_configs: Sequence[AppConfig] | None, **kwargs: An
 
 
 def check_address_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """Hosts, origins and proxies that can never match, and invalid Redis URLs."""
+    """Hosts, origins and networks that can never match; invalid REDIS_URL and HOST."""
     wrong = [
         ("E031", "CHATSITE_ALLOWED_HOSTS", settings.ALLOWED_HOSTS, _better_host),
         ("E032", "CHATSITE_TRUSTED_ORIGINS", settings.CSRF_TRUSTED_ORIGINS, _better_origin),
@@ -161,7 +164,7 @@ def check_address_settings(app_configs: Sequence[AppConfig] | None, **kwargs: An
     if not settings.ALLOWED_HOSTS:
         problems.append(("E036", "CHATSITE_ALLOWED_HOSTS names no host: write one such as ask.example.org."))
     if settings.REDIS_URL and not _is_redis_address(settings.REDIS_URL):
-        # It may contain a password, so the message does not repeat it.
+        # The URL may contain a password, so the message does not repeat it.
         problems.append(("E034", "REDIS_URL must be an address such as redis://127.0.0.1:6379/0."))
     host = environment.text("HOST")
     if "/" in host or ("://" in host):
@@ -170,7 +173,7 @@ def check_address_settings(app_configs: Sequence[AppConfig] | None, **kwargs: An
 
 
 def check_answer_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """A lease must outlast a few late writes; otherwise answers of living processes would be ended."""
+    """A lease must outlast a few late journal writes, or runs of live processes would be ended."""
     least = LEASE_FLUSHES * settings.JOURNAL_FLUSH_SECONDS
     if least <= settings.LEASE_SECONDS:
         return []
@@ -182,7 +185,7 @@ def check_answer_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any
 
 
 def check_reading_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """Languages of text recognition must be names that tesseract uses."""
+    """Languages of text recognition must be written as tesseract's names, joined by “+”."""
     if not settings.OCR_LANGUAGES or LANGUAGES.fullmatch(settings.OCR_LANGUAGES):
         return []
     message = "CHATSITE_OCR_LANGUAGES must be names that tesseract knows, such as eng or eng+deu, or empty."
@@ -197,7 +200,7 @@ def check_dictionary(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> 
 
 
 def check_secrets(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """The signing key must not be guessable; other keys must be valid in HTTP headers."""
+    """Secrets must not be guessable, and keys of models must be valid in HTTP headers."""
     problems = []
     key: str = settings.SECRET_KEY
     if len(key) < MIN_SECRET_CHARACTERS or len(set(key)) < MIN_SECRET_VARIETY:
@@ -225,7 +228,7 @@ def check_telemetry(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> l
 
 
 def check_audit(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """The destination of the audit log must be valid."""
+    """The destinations of the audit log must be valid."""
     problems = []
     try:
         syslog = urlsplit(settings.AUDIT_SYSLOG)

@@ -1,6 +1,7 @@
-"""Django's command line, which starts the embedded PostgreSQL unless DATABASE_URL is set.
+"""Django's command line, which starts the embedded PostgreSQL for commands that need it.
 
-`manage.py` runs it in a checkout, `chatsite` in an installed package.
+It does not do so if DATABASE_URL is set. `manage.py` runs this module in a checkout, `chatsite` in an
+installed package.
 """
 
 import gc
@@ -8,7 +9,7 @@ import gc
 from chatsite.server.interrupt import interrupt
 
 interrupt.install()  # first, because loading everything else takes a second
-# With Python's default of 700, collections would take a sixth of that second.
+# With Python's default threshold, garbage collections would take a sixth of that second.
 gc.set_threshold(100_000, 10, 10)
 
 # isort: split

@@ -1,6 +1,6 @@
 """Context of every page: the site's name, the theme, and the caller's conversations.
 
-All values are lazy: a page without the sidebar makes no queries for it.
+Values that need queries are lazy: a page without the sidebar makes none for it.
 """
 
 from collections.abc import Iterable

@@ -1,9 +1,9 @@
 """The demo: three accounts and the sample documents.
 
 They are created once in an empty embedded database. The passwords are stored in the data directory, in a file
-that only its owner can read. Each start prints them, and the sign-in page shows them (but not the
-administrator's) to browsers on the same machine. A site whose demo accounts still have these passwords serves
-only this machine (see demo_guard).
+that only its owner can read. Until they are changed, each start prints them, the sign-in page shows them (but
+not the administrator's) to browsers on the same machine, and the site serves only this machine (see
+demo_guard).
 """
 
 import functools
@@ -53,7 +53,7 @@ WORDS = [
 
 
 class DemoAccount(NamedTuple):
-    """An account whose password the sign-in page may show."""
+    """A demo account with its initial password, for the terminal and the sign-in page."""
 
     username: str
     password: str
@@ -85,7 +85,7 @@ def create_demo() -> None:
         }
         embedded_postgres.write_secret(_file(), json.dumps(kept, indent=1))
 
-        # People may read the documents that they add, so the administrator adds only public ones.
+        # People may always read documents that they have added, so the administrator adds only public ones.
         folders = {
             "everyone": (accounts["admin"], Audience(everyone=True)),
             "hr": (accounts["hr"], Audience(group_ids=frozenset({group.pk}))),
@@ -96,7 +96,7 @@ def create_demo() -> None:
             for path in sorted((SAMPLES / folder).iterdir()):
                 with path.open("rb") as file:
                     added = upsert(File(file, name=path.name), path.name, owner=owner, audience=audience)
-                # Set before the worker reads the document, while nothing else uses it.
+                # The worker reads the document only after this transaction, so nothing else changes it now.
                 Document.objects.filter(pk=added.document.pk).update(questions=questions.get(path.name, []))
 
 
@@ -129,7 +129,7 @@ def refusal() -> str:
 
 
 def known_passwords() -> list[str]:
-    """The demo accounts that still have their initial passwords, in any database."""
+    """The names of demo accounts with initial passwords, in an embedded or external database."""
     return [account.username for account in _unchanged_accounts()] if settings.DEMO else []
 
 
@@ -143,7 +143,7 @@ def accounts_on_page(request: HttpRequest) -> list[DemoAccount]:
 
 
 def demo_accounts() -> list[DemoAccount]:
-    """The accounts that the terminal shows, in a fixed order.
+    """The demo accounts that still have their initial passwords, in the terminal's order.
 
     Empty with an external database or without the demo.
     """
@@ -174,6 +174,6 @@ def _file() -> Path:
 
 @functools.lru_cache(maxsize=16)
 def _matches(password: str, encoded: str) -> bool:
-    # Cached by hash, because checking a password takes a tenth of a second. Django changes the hash when it
-    # raises the cost.
+    # Cached by hash, because checking a password takes a tenth of a second. Needed because Django changes the
+    # hash of an unchanged password when it raises the cost of hashing.
     return check_password(password, encoded)

@@ -25,7 +25,7 @@ WORDS = (
 
 
 class DemoGuard:
-    """ASGI middleware for requests and sockets. Local ones pass without a query."""
+    """ASGI middleware for requests and sockets. Those from this machine pass without a query."""
 
     def __init__(self, application: Application) -> None:
         self.application = application

@@ -1,7 +1,7 @@
 """Private attributes of dependencies that the product uses, each with the reason.
 
 A new version of a dependency may change them without notice. No other module uses them;
-`chatsite/tests/code/test_dependency_internals.py` fails for each one that is missing or takes other
+`chatsite/tests/code/test_dependency_internals.py` fails for each attribute that is missing or takes other
 parameters.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django.utils.functional import empty
 
-if TYPE_CHECKING:  # children that read files load neither Django's models nor DRF
+if TYPE_CHECKING:  # child processes that read files load neither Django's models nor DRF
     from django.db.models import QuerySet
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
@@ -82,12 +82,12 @@ def set_messages(request: "HttpRequest", storage: object) -> None:
 
 
 def messages_of(request: "HttpRequest") -> Any:
-    """The request's message storage, without marking messages as shown like `get_messages`."""
+    """The message storage of a request that has one; `get_messages` also serves others."""
     return request._messages  # type: ignore[attr-defined]
 
 
 def delete_rows(queryset: "QuerySet[Any]") -> None:
-    """Delete in one statement. Django's `delete` fetches every row if others refer to the table."""
+    """Delete in one statement; `delete` fetches every row if other tables refer to this one."""
     queryset._raw_delete(queryset.db)
 
 
@@ -125,7 +125,7 @@ def hand_out_last_returned(pool: Any) -> None:
 
 
 def check_open(session: Any) -> None:
-    """Raise psycopg's error if the session is closed or broken: unlike `execute`, plain queries do not."""
+    """Raise psycopg's error if the session is closed or broken, which `send_query` does not."""
     session._check_connection_ok()
 
 

@@ -11,9 +11,9 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
-# Limit for seconds, hours and words: enough for any use, and too small to overflow timers.
+# Default limit of `number`, mostly for times: enough for any use, and too small to overflow timers.
 MAX_NUMBER = 10_000_000.0
-MAX_WHOLE = 10**15  # limit for bytes and characters
+MAX_WHOLE = 10**15  # default limit of `integer`, for instance for bytes
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
 
@@ -67,7 +67,7 @@ def text(name: str, default: str = "") -> str:
 
 
 def optional_text(name: str, default: str) -> str:
-    """Like :func:`text`, but an empty value means none instead of the default."""
+    """Like :func:`text`, but a variable that is set to an empty value gives an empty text."""
     value = text(name) if name in os.environ else text(name, default)
     variables[name] = default
     return value
@@ -131,7 +131,7 @@ def words(name: str, default: str = "") -> list[str]:
 
 
 def networks(name: str) -> list[IPv4Network | IPv6Network]:
-    """A list of networks and addresses."""
+    """A comma-separated list of networks and addresses; an address becomes a network."""
     found = []
     for word in words(name):
         try:
@@ -153,11 +153,11 @@ def path(name: str, default: Path) -> Path:
 
 
 def django_database(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Django's `DATABASES` entry from libpq parameters; others go to `OPTIONS`."""
+    """Django's `DATABASES` entry from libpq parameters; those without a key go to `OPTIONS`."""
     named = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
     entry: dict[str, Any] = {"ENGINE": "chatsite.db.backend", "OPTIONS": {}}
     for key, value in parameters.items():
-        # Django drops an empty value, so that libpq would use its own environment variable.
+        # Empty values go to OPTIONS, too: elsewhere, Django drops them, and libpq uses PGHOST and the like.
         if key in named and value != "":
             entry[named[key]] = str(value)
         else:

@@ -1,11 +1,12 @@
-"""Selects the static files of installed packages that are served."""
+"""Selects which static files of installed packages are served."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.contrib.staticfiles.finders import AppDirectoriesFinder
 
-# The package of the API documentation contains two viewers; one of them is used, without its optional layout.
+# The package of the API documentation contains two viewers. Only Swagger UI is used, without its optional
+# parts.
 UNUSED = ("redoc", "swagger-ui-standalone-preset.*", "swagger-ui-bundle.js.map", "oauth2-redirect.*")
 
 

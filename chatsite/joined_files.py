@@ -1,9 +1,9 @@
-"""Joins the portal's styles and scripts when static files are collected.
+"""Joins the site's styles and scripts when static files are collected.
 
-`static/portal.css` imports the sheets of `static/styles/portal/`, and `static/portal.js` the modules of
-`static/scripts/portal/`. Browsers understand these imports, so the development server serves the files
-unchanged. In production each file of `ENTRIES` includes everything that it imports, so that pages need few
-requests. Nothing is minified or renamed.
+For example, `static/portal.css` imports the sheets of `static/styles/portal/`, and `static/portal.js` the
+modules of `static/scripts/portal/`. Browsers understand these imports, so the development server serves the
+files unchanged. In production each file of `ENTRIES` includes everything that it imports, so that pages need
+few requests. The code is not minified, and its identifiers keep their names.
 """
 
 import posixpath
@@ -28,7 +28,7 @@ Read = Callable[[str], str]
 
 
 class JoinedStaticFilesStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # no types
-    """Storage of hashed and compressed files, in which imported parts exist only within their entry."""
+    """Hashes and compresses files; imported parts only within the entry that imports them."""
 
     def post_process(self, paths: dict[str, Any], dry_run: bool = False, **options: Any) -> Iterator[Any]:
         served = paths if dry_run else joined(paths)
@@ -36,7 +36,7 @@ class JoinedStaticFilesStorage(CompressedManifestStaticFilesStorage):  # type: i
 
 
 class CannotJoin(ValueError):
-    """A file has a form of import or export that cannot be joined."""
+    """A file imports or exports something in a way that cannot be joined."""
 
 
 def joined(paths: dict[str, Any]) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def _sheets(entry: str, read: Read) -> tuple[str, set[str]]:
 
 
 def _modules(entry: str, read: Read) -> tuple[str, set[str]]:
-    """Wrap each module in a function that returns its exports, and put imported modules first."""
+    """Wrap imported modules in functions that return their exports, and put them first."""
     done: list[str] = []  # names of modules, in the order in which a browser runs them
     texts: list[str] = []
 

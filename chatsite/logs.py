@@ -25,14 +25,15 @@ REPEAT_SECONDS = 10.0
 CUT = (asyncio.CancelledError, RequestAborted)
 MALFORMED = (SuspiciousOperation, BadRequest, MultiPartParserError)
 REASON_CHARACTERS = 200
-_SHARE = re.compile(r"(/s/)[\w-]{20,100}")  # the URL of a share: it would give readers of the log access
+_SHARE = re.compile(r"(/s/)[\w-]{20,100}")  # the URL of a share, which gives access to its conversation
 REFUSALS = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.INSUFFICIENT_STORAGE)
 
 
 class RequestIdFilter(logging.Filter):
     """Adds `request_id` to every record, empty outside of requests.
 
-    Drops records from destructors during interpreter shutdown, when this module's globals are gone.
+    Drops all records during interpreter shutdown: they come from destructors, and this module's globals may
+    be gone.
     """
 
     def __init__(self) -> None:
@@ -50,7 +51,7 @@ class RequestIdFilter(logging.Filter):
 class CutFilter(logging.Filter):
     """Drops records of requests that a shutdown or disconnect has interrupted.
 
-    uvicorn and Django log each of these with a useless traceback; uvicorn also logs their number.
+    uvicorn and Django log each one with a useless traceback; uvicorn also logs how many it cancelled.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -76,8 +77,9 @@ class HostileRequestFilter(logging.Filter):
 class OutageFilter(logging.Filter):
     """Logs a database outage or a full disk once, then every ten seconds.
 
-    Later records have the number of suppressed ones. Otherwise every request and every run would log the same
-    traceback. Each reason (an SQLSTATE, or none) is counted separately, and so are refused requests.
+    Each later record says how many were suppressed before it. Without this filter, every request and every
+    run would log the same traceback. Each SQLSTATE is counted separately, and so are errors without one and
+    refused requests (REFUSALS).
     """
 
     def __init__(self) -> None:
@@ -112,10 +114,10 @@ class OutageFilter(logging.Filter):
 
 
 class JsonFormatter(logging.Formatter):
-    """A record as JSON.
+    """A record as a JSON object.
 
-    It has `time`, `level`, `logger`, `message`, `request_id`, the record's `fields`, and `error` (a
-    traceback).
+    Its members are `time`, `level`, `logger`, `message`, `request_id` (within requests and runs), those of
+    the record's `fields`, and `error` (the traceback, if there is one).
     """
 
     def format(self, record: logging.LogRecord) -> str:

@@ -33,7 +33,7 @@ Read = Callable[[], Mapping[Labels, float]]
 
 
 class Metric:
-    """A metric with its values by labels; a histogram has several numbers for each value."""
+    """A metric with its values by labels; a value of a histogram consists of several numbers."""
 
     kind = "counter"
     size = 1  # length of Numbers
@@ -157,7 +157,8 @@ DOCUMENTS_READ = Counter("documents_read_total", "Readings of documents that hav
 PROCESSES = Gauge("processes", "Processes that are alive.", ("kind",))
 PROCESS_CPU_SECONDS = Counter("process_cpu_seconds_total", "Processor seconds of processes.", ("kind",))
 PROCESS_PEAK_BYTES = Gauge("process_peak_bytes", "Peak memory of the living processes.", ("kind",))
-# Metrics that the page reads from the database; they are the same on all machines.
+# Metrics that the page gets by querying the database. The first two describe that query; the others are the
+# same on all machines.
 DATABASE_UP = Gauge("database_up", "Whether the database answered this page in time.")
 DATABASE_LOOK_SECONDS = Gauge("database_look_seconds", "Seconds that the database took to answer.")
 JOBS = Gauge("jobs", "Jobs of the workers: todo, doing, failed.", ("state",))
@@ -191,7 +192,7 @@ class Recorder:
         recorders.add(self)
 
     def stop(self) -> None:
-        """Write once more, without values that apply only to a living process."""
+        """Write once more, marked as ended: the gauges in the file then no longer count."""
         recorders.discard(self)
         self._ended.set()
         self.write()
@@ -244,7 +245,7 @@ def merge_ended(folder: Path) -> None:
 
 
 def gathered(folder: Path) -> Snapshot:
-    """The metrics of all present and past processes that write to this folder."""
+    """The metrics of all processes that have written to this folder; gauges only of living ones."""
     sums = _load(folder / f"{ENDED}.json") or {"metrics": {}, "files": []}
     states = [(path, state) for path, state in _files(folder) if path.name not in sums["files"]]
     counted = total(
@@ -255,7 +256,10 @@ def gathered(folder: Path) -> Snapshot:
 
 
 def total(snapshots: Iterable[Snapshot], kinds: Sequence[str]) -> dict[str, list[tuple[Labels, Numbers]]]:
-    """The sums of the metrics of these `kinds`. Skips values with other buckets or labels."""
+    """The sums of the metrics of these `kinds`.
+
+    Skips values from another version, in which the metric had a different number of buckets or labels.
+    """
     sums: dict[str, dict[Labels, Numbers]] = {}
     for snapshot in snapshots:
         for name, values in snapshot.items():

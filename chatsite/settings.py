@@ -12,7 +12,7 @@ from chatsite.server import embedded_postgres
 from . import environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-# In a checkout, templates and static files are beside the packages; if installed, they are inside this one.
+# In a checkout, templates and static files are beside the packages; if installed, in the package chatsite.
 FILES_DIR = BASE_DIR if (BASE_DIR / "manage.py").exists() else BASE_DIR / "chatsite"
 DATA_DIR = environment.path("CHATSITE_DATA_DIR", BASE_DIR / ".data")
 
@@ -60,8 +60,8 @@ MIDDLEWARE = [
     "chatsite.http.middleware.XFrameOptionsMiddleware",
     "chatsite.http.middleware.ErrorPageMiddleware",
 ]
-# These checks look for Django's classes by name and overlook the three subclasses above; test_https checks
-# for those.
+# These checks look for Django's SecurityMiddleware, XFrameOptionsMiddleware and CsrfViewMiddleware by name,
+# and overlook their subclasses above. test_https tests the subclasses.
 SILENCED_SYSTEM_CHECKS = ["security.W001", "security.W002", "security.W003"]
 
 ROOT_URLCONF = "chatsite.urls"
@@ -88,13 +88,15 @@ TEMPLATES: list[dict[str, Any]] = [
 
 EMBEDDED_DATABASE = not environment.text("DATABASE_URL")
 DATABASE_THREADS = environment.integer("CHATSITE_DATABASE_THREADS", 8, least=1, most=1_000)
-# PostgreSQL ends a statement after STATEMENT_SECONDS. A request waits DATABASE_SECONDS in total.
+# PostgreSQL ends a statement after STATEMENT_SECONDS. A request waits for the database for at most
+# DATABASE_SECONDS in total.
 STATEMENT_SECONDS = 20
 DATABASE_SECONDS = environment.number("CHATSITE_DATABASE_SECONDS", 2.5, least=1)
-# How long to wait for a lock; shorter, so that PostgreSQL reports it before the request gives up.
+# How long to wait for a lock. In web processes this is less than DATABASE_SECONDS, so that PostgreSQL reports
+# the lock before the request gives up.
 LOCK_SECONDS = 5 if default_reader() else min(5, 0.8 * DATABASE_SECONDS)
-# Over TCP, a machine that has vanished is noticed within half a minute, unless DATABASE_URL sets other
-# values.
+# Over TCP, the site notices within half a minute that the database's machine has vanished, unless the URL of
+# the database sets other values.
 KEEP_ALIVE = {
     "keepalives_idle": 10,
     "keepalives_interval": 5,
@@ -112,9 +114,9 @@ SESSION = {
 }
 _database = environment.database_url("DATABASE_URL") or embedded_postgres.connection_parameters(DATA_DIR)
 _direct = environment.database_url("DATABASE_DIRECT_URL")
-# DATABASE_URL may lead to a pooler in transaction mode if DATABASE_DIRECT_URL is set, which everything that
-# needs a session then uses. Only web processes use the pooler: commands and workers have few sessions, and
-# keep locks in them.
+# DATABASE_URL may lead to a pooler in transaction mode if DATABASE_DIRECT_URL is set: everything that needs a
+# session then uses DATABASE_DIRECT_URL. Only web processes use the pooler: commands and workers have few
+# sessions, and keep locks in them.
 TRANSACTION_POOLING = _direct is not None and not default_reader()
 DATABASE_DIRECT = KEEP_ALIVE | (_direct or _database) | SESSION  # parameters of libpq
 DATABASES = {
@@ -299,8 +301,8 @@ QUESTION_WRITER = (
     if CHAT_MODEL and environment.flag("CHATSITE_DOCUMENT_QUESTIONS", True)
     else ""
 )
-# The number of citations of an answer that the model checks again if their wording differs from the source; 0
-# for none.
+# How many citations of an answer, at most, the model checks again because their wording differs from the
+# source; 0 for none.
 SECOND_LOOK: int = environment.integer("CHATSITE_SECOND_LOOK", 8, most=50)
 CHAT_MODEL_READS_IMAGES: bool = environment.flag("CHAT_MODEL_IMAGES", False) and bool(CHAT_MODEL)
 PRICE_PROMPT = environment.number("CHATSITE_PRICE_PROMPT", 0)  # price of a million tokens

@@ -1,4 +1,4 @@
-"""Messages that are stored in English, with their numbers and names, and shown in any language."""
+"""Messages that are stored in English, with their values, and shown in any language."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,8 +13,8 @@ NUMBER = re.compile(r"\d{1,3}(,\d{3})+|\d+(\.\d+)?")
 class StoredMessages:
     """The messages from which a stored text can be made.
 
-    They are marked with `gettext_noop`. `shown` translates the value of a placeholder; without it, numbers
-    are formatted for the language, and other values are unchanged.
+    They are marked with `gettext_noop`. `shown` has functions that translate values, by the names of their
+    placeholders; all other values are formatted by :func:`localized`.
     """
 
     def __init__(
@@ -39,9 +39,9 @@ class StoredMessages:
 
 
 def _values(pieces: Sequence[str], text: str) -> dict[str, str]:
-    """The non-empty values between `pieces` in this text; {} if it is another message.
+    """The non-empty values between `pieces` in this text; {} if the text is not this message.
 
-    Takes linear time, unlike a regular expression, because the text may contain any file name.
+    The text may contain any file name, for which a regular expression could take more than linear time.
     """
     begin, end = len(pieces[0]), len(text) - len(pieces[-1])
     if not (text.startswith(pieces[0]) and text.endswith(pieces[-1])):

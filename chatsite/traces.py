@@ -1,7 +1,8 @@
 """Traces for OpenTelemetry and errors for Sentry.
 
-Their packages must be installed and configured. Spans describe requests, searches, answers (with
-OpenTelemetry's conventions for generative AI) and the reading of documents. They contain no content of users.
+Each is off unless its address is configured, and needs the packages of chatsite[telemetry]. Spans describe
+requests, searches, answers (with OpenTelemetry's conventions for generative AI) and the reading of documents.
+They contain no content of users.
 """
 
 import contextvars
@@ -30,7 +31,7 @@ NAME = "chatsite"
 
 
 def start(process: str) -> None:
-    """Start exporting if an address is configured. `check_telemetry` has checked for the packages."""
+    """Start exporting if an address is configured. `check_telemetry` ensures the packages."""
     if settings.TRACES_ENDPOINT:
         provider = TracerProvider(resource=Resource.create({SERVICE_NAME: f"{NAME}-{process}"}))
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
@@ -45,7 +46,7 @@ def start(process: str) -> None:
 
 
 def stop() -> None:
-    """Send what is still queued."""
+    """Send the spans that are still queued."""
     if (
         settings.TRACES_ENDPOINT
         and INSTALLED
@@ -56,9 +57,9 @@ def stop() -> None:
 
 @contextmanager
 def request(scope: Mapping[str, Any]) -> Iterator[dict[str, Value | None]]:
-    """The span of a request or socket, a child of the caller's (`traceparent`).
+    """The span of a request or socket, a child of the span that its `traceparent` names.
 
-    The block sets `name` and other attributes of the yielded object; attributes that are None are omitted.
+    The block puts the span's `name` and attributes into the yielded dictionary; None values are omitted.
     """
     attributes: dict[str, Value | None] = {}
     if not settings.TRACES_ENDPOINT:
@@ -77,7 +78,7 @@ def request(scope: Mapping[str, Any]) -> Iterator[dict[str, Value | None]]:
 
 
 def record(name: str, seconds: float, **attributes: Value | None) -> None:
-    """Record a span of this many seconds that ends now, as a child of the request's span.
+    """Record a span of this many seconds that ends now, as a child of the current span, if any.
 
     `__` in the name of an attribute becomes a dot.
     """
@@ -106,7 +107,7 @@ def _describe(span: "trace.Span", attributes: Mapping[str, Value | None]) -> Non
 
 
 def without_words(event: Any, hint: Mapping[str, Any]) -> Any:
-    """Remove users' content from an error report: URL, headers, body, account."""
+    """Remove users' content from an error report: URL, headers, body, account and breadcrumbs."""
     for member in ("request", "user", "breadcrumbs"):
         event.pop(member, None)
     return event

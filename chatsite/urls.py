@@ -1,4 +1,7 @@
-"""Every URL of the site. The access matrix in chatsite/tests has a row for each."""
+"""Every URL of the site, except the sockets' (chat.routing).
+
+The access matrix in chatsite/tests has a row for each.
+"""
 
 from django.contrib import admin
 from django.urls import include, path
@@ -7,7 +10,7 @@ from chatsite.server import health, metrics_page
 
 from .http import api_description
 
-# Django tries them in this order, so the API's questions and answers come first.
+# Django tries these in order, so the URLs for questions through the API come first.
 urlpatterns = [
     path("", include("chat.api.urls")),
     path("healthz", health.healthz, name="healthz"),

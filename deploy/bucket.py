@@ -1,6 +1,6 @@
 """Creates the bucket if it does not exist.
 
-Runs once before the site starts, because the site itself creates none.
+Runs once before the site starts, because the site itself does not create buckets.
 """
 
 import boto3
@@ -16,7 +16,7 @@ client = boto3.client(
     aws_access_key_id=environment.text("CHATSITE_S3_ACCESS_KEY"),
     aws_secret_access_key=environment.text("CHATSITE_S3_SECRET_KEY"),
 )
-# S3 requires the location everywhere but in us-east-1, where it refuses it.
+# S3 requires a location for every region except us-east-1, for which it refuses one.
 elsewhere = {"CreateBucketConfiguration": {"LocationConstraint": region}}
 options = elsewhere if region not in ("", "us-east-1") else {}
 try:

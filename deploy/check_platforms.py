@@ -19,7 +19,7 @@ PLATFORMS = {
 
 
 def missing(tags: list[str], python: str) -> str:
-    """Return pip's message about packages without a wheel; empty if there are none."""
+    """Return pip's message about the first package without a wheel; empty if each has one."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
             sys.executable,

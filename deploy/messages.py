@@ -1,8 +1,8 @@
 """`make messages`: update the message catalogues. Needs Babel, but not GNU gettext.
 
 Extracts the messages of templates and modules, merges them into locale/*/LC_MESSAGES/django.po, and compiles
-the catalogues. Exits with status 1 if a translation is missing. With `--check`, changes nothing, and also
-exits with status 1 if a catalogue is out of date.
+the catalogues. Exits with status 1 if a translation is missing, or if a message is inside an f-string. With
+`--check`, changes nothing, and also exits with status 1 if a catalogue is out of date.
 """
 
 import ast
@@ -53,7 +53,7 @@ def sources() -> Iterator[tuple[str, bytes]]:
 
 
 def hidden() -> list[str]:
-    """Calls of translation functions inside f-strings, which Babel does not find before Python 3.12."""
+    """Places of messages inside f-strings, where Babel finds none before Python 3.12."""
     found = []
     for path, source in sources():
         if path.endswith(".py"):
@@ -108,7 +108,7 @@ def untranslated(catalog: Catalog) -> list[str]:
 
 
 def main(check: bool) -> int:
-    """Update every catalogue; returns the exit status."""
+    """Update every catalogue, or only check it; returns the exit status."""
     settings.configure(USE_I18N=True)
     template = extracted()
     behind = bool(unseen := hidden())

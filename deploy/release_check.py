@@ -121,9 +121,9 @@ def is_ready(port: int) -> bool:
 
 
 def demand_citation(port: int, key: str) -> None:
-    """Ask again until the right document has been read.
+    """Repeat the question until the answer cites a page of a PDF.
 
-    The site answers from the documents that it has read so far.
+    The site answers from the documents that it has read so far. Raises Failed after READING_SECONDS.
     """
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/chat",

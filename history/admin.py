@@ -1,6 +1,6 @@
 """Conversations, feedback and shared links in the admin.
 
-They are read-only, and every view of them is audited.
+They cannot be edited, and every page that shows them is audited.
 """
 
 from typing import Any
@@ -138,7 +138,7 @@ class ConversationAdmin(AuditedPages, AuditedChanges, admin.ModelAdmin):  # type
         return bool(request.user.is_active and request.user.is_superuser)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Allow deleting a conversation together with its runs, which are read-only in the admin."""
+        """Allow deleting a conversation with its runs, feedback and shares, all read-only here."""
         objects, counts, _, protected = super().get_deleted_objects(objs, request)
         return objects, counts, set(), protected
 
@@ -148,7 +148,7 @@ class FeedbackAdmin(AuditedPages, admin.ModelAdmin):  # type: ignore[type-arg]
     """Ratings of answers.
 
     Question and answer are shown only if the person who asked agreed, and only to staff who may read all
-    sources of the conversation so far: both may contain words of an earlier answer.
+    sources of the conversation up to the answer: both may contain words of an earlier answer.
     """
 
     listed_as = AuditEntry.Action.FEEDBACK_LISTED

@@ -1,7 +1,8 @@
 """Branches of a conversation, created by editing questions and regenerating answers.
 
 Messages are only ever added, each at the next position. A message that does not follow the one at the
-previous position names its predecessor; `chosen` marks the branch that the owner reads.
+previous position is a fork, and has the position of its predecessor in `follows`. `chosen` marks the branch
+that the owner reads.
 """
 
 from bisect import bisect_right
@@ -65,7 +66,7 @@ class Branches:
         return list(chain.from_iterable(self.spans_to(position)))
 
     def spans_to(self, position: int) -> list[range]:
-        """The positions of :meth:`path_to` as ranges; a path with `n` forks has `n` + 1 of them."""
+        """The positions of :meth:`path_to` as ranges; a path with `n` forks has at most `n` + 1."""
         spans = []
         while position > START:
             place = bisect_right(self._fork_positions, position)

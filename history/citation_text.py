@@ -16,7 +16,7 @@ CITATION_LINK = re.compile(r"\[([^\[\]\n]+)\]\(/content/[0-9a-f-]{36}/[^()\[\]\s
 def rewrite(text: str, labels: Collection[str], written: Callable[[str], str]) -> str:
     """Replace each citation with `written(label)`.
 
-    An empty replacement also removes the space before it.
+    An empty replacement also removes the space before the citation.
     """
     if not labels:
         return text
@@ -53,8 +53,8 @@ def verified_as_sent(
 ) -> list[dict[str, Any]]:
     """The statements of a text, with their positions in the text that is sent.
 
-    The sent text is the stored one after :func:`without` for the labels in `gone` and :func:`with_links` for
-    `addresses`.
+    `rows` has the form of `Message.verification`. The sent text is the stored one after :func:`without` for
+    the labels in `gone` and :func:`with_links` for `addresses`.
     """
     ends, grown = [-1], [0]  # the end of each changed citation, and by how much the text has grown up to it
     for match in CITATION.finditer(text):
@@ -80,5 +80,5 @@ def verified_as_sent(
 
 
 def without_links(text: str) -> str:
-    """The inverse of :func:`with_links`, for links to any address."""
+    """The inverse of :func:`with_links`, for links to any document of this site."""
     return CITATION_LINK.sub(r"[\1]", text)

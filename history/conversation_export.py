@@ -29,12 +29,12 @@ from .serializers.response_serializers import (
 from .signatures import signed
 from .tally import HEDGES, is_by_model, is_unclear, tally
 
-# A source's URL that Markdown turns into a link without further markup.
+# A source's URL that can be written as a Markdown link `<URL>`.
 ADDRESS = re.compile(r"https?://[^\s<>]+")
 # The bracket that closes a link's text (or a link reference), if the scheme of the URL may be other than
-# http, https or mailto. It may be if a colon, entity or escape precedes the URL's first slash, because
-# viewers decode entities and escapes, or if none of these follows within 80 characters: looking further would
-# take minutes in a text that consists of nothing but beginnings of links.
+# http, https or mailto: if a colon, an entity or an escape, which viewers decode, precedes the URL's first
+# slash, “?” or “#”, or if none of all these is among its first 80 characters. Looking further would take
+# minutes in a text that consists of nothing but beginnings of links.
 UNSAFE_LINK = re.compile(
     r"(?i)\](?=(?:\(|:)\s*(?!https?:|mailto:)(?:[^\s)/?#:&\\]{0,80}[:&\\]|[^\s)/?#:&\\]{81}))"
 )
@@ -43,8 +43,8 @@ UNSAFE_LINK = re.compile(
 def as_json(principal: Principal, conversation: Conversation) -> dict[str, Any]:
     """The conversation with all messages.
 
-    The messages of the chosen branch are separate from the others, each of which has the id of its
-    predecessor, or null if it is a first message.
+    `messages` has the chosen branch. `otherBranches` has all other messages, if any, each with the id of its
+    predecessor as `follows`; null if it has none.
     """
     messages, sources = conversation_lists.messages_shown(principal, conversation, aside=True)
     rows = StoredMessageSerializer(cast(Any, messages), many=True, context={"sources": sources}).data
@@ -145,7 +145,7 @@ def _answer(message: Message, readable: Sequence[Source]) -> list[str]:
 
 
 def _address(source: Source) -> str:
-    """A colon and the URL from which the document was taken, as Markdown; empty if it has none."""
+    """A colon and the document's web address as Markdown; empty if it has no such address."""
     address = source.document.source_url
     return f": <{address}>" if ADDRESS.fullmatch(address) else ""
 

@@ -18,7 +18,7 @@ from .citation_text import without
 from .models import Conversation, ConversationQuerySet, Message, Source
 
 SIDEBAR_ROWS = 30
-EXCERPT = 200  # characters of the last message, without citations
+EXCERPT = 200  # characters of the last message that a row shows, without citations
 READ = 2_000  # characters of the last message that are loaded for the excerpt
 SALT = "history.listing"
 SITE_SOURCE = re.compile(r"([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})-\d{1,20}")
@@ -44,8 +44,8 @@ class Summary:
 def newest(principal: Principal, limit: int) -> ConversationQuerySet:
     """Up to `limit` pinned conversations and up to `limit` + 1 of the newest others, unordered.
 
-    The annotation `running` says whether an answer is being written, `fresh` whether there is an answer that
-    the owner has not seen.
+    The annotation `running` says whether an answer is being written, `fresh` whether the conversation has
+    changed since its owner last opened it (None if never).
     """
     unfinished = Message.objects.filter(conversation=OuterRef("pk"), state__in=Message.UNFINISHED)
     is_fresh = ExpressionWrapper(Q(seen_at__lt=F("updated_at")), BooleanField())
@@ -58,7 +58,7 @@ def newest(principal: Principal, limit: int) -> ConversationQuerySet:
 def page(
     rows: ConversationQuerySet, limit: int, below: Place | None = None
 ) -> tuple[list[Conversation], Place | None]:
-    """Up to `limit` rows, and the start of the next page, if any."""
+    """Up to `limit` rows, and the place after which the next page begins, if any."""
     if below is not None:
         rows = older(rows, below)
     found = list(rows.order_by("-updated_at", "-id").defer("search")[: limit + 1])
@@ -126,9 +126,10 @@ def shortened(text: str, length: int) -> str:
 def messages_shown(
     principal: Principal, conversation: Conversation, *, aside: bool = False
 ) -> tuple[Sequence[Message], dict[UUID, list[Source]]]:
-    """The messages, and {message id: sources that the caller may open now}, in two queries.
+    """The chosen branch's messages, and {message id: sources that the caller may open now}.
 
-    With `aside`, the messages of branches that are not chosen are included.
+    With `aside`, the messages of all branches. Takes two queries, and one more if imported messages name
+    documents of this site.
     """
     rows = conversation.messages.all() if aside else conversation.messages.chosen()
     messages = list(rows.defer("thoughts", "search").order_by("position"))

@@ -1,11 +1,11 @@
-"""The errors that can end an answer. Without Django, because protocols use them, too."""
+"""The errors that can end an answer. Free of Django, like chat.protocols, which use them."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorText:
-    """The message for people, and the HTTP status if it is known before the first byte."""
+    """The message for people, and the HTTP status if the error precedes the response."""
 
     status: int
     words: str

@@ -37,10 +37,11 @@ def rated(principal: Principal, message_id: UUID) -> Message:
 
 
 def give(principal: Principal, message_id: UUID, opinion: Opinion) -> Feedback:
-    """Store feedback and replace earlier feedback.
+    """Store feedback, which replaces earlier feedback.
 
-    Raises Message.DoesNotExist if the answer is not the caller's or is unfinished, and Invalid if the opinion
-    is not valid.
+    A good rating loses its reasons and wrong sources. Raises Message.DoesNotExist if the answer is not the
+    caller's or is unfinished, Invalid if the opinion is not valid, and OnHold if a legal hold keeps the
+    earlier comment.
     """
     answer = rated(principal, message_id)
     if opinion.rating not in Feedback.Rating.values:
@@ -87,7 +88,7 @@ def give(principal: Principal, message_id: UUID, opinion: Opinion) -> Feedback:
 
 
 def take_back(principal: Principal, message_id: UUID) -> None:
-    """Delete feedback, if any. Raises Message.DoesNotExist like :func:`give`."""
+    """Delete feedback, if any. Raises Message.DoesNotExist like :func:`give`, or OnHold."""
     answer = rated(principal, message_id)
     with transaction.atomic():
         if of(answer):
@@ -114,9 +115,9 @@ def _announce(principal: Principal, answer: Message, opinion: webhooks.Data) -> 
 
 
 def _feedback_now(owner_id: int, delivery: WebhookDelivery) -> webhooks.Data | None:
-    """The data to deliver to the person who asked, or to staff who may still see feedback.
+    """The data of a delivery; None for staff who may no longer see feedback.
 
-    None for anybody else.
+    Data with a `conversation_id` is for the person who asked.
     """
     if delivery.event != webhooks.Event.ANSWER_FEEDBACK or "conversation_id" in delivery.data:
         return dict(delivery.data)

@@ -1,4 +1,4 @@
-"""Limits for exports of long conversations: one at a time, and the rights are checked again at the end."""
+"""Limits for long exports: one at a time, and rights are checked again at the end."""
 
 import threading
 import time
@@ -15,8 +15,8 @@ from ingestion.models import Document
 
 from .models import Message, Source
 
-# Rendering thousands of messages or megabytes of text takes seconds of CPU time, so a process renders one
-# long export at a time.
+# Exports above either limit are long. Rendering thousands of messages or megabytes of text takes seconds of
+# CPU time, so a process renders one long export at a time.
 LONG_MESSAGES = 300
 LONG_BYTES = 1_000_000
 WAIT_SECONDS = 0.7  # longest wait for another long export, because a refusal must come within a second
@@ -29,9 +29,10 @@ class Overloaded(Exception):
 
 @contextmanager
 def one_at_a_time(messages: QuerySet[Message] | None) -> Iterator[None]:
-    """Run the block, which loads and renders an export of these messages, or of one answer if None.
+    """Let only one block at a time load and render a long export in this process.
 
-    Raises Overloaded.
+    `messages` are those to export; None for a single answer, which counts as short. Raises Overloaded
+    after WAIT_SECONDS.
     """
     if messages is None or not _are_long(messages):
         yield

@@ -29,7 +29,7 @@ from .serializers.request_serializers import Incoming
 MAX_MESSAGES = 5_000  # messages of one conversation
 MAX_BYTES = 10_000_000  # size of one conversation: all texts, and the data that programs store with them
 TEXTS = ("content", "client_members")
-MAX_UNNAMED = 20  # newest messages of a large conversation to which a program can refer without an id
+MAX_UNNAMED = 20  # newest messages that a program can refer to by their text, if MAX_BYTES is exceeded
 TITLE = 60  # characters of a title that is made from the first question
 SAVED_FIELDS = (
     "role",
@@ -69,10 +69,10 @@ class TooLarge(Exception):
 
 @transaction.atomic
 def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incoming]) -> None:
-    """Replace the messages that are stored already, and append the others in order. Idempotent.
+    """Replace imported messages that are stored already, and append new ones in order.
 
-    A conversation that already exceeds MAX_BYTES, for instance because of the site's own answers, may not
-    grow. Raises Conversation.DoesNotExist, TooMany or TooLarge.
+    Idempotent. A conversation that already exceeds MAX_BYTES, for instance because of the site's own answers,
+    may not grow. Raises Conversation.DoesNotExist, TooMany, TooLarge, or OnHold if a message would change.
     """
     conversation = recording.lock_conversation(principal, conversation_id)
     size = _bytes_of(conversation.messages.all())
@@ -153,8 +153,8 @@ def _size(row: Message) -> int:
 def _match(stored: Sequence[Message], incoming: Sequence[Incoming]) -> dict[str, Message]:
     """{id in the request: stored message} for the incoming messages that are stored already.
 
-    A program may give its own id, unknown to the site, to a question that it has sent to the site. Such a
-    message matches the next stored message with the same text.
+    A program may give its own id, unknown to the site, to a question or answer that the site stored itself.
+    Such a message matches the next stored one with the same role and text, which gets the program's id.
     """
     by_key = {row.client_id: row for row in stored if row.client_id}
     by_id: dict[UUID | None, Message] = {row.pk: row for row in stored}
@@ -228,10 +228,10 @@ def _new(conversation: Conversation, position: int, item: Incoming) -> Message:
 
 
 def _answers(principal: Principal, new: Sequence[Message]) -> dict[UUID, Message]:
-    """{old id: new message} for answers of the site from unlisted conversations.
+    """Turn new messages with the ids of answers in unlisted conversations into these answers.
 
     A message counts as the site's answer only for the caller who got that answer, and only if its text is the
-    same apart from links in citations.
+    same apart from links in citations. Returns {id of the old answer: new message}.
     """
     named = {key: row for row in new if (key := _uuid(row.client_id or ""))}
     originals = Message.objects.filter(

@@ -38,7 +38,7 @@ MIN_PREFIX = 3  # characters; shorter words match only whole words
 MARKUP = re.compile(r"^[ \t:|-]{3,}$|^[ \t]*(?:(?:>|#{1,6}|[*+-])[ \t]+)+|\*\*|\|", re.MULTILINE)
 EXCERPT_RADIUS = 90  # characters shown on either side of a hit
 FIRST_SCAN = 100  # the number of newest conversations that are scanned without the index
-SECOND_SCAN = 400  # the number scanned next, if no more are left or the first scan found MIN_FOUND
+SECOND_SCAN = 400  # the number scanned next, if the first scan found MIN_FOUND, or no more are left
 MIN_FOUND = 4
 HITS = 3  # messages shown of one conversation
 
@@ -68,11 +68,10 @@ def page(
 ) -> tuple[list[Conversation], Place | None]:
     """Up to `limit` of the caller's conversations that match, newest first.
 
-    Also returns where the next page begins. A conversation matches if all words of `query` occur in its
-    title, or if each occurs in one of its messages. The newest conversations are scanned first, which is fast
-    for frequent words. If that finds enough, or if few conversations are left, more are scanned. Older
-    conversations are searched with the index, which only finds single messages with all the words: looking up
-    each frequent word by itself would read most of a person's messages.
+    Also returns the place after which the next page begins. The newest conversations are scanned first, which
+    is fast for frequent words. If that finds at least MIN_FOUND, or if few conversations are left, more are
+    scanned. Older conversations are searched with the index, which only finds titles and single messages with
+    all the words: looking up each frequent word by itself would read most of a person's messages.
     """
     words = _words(query)
     if not words:
@@ -188,7 +187,7 @@ def hits(principal: Principal, conversations: Sequence[UUID], query: str) -> dic
 
 
 def excerpt(text: str, query: str, *, whole: bool = False) -> Excerpt:
-    """The text around the first hit, or the beginning of the text if no hit can be shown."""
+    """The text around the first hit, or its beginning without a hit; all of it if `whole`."""
     text = " ".join(text.split())
     marks = _marks(text, query)
     if whole:
@@ -213,7 +212,7 @@ def _has_words_by_index(principal: Principal, words: Sequence[str]) -> Func:
 def _has_words(principal: Principal, words: Sequence[str]) -> Func:
     """The condition that a row matches, as a function, so that PostgreSQL uses no index.
 
-    For rows that other conditions select: the index would first collect the matches of all people.
+    For rows that other conditions select: for a prefix, the index would first collect all people's matches.
     """
     return _matches(principal, words, function="ts_match_vq")
 

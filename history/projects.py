@@ -48,13 +48,13 @@ def opened(principal: Principal, project_id: UUID) -> Project:
 
 
 def lock(principal: Principal, project_id: UUID) -> Project:
-    """Like :func:`opened`, but locks the project and its members until the transaction ends."""
+    """Like :func:`opened`, but locks the row, and so the members, until the transaction ends."""
     open_to = Project.objects.open_to(principal)
     return as_seen(principal, open_to.select_for_update(no_key=True).get(pk=project_id))
 
 
 def as_seen(principal: Principal, project: Project) -> Project:
-    """The project as this person may see it: names in its scope may be hidden.
+    """The project as the caller may see it: a scope that they may not see becomes CLOSED.
 
     Do not save the object.
     """
@@ -79,7 +79,7 @@ def hide_closed(principal: Principal, conversations: Sequence[Conversation]) -> 
 
 
 def named(principal: Principal, words: str) -> ProjectQuerySet:
-    """The projects open to the caller whose names contain the first words, most recently used first."""
+    """The projects open to the caller whose names contain all of `words`, last used first."""
     found = Project.objects.open_to(principal).select_related("owner")
     for word in words.split()[:MAX_WORDS]:
         found = found.filter(name__icontains=word)
@@ -102,7 +102,7 @@ def conversations_of(principal: Principal, project: Project) -> ConversationQuer
 
 
 def counted(principal: Principal, projects: Sequence[Project]) -> list[ProjectRow]:
-    """The projects, each with the number of the caller's conversations in it, in one query."""
+    """The projects as the caller may see them, with the numbers of their conversations."""
     mine = Conversation.objects.owned_by(principal).current().filter(project__in=projects)
     numbers = dict(mine.order_by().values_list("project").annotate(Count("pk")))
     return [ProjectRow(as_seen(principal, project), numbers.get(project.pk, 0)) for project in projects]
@@ -143,7 +143,7 @@ def set_scope(principal: Principal, project_id: UUID, scope: str) -> None:
 def delete(principal: Principal, project_id: UUID) -> None:
     """Delete a project but keep its conversations, including those of members.
 
-    Raises Project.DoesNotExist.
+    Raises Project.DoesNotExist or OnHold.
     """
     project = Project.objects.owned_by(principal).select_for_update().get(pk=project_id)
     demand_no_hold(principal.user_id)
@@ -156,7 +156,7 @@ def members_of(project: Project) -> Audience:
 
 
 def member_names(project: Project) -> list[str]:
-    """The names of the members for the owner: first groups, then people."""
+    """The names of the members, to show to the owner: first groups, then people."""
     members = members_of(project)
     people = User.objects.filter(pk__in=members.user_ids)
     groups = Group.objects.filter(pk__in=members.group_ids).order_by("name")
@@ -205,7 +205,7 @@ def _give(
 
 
 def _checked(name: str, instructions: str) -> dict[str, str]:
-    """The cleaned columns. Raises Invalid."""
+    """The columns with their cleaned values. Raises Invalid."""
     name = " ".join(name.replace("\x00", " ").split())
     instructions = instructions.replace("\r\n", "\n").replace("\x00", "\ufffd").strip()
     if not name:

@@ -1,6 +1,7 @@
-"""The only module that writes conversations and messages.
+"""Writes conversations and messages.
 
-All functions are synchronous and use the caller's transaction, if any.
+Besides this module, only history.merging and chat.persons.erasure do so. All functions are synchronous and
+use the caller's transaction, if any.
 """
 
 import json
@@ -141,9 +142,9 @@ def last_position(conversation: Conversation, *, chosen: bool = False) -> int:
 
 
 def go_back(conversation: Conversation, position: int) -> None:
-    """End the chosen branch at a message of any branch; later messages remain unchosen.
+    """End the chosen branch at a message of any branch; all other messages become unchosen.
 
-    START selects the position before the first message. The caller has locked the conversation.
+    With START, no message is chosen. The caller has locked the conversation.
     """
     path = Branches(conversation.pk).path_to(position)
     messages = conversation.messages
@@ -185,7 +186,7 @@ def copy_shared(
 
 
 def append_answer(conversation_id: UUID, run_id: UUID, agent_name: str, *, request_id: str = "") -> Message:
-    """Append the next message of a team's run, or return it if it exists."""
+    """Append the next message of a team's run, or return it if it is queued already."""
     with transaction.atomic():
         conversation = Conversation.objects.select_for_update().get(pk=conversation_id)
         queued = conversation.messages.filter(run_id=run_id, state=Message.State.QUEUED)
@@ -352,7 +353,7 @@ def rename(principal: Principal, conversation_id: UUID, title: str) -> None:
 
 
 def pin(principal: Principal, conversation_id: UUID, *, pinned: bool) -> None:
-    """Pin or unpin a conversation; pinning an archived one restores it."""
+    """Pin or unpin a conversation; pinning also takes it out of the archive."""
     values = {"pinned_at": timezone.now(), "archived_at": None} if pinned else {"pinned_at": None}
     _change(Conversation.objects.owned_by(principal), conversation_id, **values)
 
@@ -361,8 +362,8 @@ def saw(conversation: Conversation, *, whole: bool = False, ended: datetime | No
     """Mark all answers of the conversation as seen by its owner.
 
     With `whole`, this includes an answer whose complete text was shown although its run is still generating
-    follow-up questions. `ended` is the time at which the newest shown answer ended; it may be newer than the
-    given row.
+    follow-up questions. `ended` is the time at which the newest shown answer ended, which may be after
+    `conversation` was loaded.
     """
     now = timezone.now()
     unfinished = whole and conversation.messages.filter(state__in=Message.UNFINISHED).exists()
@@ -380,7 +381,7 @@ def archive(principal: Principal, conversation_id: UUID, *, archived: bool) -> N
 
 @transaction.atomic
 def move(principal: Principal, conversation_id: UUID, project_id: UUID | None) -> None:
-    """Move a conversation into a project open to its owner, or into none.
+    """Move a conversation into a project open to its owner, or out of its project if None.
 
     Raises Conversation.DoesNotExist or Project.DoesNotExist.
     """
@@ -405,12 +406,13 @@ def restore(principal: Principal, conversation_id: UUID) -> None:
 
 @transaction.atomic
 def purge() -> int:
-    """Delete conversations that can no longer be restored, and unlisted ones.
+    """Delete conversations that can no longer be restored, and old unlisted ones.
 
-    Skips conversations under a legal hold. Deletes at most PURGE_BATCH conversations, and none that another
-    process is deleting: two processes that delete the rows of a conversation in different orders would wait
-    for each other. Runs with the right to read everything, because the sources of answers are deleted too and
-    there is no signed-in person. Returns the number of rows.
+    Skips conversations under a legal hold or with an unfinished answer. Deletes at most PURGE_BATCH
+    conversations, and none that another process is deleting: two processes that delete the rows of a
+    conversation in different orders would wait for each other. Runs with the right to read everything,
+    because the sources of answers are deleted too and there is no signed-in person. Returns the number of
+    rows.
     """
     now = timezone.now()
     gone = Q(deleted_at__lt=now - RESTORE_TTL) | Q(listed=False, updated_at__lt=now - UNLISTED_TTL)

@@ -1,4 +1,4 @@
-"""The words under which messages are indexed.
+"""The words under which messages and titles are indexed.
 
 PostgreSQL receives the words and not the text, so that neither its parser nor its locale matters. Each
 message is also indexed under a word that names its owner, so that the index itself limits a search to one
@@ -31,7 +31,7 @@ def lexemes(owner_id: int, text: str) -> list[str] | None:
 
 
 def search_vector(owner_id: int, text: str) -> Func | None:
-    """The value of `Message.search`; None if there are no words."""
+    """The value of the column `search`; None if there are no words."""
     found = lexemes(owner_id, text)
     if found is None:
         return None

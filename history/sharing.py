@@ -34,8 +34,9 @@ MAX_COUNTED = 99
 MAX_NAMED = 20  # readers of a share whom a page lists by name
 LONGEST = timedelta(days=3_660)
 NO_SHARE = UUID(int=0)
-# The same rule as for reading documents, applied to a share. The statement takes the same time for every
-# access list.
+# Whether a reader is on a share's access list, by the same rule as for documents. Without the token, an entry
+# for everyone only counts if the reader has opened the share before. The statement takes the same time for
+# every access list.
 IS_OPEN_TO = """
 SELECT %(list)s IN (
     SELECT mine.access_list_id FROM ingestion_readable_entries(%(reader)s) AS mine
@@ -107,7 +108,7 @@ def create(
 def _record(action: AuditEntry.Action, owner: Principal, subject: Subject) -> None:
     """Write an audit entry about an owner's link.
 
-    The entry has numbers, dates and readers, but no content.
+    The entry has ids, dates and readers, but no content.
     """
     person = User.objects.get(pk=owner.user_id)
     record(action, actor=person, person=person, subject=subject)
@@ -119,7 +120,7 @@ def renew(principal: Principal, share_id: UUID) -> tuple[Share, str]:
     token = new_token()
     mine = Share.objects.owned_by(principal).live()
     share = mine.select_related("conversation__owner").get(pk=share_id)
-    # A share that is revoked at the same time remains revoked.
+    # Update only the digest, so that a share that is revoked at the same time remains revoked.
     Share.objects.filter(pk=share.pk).update(digest=digest_of(token))
     if share.access_list.entries.filter(user=None, group=None).exists():
         # Forget who has opened the share: readers who are not named in it only knew the former URL.
@@ -183,7 +184,7 @@ def of_conversation(principal: Principal, conversation: Conversation) -> list[Sh
 def with_readers(shares: ShareQuerySet) -> ShareQuerySet:
     """Annotate shares for :func:`readers_of`.
 
-    Names are arrays, because a share has up to 400 readers.
+    Names are loaded as arrays instead of objects, because a share has up to 400 readers.
     """
     entries = AccessEntry.objects.filter(access_list=OuterRef("access_list"))
     people = entries.filter(user__isnull=False).exclude(user=OuterRef("conversation__owner"))

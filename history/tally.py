@@ -8,8 +8,7 @@ from typing import Any
 from django.utils.translation import gettext, gettext_noop, ngettext
 
 # UNSURE is shown above passages that do not answer the question. LIKELY is shown above a passage that has the
-# words of the question and the kind of information asked for, but may be about something else. Citations
-# below these sentences confirm nothing.
+# words of the question and the kind of information asked for, but may be about something else.
 UNSURE = gettext_noop("No exact answer found. The closest passages:")
 LIKELY = gettext_noop("This may answer your question:")
 # NEEDS_MODEL is shown above passages about a text that was to be summarised, translated or compared.
@@ -17,6 +16,7 @@ NEEDS_MODEL = gettext_noop(
     "This needs a language model, and none is connected to this site. Without one, the site quotes documents"
     " word for word."
 )
+# Citations below these sentences do not confirm that the question is answered.
 HEDGES = (UNSURE, LIKELY, NEEDS_MODEL)
 
 
@@ -41,9 +41,9 @@ class Tally:
     """The numbers of an answer's statements, by kind."""
 
     found: int = 0  # statements quoted from the cited source, or supported by it
-    missing: int = 0  # statements whose cited source does not support them
+    missing: int = 0  # statements that their cited source does not support, without the unclear ones
     uncited: int = 0
-    by_model: int = 0  # those of `found` that only the language model's second look supports
+    by_model: int = 0  # those of `found` that only the language model confirmed (see chat.engine.second_look)
     unclear: int = 0  # statements in words that differ too much from the cited source to tell
     verified_by: str = ""  # who verified the answer, including statements that were not found in its sources
 
@@ -103,7 +103,7 @@ class Tally:
 
     @property
     def _all_found(self) -> str:
-        # “All” would seem to include the statements without citations.
+        # If there are statements without citations, “All” would seem to include them.
         if not self.uncited:
             return gettext("All citations found in the text")
         words = ngettext(

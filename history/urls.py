@@ -1,6 +1,6 @@
 """The URLs of /chat-history, of feedback and of shares; a trailing slash is accepted.
 
-The patterns accept any text as an id, so that an id of another form also gets a 404 with the API's own body.
+The patterns accept any text as an id, so that an invalid id also gets a 404 with the API's own body.
 """
 
 from django.urls import re_path

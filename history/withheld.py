@@ -1,6 +1,6 @@
-"""Names of sources that a reader may no longer open.
+"""Labels of sources that a reader may no longer open.
 
-Their documents have been deleted or withdrawn.
+The document was deleted, or the reader lost access to it.
 """
 
 from collections.abc import Collection
@@ -16,7 +16,7 @@ from .models import Message, Source
 def withheld_labels(principal: Principal, conversation_id: UUID, up_to: int | None = None) -> frozenset[str]:
     """Labels of a conversation's sources that the reader may not open now.
 
-    With `up_to`, only of the messages up to this position.
+    With `up_to`, only labels in the messages up to this position.
     """
     given = Message.objects.filter(conversation=conversation_id).exclude(labels=[], citations=[]).order_by()
     if up_to is not None:

@@ -1,6 +1,7 @@
-"""Documents in the admin: add, change rights, read again, delete.
+"""Documents in the admin: list, add, change, delete.
 
-Passages and jobs are read-only.
+Passages are shown, but cannot be changed. The imports also register the admin pages of the glossary, of jobs
+and of bulk changes.
 """
 
 from functools import partial
@@ -64,7 +65,7 @@ def _unless_private(field: str) -> Case:
 
 
 class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
-    """The form for a document: who may read it, and where it is listed."""
+    """The form for a document: its readers, folder, category and last day."""
 
     everyone = forms.BooleanField(required=False, label=gettext_lazy("Everyone who signs in may read it"))
     guests = forms.BooleanField(
@@ -277,7 +278,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
             if not readable.filter(pk=document.pk).exists():
                 act, subject = AuditEntry.Action.DOCUMENT_READ, document.name_for_audit
                 record_before(act, actor=reader, person=document.owner, subject=subject)
-            # A link to the document in the portal, if this person may open it there.
+            # If `opens` is true, the page links to the document in the portal.
             kwargs["extra_context"] = {
                 **(kwargs.get("extra_context") or {}),
                 "opens": readable.filter(pk=document.pk).exists(),
@@ -298,7 +299,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         actions = super().get_actions(request)
-        # Django's confirmation would list every document; a bulk change deletes many
+        # Django's confirmation page would list every document; use a bulk change to delete many.
         actions.pop("delete_selected", None)
         return actions
 
@@ -320,7 +321,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
 
     @admin.display(description=gettext_lazy("Status"), ordering="status")
     def state(self, document: Document) -> str:
-        # The script polls the rows of unfinished documents.
+        # live_page.js refreshes the page while a state begins with “…”, the mark of unfinished documents.
         ready, failed = document.status == Document.Status.READY, document.status == Document.Status.FAILED
         mark = "✗" if ready and document.is_expired else MARKS.get(Document.Status(document.status), "…")
         reason = in_words(document.reason) if failed else ""
@@ -344,7 +345,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
 
 
 def _warn_without_readers(request: HttpRequest, document: Document, audience: Audience) -> None:
-    """Warn if the chosen readers leave a document with only its owner, or with no reader at all."""
+    """Warn if only the owner, or nobody, can read the document with the chosen readers."""
     if audience.everyone or count_people(audience, besides=document.owner_id or 0):
         return
     if document.owner:

@@ -24,7 +24,7 @@ def attached() -> Q:
 
 
 def origin(folder: str) -> str:
-    """The origin of a source as shown to readers: its folder, but not one that the site chose."""
+    """The origin of a source as shown to readers: its folder, or “Attached to a question”."""
     return gettext("Attached to a question") if _FOLDER.match(folder) else folder
 
 

@@ -21,10 +21,10 @@ def delete_document(document: Document) -> None:
 
 
 def delete_documents(documents: Iterable[Document]) -> None:
-    """Delete documents like `delete_document`.
+    """Delete documents with their parts, vectors, files and page images.
 
-    Documents with parts are deleted in separate transactions, others in batches. Raises OnHold and deletes
-    none if any owner is under a legal hold.
+    Each document with parts is deleted in its own transaction, the others in batches. Raises OnHold and
+    deletes none if any owner is under a legal hold.
     """
     chosen = list(documents)
     identifiers = [document.pk for document in chosen]

@@ -38,7 +38,10 @@ def columns(details: Details) -> dict[str, Any]:
 
 
 def label_names(labels: Iterable[str]) -> list[str]:
-    """The distinct labels in order, without control characters and surrounding spaces."""
+    """The first MAX_LABELS distinct labels in order, cleaned and of limited length.
+
+    Control characters and surrounding spaces are removed.
+    """
     names = dict.fromkeys(_line(label)[:LABEL_CHARACTERS] for label in labels)
     return [name for name in names if name][:MAX_LABELS]
 

@@ -1,4 +1,8 @@
-"""Webhook events of documents, for people who may read them at the time of delivery."""
+"""Webhook events of documents, for people who may read them.
+
+Their rights are checked when an event is stored and, except for deletions, again at delivery. People who lost
+access also get the event that says so.
+"""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -23,7 +27,10 @@ READERS = """
 
 
 def announce(event: webhooks.Event, document: Document, *lists: int) -> None:
-    """Notify everyone on the document's access list (or on `lists`). Call in the event's transaction."""
+    """Store an event for everyone on the document's access list, or on `lists`.
+
+    Call in the event's transaction.
+    """
 
     def readers(candidates: Collection[int]) -> Mapping[int, webhooks.Data]:
         with connection.cursor() as cursor:

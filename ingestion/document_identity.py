@@ -44,7 +44,7 @@ def origin_of(owner: User | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file to store, with the row for a new document, its external id, and the given details.
+    """An upload without its file: a row for a new document, an external id, and details.
 
     `replaces` is the primary key of the document that the upload replaces, whatever the name of the file.
     """
@@ -55,7 +55,7 @@ class Upload:
     replaces: int | None = None
 
     def existing(self) -> DocumentQuerySet:
-        """The document that an upload replaces: it has the same identity and still the same owner."""
+        """The document that this upload replaces, with the same identity and still the same owner."""
         mine = Document.objects.filter(owner=self.document.owner)
         if self.replaces:
             return mine.filter(pk=self.replaces)
@@ -67,10 +67,10 @@ class Upload:
     def unchanged(self, file: "File[bytes]") -> UpsertResult | None:
         """Apply audience, place, category and details to a document that already has this file.
 
-        Returns None if there is no document or it has another file. If reading the document failed before, it
-        is read again.
+        The place is the folder and the name. Returns None if there is no document or it has another file. If
+        reading the document failed before, it is read again.
         """
-        with reading_everything():  # the identity includes the owner, regardless of the access list
+        with reading_everything():  # the owner identifies the document, regardless of its access list
             existing = self.existing()
             if not existing.exists():
                 return None
@@ -82,9 +82,9 @@ class Upload:
     def keep(self, known: Document, sha256: str) -> UpsertResult | None:
         """Like :meth:`unchanged`, for a locked document and the uploaded file's digest.
 
-        If a newer file is queued for the document, the queued file is compared.
+        If a newer file is queued for the document, the upload is compared with that file.
         """
-        pending = last_queued_file(known.pk)  # the newest queued file, if any
+        pending = last_queued_file(known.pk)
         queued = FORMATS.get(pending.get("ending", "")) if pending else None
         if (queued.media_type if queued else known.media_type) != self.document.media_type:
             return None  # the new name has another extension, and therefore another format
@@ -125,7 +125,7 @@ class Upload:
 
         Raises UploadRefused if another document has the new place.
         """
-        # The media type changes with the file: until the new one has been read, the former one is sent.
+        # The media type does not change yet: the former file is served until the new file has been read.
         wanted = {name: getattr(self.document, name) for name in ("folder", "name")}
         wanted |= {"category": self.document.category or known.category, **self.details}
         changed = {name: value for name, value in wanted.items() if getattr(known, name) != value}
@@ -140,7 +140,7 @@ class Upload:
         return set(changed)
 
     def insert(self) -> bool:
-        """Insert the document and queue its reading; False if another transaction was faster."""
+        """Insert the document and queue its reading; False if another transaction was first."""
         document = self.document
         try:
             with transaction.atomic():

@@ -134,12 +134,12 @@ def upsert(
     An uploaded document is identified by its owner, folder and name, with a unique constraint, so that a file
     becomes one document even if several callers send it at once. The last call sets the audience. Added
     readers see the document after the new file has been read; removed readers lose access at once. A document
-    with an `external_id` is identified by its owner and that id, so that its folder and name may change. So
-    may those of the owner's document that the file `replaces`. A `mirrored` document is identified by its
-    SourceFile, and this function always adds it. Members missing from `details` keep their values. Raises
-    UploadRefused, for example if another document has the new folder and name; with `within_quota`, also if
-    the file exceeds the owner's quota. Without `may_replace`, raises DocumentExists if there is such a
-    document, and stores nothing.
+    with an `external_id` is identified by its owner and that id, so that its folder and name may change. With
+    `replaces`, the file replaces that document of the owner, whose folder and name may change, too. A
+    `mirrored` document is identified by its SourceFile, and this function always adds it. Members missing
+    from `details` keep their values. Raises UploadRefused, for example if another document has the new folder
+    and name; with `within_quota`, also if the file exceeds the owner's quota. Without `may_replace`, raises
+    DocumentExists if the document exists already, and stores nothing.
     `check_sender` is called before and after the file is stored; nothing of the file is kept if it raises.
     """
     check_sender()
@@ -266,7 +266,7 @@ def retry(document: Document) -> None:
 
 
 def take_turn(document_id: int, shares: Shares) -> int | None:
-    """Return the document's owner (0 if it has none) if it is that owner's turn.
+    """Return the id of the document's owner (0 if it has none) if it is that owner's turn.
 
     None if the document was deleted. Raises Yielded if another owner's document comes first, and
     TemporaryFailure if the database is unavailable.
@@ -292,9 +292,10 @@ def read_document(
 ) -> None:
     """The job: read the file and replace the document's passages.
 
-    `replacement` (the fields of `files.StoredFile`) is a file that will replace the document's file. For an
-    unreadable file, the status becomes `failed`, with a reason. Waits for other jobs that read the same
-    document, and does not repeat finished work. Raises TemporaryFailure, and Yielded after an interruption.
+    `replacement` has the fields of `files.StoredFile` for a file that will replace the document's file, and
+    the new access list if it changes. For an unreadable file, the status becomes `failed`, with a reason.
+    Waits for other jobs that read the same document, and does not repeat finished work. Raises
+    TemporaryFailure, and Yielded after an interruption.
     """
     stored = stored_file(replacement)
     try:

@@ -1,8 +1,9 @@
-"""A folder with a sentence-embedding model (EMBEDDING_MODEL_DIR): its name and architecture.
+"""Name and architecture of a sentence-embedding model in a folder (EMBEDDING_MODEL_DIR).
 
-The folder has the format of sentence-transformers, such as all-MiniLM-L6-v2 (`config.json`, `tokenizer.json`,
-`model.safetensors`, and optionally `1_Pooling/config.json` and `sentence_bert_config.json`), or that of
-model2vec, in which `model.safetensors` has a table of token vectors (`embeddings`) instead of an encoder.
+The folder has the format of sentence-transformers (`config.json`, `tokenizer.json`, `model.safetensors`, and
+optionally `1_Pooling/config.json` and `sentence_bert_config.json`) with a BERT model, such as
+all-MiniLM-L6-v2, or that of model2vec, in which `model.safetensors` has a table of token vectors
+(`embeddings`) instead of an encoder.
 """
 
 import functools
@@ -12,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PREFIX = "folder:"  # prefix of the names of such models, which no model on a server has
+PREFIX = "folder:"  # prefix of the names of models from a folder; no model on a server has it
 NAME_LENGTH = 120
-HASHED = 1_000_000  # bytes of each file that are hashed to distinguish models
+HASHED = 1_000_000  # first bytes of each file, which are hashed to distinguish models
 MAX_TOKENS = 512
 VECTORS = "embeddings"  # name of the tensor by which models of model2vec are recognised
 
@@ -28,7 +29,10 @@ class FolderError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """The architecture in config.json, and how token vectors are pooled."""
+    """The architecture of a BERT model.
+
+    A text's vector is that of its first token if `first_token` is true, otherwise the mean of all.
+    """
 
     dimensions: int
     layers: int
@@ -87,7 +91,7 @@ def dimensions(folder: str) -> int:
 
 @functools.lru_cache(maxsize=4)
 def model_name(folder: str) -> str:
-    """A name that changes with the model in the folder."""
+    """The folder's name with a digest of its files, read once per process. Raises FolderError."""
     path = Path(folder)
     digest = hashlib.sha256()
     for name in ("config.json", "tokenizer.json", "model.safetensors"):

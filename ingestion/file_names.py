@@ -10,8 +10,9 @@ from ingestion.parsing.sections import clean
 NAME_CHARACTERS = 200
 CATEGORY_CHARACTERS = 100
 FOLDER_CHARACTERS = 500
-# Look-alikes of ASCII digits, which the site sends to one published client. In names of files they are
-# replaced: a name with look-alikes could be mistaken for the same name with ASCII digits.
+# The ASCII digit for each look-alike. The site sends look-alikes to one published client (see
+# chat.protocols.web_component). In file names they are replaced, because a name with look-alikes could be
+# mistaken for the same name with ASCII digits.
 ASCII_DIGITS = {0x1D7E2 + number: str(number) for number in range(10)}
 
 # Invisible characters: nobody could tell apart two names that differ only by these.
@@ -53,7 +54,7 @@ def file_name(name: str) -> str:
 
 
 def folder_name(folder: str) -> str:
-    """A folder's relative path without empty steps and “..”. Raises UploadRefused."""
+    """A folder's relative path without empty components, “.” and “..”. Raises UploadRefused."""
     steps = [step.strip() for step in clean(folder).replace("\n", " ").replace("\\", "/").split("/")]
     path = "/".join(step for step in steps if step.strip(". "))
     if len(path) > FOLDER_CHARACTERS:
@@ -71,8 +72,8 @@ def category_name(category: str) -> str:
 def title_of(name: str) -> str:
     """A title for a document without one: the file's name without its extension.
 
-    A single word is not changed; several words are separated by spaces, and the first one is capitalised.
-    Dates keep their hyphens.
+    A single word is not changed; several words are separated by spaces, and the first word is capitalised.
+    Hyphens between digits remain, as in dates.
     """
     words = re.sub(r"(?:_|\s|(?<!\d)-|-(?!\d))+", " ", PurePosixPath(name).stem).strip()
     return (words[:1].upper() + words[1:] if " " in words else words) or name

@@ -1,7 +1,7 @@
 """Documents, their readers, and the passages and vectors made from them.
 
-The rights of a document are only stored in its access list. Documents with the same readers share one list,
-so that changing a document's rights writes one row and no passages.
+The rights of a document are stored only in its access list; documents with the same readers share one list.
+A change of a document's rights therefore rewrites its row and those of its parts, but no passages.
 """
 
 import uuid
@@ -49,9 +49,10 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         return self.filter(access_list__in=AccessEntry.lists_of(principal.user_id))
 
     def with_privacy(self, reader_id: int) -> "DocumentQuerySet":
-        """Annotate what `is_private` needs: whether it is another person's document for named readers only.
+        """Annotate whether each document is private for this reader (see `is_private`).
 
-        The name of such a document may be private, like that of a file attached to a question. Staff see the
+        A document is private if it belongs to another person, only named people may read it, and the reader
+        is not one of them. Its name may be private, like that of a file attached to a question. Staff see the
         name only if they may read the document, or on the document's page, whose views are recorded in the
         audit log.
         """
@@ -67,18 +68,18 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         return self.with_privacy(reader_id).filter(Q(of_named_people=False))
 
     def with_public_id(self, public_id: uuid.UUID) -> "DocumentQuerySet":
-        """The document with this public id, or the one into which such a duplicate was merged."""
+        """The document with this public id, or into which a duplicate with this id was merged."""
         merged = FormerId.objects.filter(public_id=public_id).values("document")
         return self.filter(Q(public_id=public_id) | Q(pk__in=merged))
 
     def public_ids_among(self, public_ids: Collection[uuid.UUID]) -> set[uuid.UUID]:
-        """The ids, current or former, that belong to one of these documents."""
+        """The given ids that are the current or a former id of one of these documents."""
         former = FormerId.objects.filter(public_id__in=public_ids, document__in=self)
         present = self.filter(public_id__in=public_ids).values_list("public_id", flat=True)
         return {*present, *former.values_list("public_id", flat=True)}
 
     def searchable(self) -> "DocumentQuerySet":
-        """Documents with passages that have not expired.
+        """Documents that have passages and have not expired.
 
         A document that is being read again remains searchable.
         """
@@ -93,7 +94,7 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         return Document.objects.filter(pk__in=RawSQL(WITH_PARTS, [whole]))  # noqa: S611 (constant text)
 
     def with_words(self, text: str) -> "DocumentQuerySet":
-        """The documents with each of the first words of the text in their name, title or folder."""
+        """Documents with each of the first MAX_WORDS words of the text in name, title or folder."""
         found = self
         for word in list(dict.fromkeys(text.split()))[:MAX_WORDS]:
             found = found.filter(
@@ -277,7 +278,7 @@ class Document(models.Model):
 
     @property
     def is_private(self) -> bool:
-        """Whether the name must not be shown; only known for rows from `with_privacy`."""
+        """Whether the name must not be shown; false for rows that are not from `with_privacy`."""
         return bool(self.__dict__.get("of_named_people"))
 
     @property
@@ -288,7 +289,7 @@ class Document(models.Model):
 
     @property
     def name_for_audit(self) -> str:
-        """The name, or the number if the name may be private, and the public id.
+        """The name with the public id; if the name may be private, the number instead of the name.
 
         The audit log is read by staff who may not read the document.
         """
@@ -316,7 +317,7 @@ class Document(models.Model):
 
 
 class FormerId(models.Model):
-    """The public id of a duplicate that was merged into another document, so that its URLs still work."""
+    """The public id of a duplicate that was merged into another document. Its URLs still work."""
 
     public_id = models.UUIDField(primary_key=True)
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="former_ids")
@@ -459,7 +460,7 @@ class PassageWords(models.Model):
     class Meta:
         indexes = [
             GinIndex(fields=["search"], name="passage_words_search"),
-            # A sample of the rows, in which sql/survey.sql counts how frequent words are.
+            # A sample of the rows, in which sql/survey.sql counts uncommon words.
             GinIndex(
                 fields=["search"], name="passage_words_sample", condition=Q(Exact(F("passage_id") % 17, 0))
             ),

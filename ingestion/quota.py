@@ -70,7 +70,7 @@ class Usage:
 def usage_of(user: User) -> Usage:
     """The usage of a person; zeros without a quota.
 
-    It includes former versions and waiting replacements.
+    Its size includes former versions and waiting replacements.
     """
     if user.is_staff or not (settings.USER_MAX_BYTES or settings.USER_MAX_DOCUMENTS):
         return Usage(0, 0, 0, 0)
@@ -100,10 +100,9 @@ def lock(user: User) -> None:
 
 
 def claim(user: User, size: int, *, documents: int = 1, instead_of: int | None = None) -> None:
-    """Reserve `size` more bytes.
+    """Raise UploadRefused unless `size` more bytes and `documents` more documents are allowed.
 
-    The bytes are those of new documents, or of a file that replaces one of `instead_of` bytes. Raises
-    UploadRefused.
+    The bytes are those of new documents, or of a file that replaces one of `instead_of` bytes.
     Other claims of this user wait until the caller's transaction, which stores the file, has ended; the limit
     therefore holds for any number of concurrent uploads.
     """

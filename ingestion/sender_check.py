@@ -1,7 +1,7 @@
 """Checks again, while files are stored, that the sender of an upload may still add them.
 
-A request may hold hundreds of files, and a bucket may take minutes for one. Meanwhile, the account may be
-disabled, the credential revoked, the sender removed from a group that would read the files, or a member of
+A request may hold hundreds of files, and a bucket may take minutes to store one. Meanwhile, the account may
+be disabled, the credential revoked, the sender removed from a group that would read the files, or a member of
 staff deprived of the permission by which they act.
 """
 
@@ -22,15 +22,19 @@ NOT_STAFF = "You may no longer add documents here, so the file was not saved."
 class SenderCheck:
     """The check for one request, whose caller has just been authenticated.
 
-    It is repeated at most every CHECK_SECONDS; `demand` is then called, too, and raises an exception if the
-    sender may not continue.
+    The check is repeated at most once in CHECK_SECONDS; `demand` is then called, too, and raises an exception
+    if the sender may not continue.
     """
 
     def __init__(self, principal: Principal, demand: Callable[[], object]) -> None:
         self._principal, self._demand, self._checked = principal, demand, time.monotonic()
 
     def __call__(self, demand_readers: Callable[[], object] = lambda: None) -> None:
-        """Raise UploadRefused, or what `demand_readers` raises if the sender may not choose these readers."""
+        """Check the sender again, unless the last check is recent.
+
+        Raises UploadRefused if the sender's session or key has ended, or what `demand` raises, or what
+        `demand_readers` raises if the sender may not choose these readers.
+        """
         if time.monotonic() - self._checked <= CHECK_SECONDS:
             return
         if not still_valid(self._principal):

@@ -75,7 +75,7 @@ def document_questions(principal: Principal, public_ids: Sequence[str]) -> list[
 def questions_of(document: Document) -> list[str]:
     """The stored questions of a document, or those that its text suggests.
 
-    Documents that earlier versions of the software have read have no stored questions.
+    A document that was read by an earlier version of the software has no stored questions.
     """
     if document.questions:
         return [question for question in document.questions if isinstance(question, str)]
@@ -126,7 +126,7 @@ def _questions(title: str, language: str, heading: str, content: str) -> Iterato
 
 
 def _is_about(subject: str, content: str) -> bool:
-    """Whether the text also mentions the subject, because a heading may be a running title."""
+    """Whether the text also mentions the subject; otherwise the heading may be only a running title."""
     words = {word[:4] for word in re.findall(r"\w{4,}", subject.casefold())}
     text = content.casefold()
     return 3 * sum(word in text for word in words) >= max(1, len(words))
@@ -135,7 +135,7 @@ def _is_about(subject: str, content: str) -> bool:
 def subject_of(heading: str, title: str = "") -> str:
     """The subject of a passage: the innermost heading that names one; empty if there is none.
 
-    It begins with a lower-case letter, as within a sentence.
+    It begins with a lower-case letter, as within a sentence, unless it is a question or begins with a name.
     """
     text = _innermost(heading, title)
     return text if text.endswith("?") else _within_sentence(text)

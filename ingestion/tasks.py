@@ -55,7 +55,7 @@ class ReadRetryStrategy(RetryStrategy):
 READ_RETRIES = ReadRetryStrategy(
     max_attempts=ATTEMPTS, exponential_wait=15, retry_exceptions=[documents.TemporaryFailure]
 )
-# Retries if another process has locked a document.
+# A bulk change fails, for example, if another process has locked one of the documents.
 BULK_RETRIES = RetryStrategy(max_attempts=10, exponential_wait=2)
 ORPHAN_AGE = timedelta(days=1)
 ORPHAN_FAULTS = 3  # files that cannot be removed, after which the job does not try others
@@ -93,7 +93,7 @@ class _ActiveJob:
     started: float = field(default_factory=time.monotonic)
 
 
-_active_jobs: dict[int, _ActiveJob] = {}  # the documents that this process is reading, by job
+_active_jobs: dict[int, _ActiveJob] = {}  # the documents being read by this process, by job id
 _shares = fair_queue.Shares()  # how long this process has read for each owner
 
 
@@ -112,7 +112,7 @@ def read(context: JobContext, document_id: int, replacement: dict[str, str | int
         logger.debug(
             "A document yields to another person's document, or was deleted.", extra={"document": document_id}
         )
-        # If the database is unavailable, this uses up one attempt, but the job is retried.
+        # If the database is unavailable, yielding uses up one attempt, but the job is retried.
         with contextlib.suppress(OperationalError, InterfaceError), connection.cursor() as cursor:
             cursor.execute(TAKE_BACK_ATTEMPT, [job_id])
         raise
@@ -155,7 +155,7 @@ async def yield_to_others() -> None:
 
 
 async def requeue_active_jobs() -> None:
-    """Return the jobs of this process to the queue when the worker shuts down.
+    """Return the reading jobs of this process to the queue when the worker shuts down.
 
     This does not count as an attempt. The caller must exit at once, which releases the lock on the document
     that the next worker waits for.
@@ -193,10 +193,11 @@ async def recover(timestamp: int) -> None:
 @app.periodic(cron="17 3 * * *")
 @app.task(name="ingestion.remove_orphans", queue=fair_queue.QUEUE, queueing_lock="remove-orphans")
 def remove_orphans(timestamp: int) -> None:
-    """Remove files without a document, left by processes that died before recording or removing them.
+    """Remove files without a document, for example of processes that died before recording or removing them.
 
-    The job continues after a file that cannot be removed, and fails in the end. If several cannot be removed,
-    the storage has failed, and each further file would cost another timeout.
+    Also deletes stale prepared vectors. The job continues after a file that cannot be removed, and fails in
+    the end. It stops at ORPHAN_FAULTS such files: the storage is probably unavailable, and each further file
+    would cost another timeout.
     """
     jobs = ProcrastinateJob.objects.filter(task_name=fair_queue.TASK, status__in=["todo", "doing"])
     # Query jobs before documents, so that a file that moves from a job to its document meanwhile is found.
@@ -219,10 +220,10 @@ def remove_orphans(timestamp: int) -> None:
 
 
 def recover_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
-    """Return the jobs of dead workers to the queue; returns their number.
+    """Return the jobs of dead workers to the queue, or give them up; return their number.
 
-    Called when a worker starts, and every minute while it runs. Use `grace_seconds=0` if no other worker can
-    be running.
+    Called when a worker starts; the job `recover` does the same every minute. Use `grace_seconds=0` if no
+    other worker can be running.
     """
     return async_to_sync(_retry_stalled_jobs)(grace_seconds)
 

@@ -76,7 +76,7 @@ admin.site.unregister(Document)
 class UsedDocumentAdmin(DocumentAdmin):
     """All documents, with the day of the last citation.
 
-    This day is also shown to staff who may not see other people's answers.
+    Staff who may not see other people's answers see this day, too.
     """
 
     list_display = [*DocumentAdmin.list_display[:-2], "last_cited", "file_size", "changed_at", "page_count"]
@@ -87,7 +87,10 @@ class UsedDocumentAdmin(DocumentAdmin):
         return super().get_queryset(request).annotate(last_use=Subquery(uses.values("day")[:1]))
 
     def save_model(self, request: HttpRequest, obj: Document, form: Any, change: bool) -> None:
-        """If the readers have changed, say who still gets the verified answers that cite the document."""
+        """Warn about verified answers that cite the document if its readers have changed.
+
+        Each warning says how many people get the answer now.
+        """
         former = obj.access_list_id
         answers = VerifiedAnswer.objects.filter(active=True, citations__document=obj.pk).distinct()
         mine = VerifiedAnswer.objects.managed_by(request.user.pk or 0)
@@ -116,7 +119,7 @@ class UsedDocumentAdmin(DocumentAdmin):
                 messages.warning(request, format_html(text, answer=link, people=reach[answer.pk].people))
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """Show the time up to which answers are counted, because newer answers may cite a document."""
+        """Show up to which time answers are counted: citations in newer ones are missing."""
         counted_at = CountedUntil.objects.values_list("counted_at", flat=True).first()
         return super().changelist_view(request, {"counted_at": counted_at, **(extra_context or {})})
 

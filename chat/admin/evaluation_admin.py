@@ -1,7 +1,7 @@
 """Evaluations in the admin: their questions, their runs, and comparisons of runs.
 
-Managers see only questions that expect no document, or a document that they may read in the portal. All
-numbers are computed from the results of these questions.
+Managers see only questions that expect no document, or a document that they may read in the portal, and their
+own questions whose document was deleted. All numbers are computed from these questions' results.
 """
 
 from dataclasses import dataclass
@@ -132,7 +132,7 @@ class ProofQuestionAdmin(
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def formfield_for_dbfield(self, db_field: "Field[Any, Any]", request: HttpRequest, **kwargs: Any) -> Any:
-        """Only allow selecting the document, without links to change or delete it."""
+        """Only allow selecting the document, without links to add or open documents."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field and db_field.name == "document":
             field.widget.can_add_related = field.widget.can_change_related = False
@@ -152,7 +152,7 @@ class ProofQuestionAdmin(
         super().save_model(request, obj, form, change)
 
     def named(self, obj: ProofQuestion) -> str:
-        """The name for logs, without the question, which may come from a person who is erased later."""
+        """The name for the audit log, without the question: its author may be erased later."""
         return f"number {obj.pk}"
 
     @admin.display(description=gettext_lazy("should find"), ordering="document__name")
@@ -194,7 +194,7 @@ class Line:
 
     result: ProofResult
     found: list[str]  # documents that the viewer may read
-    others: int  # number of other documents
+    others: int  # number of found documents that the viewer may not read
     before: ProofResult | None = None
 
     @property
@@ -372,7 +372,7 @@ def result_words(result: ProofResult) -> str:
 
 
 def _lines(user: User, results: list[ProofResult], before: list[ProofResult] | None = None) -> list[Line]:
-    """The results as lines of the page, with names only of documents that this person may read."""
+    """The results as lines of the page, with names only of documents that `user` may read."""
     wanted = {number for result in results for number in result.found}
     readable = Document.objects.visible_to(Principal(user.pk, "session")).filter(pk__in=wanted)
     names = dict(readable.values_list("pk", "name"))
@@ -394,7 +394,7 @@ def _record(user: User, subject: str) -> None:
 
 
 def _record_look(user: User, run: ProofRun) -> None:
-    """Audit the view if the results were made with the rights of a group that the person is not in."""
+    """Audit the view if the run had the rights of a group that `user` is not in."""
     if run.group and not user.groups.filter(pk=run.group.pk).exists():
         subject = f"Run {run.pk}, with the rights of {run.group.name}"
         record_before(AuditEntry.Action.EVALUATION_READ, actor=user, subject=subject)

@@ -1,6 +1,6 @@
-"""Exports and erases people in the admin.
+"""Exports and erases people's data in the admin.
 
-Django's own deletion is disabled, because it would delete conversations, which nobody may do in the admin.
+Erasure replaces Django's own deletion, which could not stop running answers or hand over documents.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ from ingestion.storage.files import StorageFault
 
 
 class ErasingForm(forms.Form):
-    """What to do with shared documents, and a confirmation."""
+    """Whether to hand over or delete what others use, and a confirmation."""
 
     documents = forms.ChoiceField(
         label=gettext_lazy("Documents that others read, verified answers and evaluation questions"),
@@ -76,7 +76,7 @@ admin.site.unregister(User)
 
 @admin.register(User)
 class PersonAdmin(UserAdmin):
-    """Accounts, whose deletion erases all data of the person."""
+    """Accounts; deleting one erases the person (see chat.persons.erasure)."""
 
     def get_actions(self, request: HttpRequest) -> Any:
         """All actions except bulk deletion: people are erased one by one, with a list of what is deleted."""
@@ -85,7 +85,7 @@ class PersonAdmin(UserAdmin):
         return actions
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        """After an account was disabled, link to documents that may need a new owner."""
+        """After an account was disabled, warn that its documents may need a new owner."""
         super().save_model(request, obj, form, change)
         owned = Document.objects.filter(owner=obj).count()
         if change and "is_active" in form.changed_data and not obj.is_active and owned:

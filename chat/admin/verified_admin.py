@@ -1,6 +1,7 @@
 """Verified answers in the admin: edit them, and see which ones are active, or why not.
 
-Managers see an answer only if they may read all of its sources in the portal.
+Managers see an answer only if they may read all of its sources in the portal. Only the owner sees an answer
+with a deleted source.
 """
 
 from datetime import timedelta
@@ -50,7 +51,7 @@ from ingestion.search.passage_completion import complete_passages
 
 VALID = timedelta(days=365)  # how long a new answer is valid by default
 CONFIRMED = "confirmed"  # name of the checkbox that confirms statements without support in the sources
-MAX_DIGITS = 18  # digits of a document's number
+MAX_DIGITS = 18  # digits of a document's id in a URL
 MAX_TRIED = 100  # questions in one test
 
 
@@ -99,7 +100,7 @@ class CitationForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class CitationFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]
-    """Sources in the order of their numbers, at least one.
+    """At least one source, in the order of the numbers by which the answer cites them.
 
     Statements that the sources do not support are listed before anything is saved, and must be confirmed.
     """
@@ -187,7 +188,7 @@ class TryForm(forms.Form):
 
 
 class ReachChangeList(ChangeList):
-    """Counts the people who may get the answers on a page, in one step for all answers."""
+    """Counts the people who may get each answer on a page, in one step for all answers."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -250,7 +251,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         kwargs: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
         if isinstance(inline, CitationInline):
             kwargs["reader"] = reader_of(request)
-            if obj.pk is None:  # also on submission, so that a row with only this document counts as empty
+            if obj.pk is None:  # also on submission: a row that was not changed then counts as empty
                 kwargs["initial"] = [{"document": number} for number in _sources_in(request)]
         if isinstance(inline, QuestionInline) and obj.pk is None and request.method == "GET":
             kwargs["initial"] = [{"text": text} for text in asked_in(request)]
@@ -331,9 +332,9 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         ]
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:
-        """Django's page, with people's wordings that the answer does not have yet.
+        """Django's page, with recorded questions that are similar but do not get the answer yet.
 
-        Showing these wordings is audited.
+        Showing these questions is audited.
         """
         answer = kwargs.get("obj")
         if request.method == "GET" and answer and self.has_change_permission(request, answer):
@@ -396,9 +397,9 @@ def asked_in(request: HttpRequest) -> list[str]:
 
 
 def _reach(answer: Any) -> Reach | None:
-    """The people who may get the answer; None for everyone.
+    """The number of people who may get the answer; None for everyone.
 
-    On the list page, they are already counted.
+    The list page has already counted them.
     """
     return answer.reach if hasattr(answer, "reach") else reach_of([answer]).get(answer.pk)
 

@@ -85,7 +85,7 @@ class ProtocolView(APIView):
         except Refused as refusal:
             return refused(self.protocol, refusal)
         except InvalidRequest as error:
-            # Sentences that name a member are for programs and have no translation.
+            # Messages that name a member are for programs; they have no translation and stay as they are.
             body = self.protocol.error(gettext(error.message), status=error.status, member=error.member)
             return json_response(body, error.status)
         except exceptions.APIException as error:

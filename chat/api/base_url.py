@@ -7,7 +7,8 @@ from django.http import HttpRequest
 
 from chat.protocols import OpenAI
 
-# An operation of OpenAI's API below a base URL: the site, an endpoint, or the base URL of another product.
+# The path of an operation of OpenAI's API below a base URL, which a client may wrongly have set to the site's
+# root, to an endpoint, or to the base URL of another product.
 OPERATION = re.compile(
     r"(?P<base>(?:/(?:v1|api|openai|deployments/[^/]+|chat/completions)){0,4})"
     r"//?(?:chat/completions|completions|embeddings|models|responses)(?:/|\Z)"
@@ -16,7 +17,7 @@ BASE = "/v1"
 
 
 def hint(request: HttpRequest) -> dict[str, Any] | None:
-    """The error body if the path of `request` is that of an operation below a base URL other than `/v1`."""
+    """The error body for an operation below a base URL other than `/v1`; otherwise None."""
     found = OPERATION.match(request.path)
     if found is None or found["base"] == BASE:
         return None

@@ -45,9 +45,9 @@ from .api_view import (
 T = TypeVar("T")
 
 SECONDS = 60.0  # time limit for one batch, if the model is on a server
-SHORTER = {BUILT_IN_NAME: (64, 128)}  # the vectors of this model can be truncated to these dimensions
+SHORTER = {BUILT_IN_NAME: (64, 128)}  # dimensions to which the built-in model's vectors can be truncated
 MINUTE = 60.0
-QUEUE_SECONDS = 5.0  # how long a request waits for earlier ones
+QUEUE_SECONDS = 5.0  # longest wait for the person's earlier requests, and again for a free thread
 RETRY_SECONDS = 5
 SERVER_REQUESTS = 8  # requests that one process makes to a model's server at once
 OF_ONE_PERSON = 2  # concurrent requests of one person, to a server or to a model in this process
@@ -114,7 +114,7 @@ class EmbeddingsView(ProtocolView):
 async def _in_turn(function: Callable[[], T], threads: ThreadPoolExecutor, person: int) -> T:
     """Run `function` in one of `threads`, and return its result.
 
-    Raises Refused after QUEUE_SECONDS of waiting for this person's earlier requests, or for a free thread.
+    Raises Refused after waiting QUEUE_SECONDS for this person's earlier requests, or for a free thread.
     """
     loop, turn = asyncio.get_running_loop(), _turns().setdefault(person, asyncio.Semaphore(OF_ONE_PERSON))
     try:
@@ -128,7 +128,7 @@ async def _in_turn(function: Callable[[], T], threads: ThreadPoolExecutor, perso
             loop.call_soon_threadsafe(turn.release)
 
     work = threads.submit(copy_context().run, function)
-    work.add_done_callback(release)  # a request whose caller disconnects keeps its turn until it has ended
+    work.add_done_callback(release)  # work that has started keeps its turn even if the caller disconnects
     result = asyncio.wrap_future(work)
     try:
         await asyncio.wait({result}, timeout=QUEUE_SECONDS)
@@ -172,7 +172,7 @@ def _count_this_minute(person: int) -> None:
             )
             raise Refused("rate_limited", int(times[0] + MINUTE - now) + 1, words)
         times.append(now)
-        _asked_at[person] = times  # never empty, because the loop above reads the last time of each list
+        _asked_at[person] = times  # must not be empty: the loop above reads the last time of each list
 
 
 def _forget_last(person: int) -> None:

@@ -29,7 +29,10 @@ CREATED = 1_767_225_600  # 1 January 2026: an arbitrary date, because clients re
 
 
 def check_abilities(asked: RunRequest, form: OpenAI) -> None:
-    """Raise InvalidRequest for features that the site's model lacks; `form` has the names of members."""
+    """Raise InvalidRequest if the site's model lacks what is asked of it.
+
+    `form` has the names of members.
+    """
     if asked.images and not settings.CHAT_MODEL_READS_IMAGES:
         member = form.images_member
         words = f"“{member}” contains an image, but this site’s model reads text only."

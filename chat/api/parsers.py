@@ -16,9 +16,9 @@ from chatsite.http.json_parser import StrictJSONParser
 
 
 class AttachmentParser(parsers.BaseParser):
-    """Reads a part `json` with the request, and files, which are inserted into its messages.
+    """Reads the request from the part `json`, and adds files from other parts to its messages.
 
-    Returns a dictionary, in which Django REST framework can look for a CSRF token.
+    Returns a dictionary, because Django REST framework looks for a CSRF token in the result.
     """
 
     media_type = "multipart/form-data"
@@ -41,7 +41,7 @@ class AttachmentParser(parsers.BaseParser):
         if not isinstance(body, dict):
             raise InvalidRequest("The part “json” must be a JSON object.", "json")
 
-        # Clients send placeholders for the files, which arrive as separate parts.
+        # Remove the placeholders that clients send for the files; these arrive as separate parts.
         messages = body.get("messages")
         for message in messages if isinstance(messages, list) else ():
             if isinstance(message, dict):
@@ -62,7 +62,7 @@ class Part:
 
 
 def parts(body: bytes, content_type: str) -> Iterator[Part]:
-    """Yield the parts in order. Raises ValueError for malformed or oversized bodies."""
+    """Yield the parts in order. Raises ValueError for malformed bodies and exceeded limits."""
     _, parameters = parse_header_parameters(content_type)
     boundary = parameters.get("boundary", "").encode("latin-1", "replace")
     if not 0 < len(boundary) <= MAX_BOUNDARY:

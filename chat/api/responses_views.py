@@ -153,7 +153,7 @@ class ResponseView(ProtocolView):
 class CancelView(ProtocolView):
     """`POST /v1/responses/{id}/cancel`: stop a response and keep its text so far.
 
-    It has no effect on a response that has ended.
+    A response that has ended is unchanged.
     """
 
     protocol: ChatProtocol = Responses()
@@ -200,7 +200,7 @@ def _form(run: Run, after: int | None = None) -> Responses:
 
 
 def _own(principal: Principal, response_id: str) -> Run:
-    """The run of the caller's response. Raises Refused if there is none, or if it was not to be stored."""
+    """The run of the response. Raises Refused if the caller has none, or if `store` was false."""
     run = Run.objects.owned_by(principal).filter(pk=row_id(response_id, "resp", "response_id")).first()
     if run is None or run.options.get("echo", {}).get("store") is False:
         raise Refused("answer_not_found")
@@ -208,10 +208,11 @@ def _own(principal: Principal, response_id: str) -> Run:
 
 
 def _continued(principal: Principal, asked: RunRequest, previous: UUID) -> RunRequest:
-    """The question, placed in the conversation of the earlier response that it refers to.
+    """The request as a continuation of the earlier response with the run `previous`.
 
-    It begins a new conversation if that response is not the last one on its conversation's chosen branch, or
-    if that conversation is unlisted.
+    The question is added to that response's conversation. If the conversation is unlisted, or if the response
+    is not the last one on the chosen branch, the question begins a new conversation, and `earlier` has the
+    messages up to the response.
     """
     member = "previous_response_id"
     run = Run.objects.owned_by(principal).filter(pk=previous).select_related("conversation").first()

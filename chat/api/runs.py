@@ -1,4 +1,4 @@
-"""Views that resume or stop a run by its id."""
+"""Views that resume the event stream of a run, or stop the run, by its id."""
 
 from typing import cast
 from uuid import UUID

@@ -29,9 +29,10 @@ class StartingView(ProtocolView):
     async def start(
         self, request: HttpRequest, act: Callable[[Request], tuple[T, AcceptedRun] | HttpResponseBase]
     ) -> tuple[T, AcceptedRun] | HttpResponseBase:
-        """Call `act` with the authenticated request, and start the run that it has begun, if any.
+        """Call `act` with the authenticated request, and start the run that `act` begins.
 
-        Otherwise, returns the response. If the caller disconnects meanwhile, the run is started anyway.
+        Returns the result of `act`, or a response if no run begins. If the caller disconnects meanwhile, the
+        run is started anyway.
         """
         starting = asyncio.create_task(self._started(request, act))
         try:
@@ -67,7 +68,7 @@ class StartingView(ProtocolView):
             raise
 
     def take_slot(self) -> ConnectionSlot:
-        """The reserved slot, which the caller releases."""
+        """Return the reserved slot, which the caller must then release."""
         slot, self.slot = self.slot, None
         assert slot
         return slot

@@ -1,6 +1,6 @@
 """The chat URLs of the REST API.
 
-A trailing slash, and a double slash before `stream`, are accepted.
+A trailing slash is accepted everywhere, and a double slash before `stream` and `batch` and after `v1`.
 """
 
 from django.urls import URLPattern, re_path

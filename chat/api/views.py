@@ -49,9 +49,10 @@ from .streaming_responses import (
 )
 
 KEY_LENGTH = 200
-# Accepted in addition to the stream's own type, because streaming clients often ask for plain JSON.
+# Media types of `Accept` that are allowed beside the stream's own type: even clients that stream often ask
+# for plain JSON.
 ACCEPTABLE = ("*/*", "application/*", "text/*", "application/x-ndjson", "application/json")
-StartedRun = tuple[bool, AcceptedRun]  # whether a stream is wanted
+StartedRun = tuple[bool, AcceptedRun]  # whether a stream is wanted, and the run
 
 
 class RunView(StartingView):
@@ -120,7 +121,7 @@ class RunView(StartingView):
 
 
 class ChatView(RunView):
-    """`POST /chat` and `/ask`: a complete answer, or a stream if the body has `stream`."""
+    """`POST /chat` and `/ask`: a complete answer, or a stream if `stream` is true in the body."""
 
     parser_classes = [StrictJSONParser, AttachmentParser]
 
@@ -148,7 +149,7 @@ class RagChat2026View(RunView):
 
 
 class ChatUiView(RunView):
-    """The Chat UI's URLs: a stream if the path or `Accept` asks for it."""
+    """The Chat UI's URLs: the suffix, or without one `Accept`, decides whether to stream."""
 
     protocol: ChatProtocol = ChatUi()
 

@@ -55,7 +55,7 @@ from .writing import written
 
 FOLLOWUPS = 3
 TRIED = 8  # follow-up questions that are tried; each needs a search unless its outcome is cached
-STANDING = 1  # follow-up questions about a document as a whole; only if no other one is found
+STANDING = 1  # questions suggested for cited documents; offered only if no other follow-up is left
 LOOK_SECONDS = 1.0
 WAIT_SECONDS = 300.0  # longest wait for documents to be read; after that, those read so far are searched
 STORING_SECONDS = 1.0  # how long a stop waits for sources that are being stored
@@ -117,10 +117,10 @@ class PartialAnswer:
 
 
 def partial_answer(run: AcceptedRun) -> PartialAnswer | None:
-    """The answer to continue; None if a source was deleted, withdrawn or read again since.
+    """The answer to continue; None if a source was since deleted, withdrawn or read again.
 
-    In that case, the question is answered from the beginning, because the model must not get text that is
-    based on such a source.
+    If it is None, the question is answered from the beginning, because the model must not get text that is
+    based on a source that is gone.
     """
     former = Message.objects.owned_by(run.principal).get(pk=run.request.continues)
     sources = list(Source.objects.visible_to(run.principal).filter(message=former).order_by("rank"))
@@ -141,8 +141,8 @@ def partial_answer(run: AcceptedRun) -> PartialAnswer | None:
 async def documents_read(run: AcceptedRun, publish: Callable[[Event], object], searched: int) -> None:
     """Wait until the documents in the question's scope have been read, or have failed.
 
-    Applies only to scopes that name documents, and only to the caller's own documents. `searched` is the
-    number of searched documents to publish meanwhile.
+    Waits only for the caller's own documents, only if the scope names documents, and not to continue an
+    answer. `searched` is the number of searched documents to publish meanwhile.
     """
     if not run.request.options.scope.startswith("document:") or run.request.continues:
         return
@@ -161,7 +161,7 @@ async def documents_read(run: AcceptedRun, publish: Callable[[Event], object], s
 async def _model_and_search(run: AcceptedRun, model: ChatModel) -> tuple[ChatModel, Search]:
     """The verified answer as a model, with its citations; or `model` itself, with the search results."""
     request = run.request
-    if request.earlier:  # in a conversation, the search query needs a request to the model
+    if request.earlier:  # the search query may then need the model, so first look for a verified answer
         if verified := await retry_until_available(verified_answer, run):
             return verified
         query = await model.search_query(request.question, request.earlier)
@@ -176,9 +176,10 @@ async def _model_and_search(run: AcceptedRun, model: ChatModel) -> tuple[ChatMod
 async def _before_a_stop(storing: Coroutine[Any, Any, T]) -> T:
     """Await a call that stores sources.
 
-    If the run is stopped meanwhile, the caller is cancelled only after the call has ended. A cancelled
-    database call would continue in its thread and store the sources, so the readers of the run must also get
-    them. Readers receive everything that the caller publishes before its next `await`.
+    If the run is stopped meanwhile, the caller is cancelled only after the call has ended, or after
+    STORING_SECONDS. A cancelled database call would continue in its thread and store the sources, so the
+    readers of the run must also get these. Readers receive everything that the caller publishes before its
+    next `await`.
     """
     task = asyncio.ensure_future(storing)
     try:
@@ -189,7 +190,7 @@ async def _before_a_stop(storing: Coroutine[Any, Any, T]) -> T:
         if stopped is None or not task.done() or task.cancelled():
             task.cancel()
             raise
-        stopped.uncancel()  # cancelled again by the next line
+        stopped.uncancel()  # the next line cancels again, and must not be counted twice
         stopped.cancel()
         return task.result()
 
@@ -339,7 +340,10 @@ class _Answer:
             self.publish(Rechecked(checked))
 
     async def _followups(self, model: ChatModel) -> list[str]:
-        """Follow-up questions, from the model and the documents, that a search for the caller can answer."""
+        """Follow-up questions from the model; if none is left, one from a cited document.
+
+        Without a language model, only questions that a search for the caller can answer.
+        """
         if not (self.run.request.options.followups and self.prompt.sources):
             return []
         if self.text.startswith((UNSURE, NEEDS_MODEL)):
@@ -349,11 +353,11 @@ class _Answer:
 
     @property
     def _answer(self) -> str:
-        """The text of the message, without passages at its end that are only close to the question."""
+        """The text of the message, without the passages after OTHERS in a likely answer."""
         return self.text.partition(OTHERS)[0] if self.text.startswith(LIKELY) else self.text
 
     def _quoted(self) -> set[int]:
-        """The ids of the passages that the answer quotes, without those that are only close."""
+        """The ids of the passages that the text in `_answer` quotes."""
         if self.done is None:
             return set()
         end = len(self._answer)

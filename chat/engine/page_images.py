@@ -28,8 +28,8 @@ SIDES = (1300, 1024, 768, 512)
 BYTES = 1_000_000
 SECONDS = 20.0  # time limit for all images of an answer
 
-# A separate pool, because the event loop's default one resolves host names. It has as many threads as there
-# are rendering processes.
+# A separate pool, because the event loop's default one also resolves host names, which must not wait. It has
+# as many threads as pages are rendered at the same time (`AT_ONCE` in ingestion/parsing/process.py).
 _threads = ThreadPoolExecutor(2, thread_name_prefix="drawing")
 
 
@@ -75,7 +75,7 @@ async def page_images(principal: Principal, pages: Sequence[Page]) -> tuple[Page
 
 
 def different(pages: Sequence[Page], documents: Collection[UUID]) -> list[Page]:
-    """The distinct pages of these passages."""
+    """The distinct pages among `pages` that belong to one of `documents`."""
     first: dict[tuple[UUID, int], Page] = {}
     for page in pages:
         if page.number is not None and page.document in documents:

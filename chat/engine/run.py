@@ -21,23 +21,23 @@ class Speaker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedRun(TurnIds):
-    """A stored question with its queued answers, one for each agent of a team.
+    """A stored question with its queued answer; a team's further messages are added later.
 
-    It is created once, when the request is accepted. `is_new` is False if the request repeats an earlier one,
-    whose run may already have ended.
+    It is created when the request is accepted. `is_new` is False if the request repeats an earlier one, whose
+    run may already have ended.
     """
 
     request: RunRequest
     by_team: bool  # whether the team of agents answers
     allowance: Allowance | None  # the owner's remaining messages for today
     readable: int = 0  # number of documents that a search of everything covers
-    attached: tuple[str, ...] = ()  # scopes of earlier questions that named documents, such as attached files
+    attached: tuple[str, ...] = ()  # scopes of the conversation's questions that name documents or files
     owner_instructions: str = ""  # how the owner wants to be answered; only for questions asked in the portal
     is_new: bool = True
     is_first: bool = False  # whether this is the first turn of the conversation
-    may_be_verified: bool = True  # whether the site has any verified answers
-    is_untitled: bool = False  # whether the model shall write a title, because the owner has chosen none
-    team: tuple[Speaker, ...] = ()  # the agents at the time of the answer
+    may_be_verified: bool = True  # whether the site has any active verified answers
+    is_untitled: bool = False  # whether the model writes a title: in the first turn, if the owner chose none
+    team: tuple[Speaker, ...] = ()  # the agents that were active when the answer began
 
     def started(self, model: str) -> Started:
         """The run's first event."""

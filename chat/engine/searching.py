@@ -42,7 +42,7 @@ from .run import AcceptedRun
 SENTENCES = 2  # number of sentences of a passage that become its captions
 TRIES = 4  # attempts to store sources while some of their documents are being deleted
 JUST_FOUND_SECONDS = 1.0  # how long the search's check of rights remains valid
-MAX_ADDED = (2, 1)  # passages from each search for the term that a follow-up question adds
+MAX_ADDED = (2, 1)  # maximum numbers of passages from the two searches in SearchQuery.added
 CANDIDATES = 30  # number of candidates from which a ranker selects
 RANKED_CHARACTERS = 1_000  # characters of a passage that are sent to the ranker
 MIN_RANKED_SHARE = 0.5  # the ranker must score this share of the passages; otherwise its order is ignored
@@ -120,8 +120,8 @@ def is_simple(run: AcceptedRun) -> bool:
 def search_and_store(run: AcceptedRun, model: ChatModel, asked: SearchQuery) -> Search:
     """A simple search, which stores the sources in the same database call.
 
-    Nothing is stored if one of the documents was deleted or withdrawn meanwhile; :func:`store_context` then
-    tries again.
+    Nothing is stored if a document was deleted or withdrawn meanwhile, or if the search took so long that
+    rights must be checked again; :func:`store_context` then stores the sources.
     """
     options, result = run.request.options, candidates(run, asked)
     shown_captions = captions(asked.text, result.passages) if options.captions else []
@@ -194,9 +194,9 @@ def search_for(
     """Search for a question.
 
     Each part of a compound question is searched for, and the results are interleaved. If one part finds
-    nothing, the whole question is searched for as well. Passages of short sections and tables are completed.
-    If the scope is a short document, its remaining passages follow. A search of everything leaves out files
-    that are attached to questions, except files in the scopes `attached`.
+    nothing, the whole question is searched for as well. Passages are completed (`complete_passages`). If a
+    selected scope has at most `top` passages, those that were not found follow. A search of everything leaves
+    out files that are attached to questions, except files in the scopes `attached`.
     """
     if options.get("scope", "") in ("", ALL) and (apart := kept_apart(principal, attached)):
         options["without"] = apart
@@ -268,8 +268,8 @@ def _with_added_passages(
 ) -> SearchResult:
     """The result with the best passages about the term that a follow-up question adds.
 
-    They also contain words of the previous question, and replace the last passages. Otherwise the previous
-    question, which usually has more words, would decide alone which passages are found.
+    The added passages also contain words of the previous question, and replace the last ones of the result.
+    Otherwise the previous question, which usually has more words, would alone decide what is found.
     """
     known = {passage.passage_id for passage in found.passages}
     question = Question(query.added[0].text, query.text, query.text, found.synonyms)
@@ -291,9 +291,10 @@ def _with_added_passages(
 async def store_context(
     run: AcceptedRun, answer_id: UUID, model: ChatModel, found: Search, readable: int | None
 ) -> tuple[Search, ContextReady]:
-    """Store the sources and steps of a message before its text, and return them as an event.
+    """Store the sources and steps of a message before its text.
 
-    Leaves out sources that were deleted or withdrawn from the caller since the search.
+    Leaves out sources that were deleted or withdrawn from the caller since the search. Returns the remaining
+    results, and the event with the sources and steps.
     """
     # There is a prompt only after a search.
     is_prompted = found.verified is None and bool(found.thoughts)
@@ -390,7 +391,7 @@ def as_source(
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Passages in the ranker's order; without a ranker, in the order of the search without scores."""
+    """Passages in the ranker's order; without a ranker, in search order and without scores."""
 
     passages: tuple[FoundPassage, ...]
     scores: Mapping[int, float]  # scores (0 to 4) by passage id

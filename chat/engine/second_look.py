@@ -1,9 +1,10 @@
 """The language model's second look at statements that were not found in their sources.
 
-Rules are applied first. The model checks only statements whose wording differs from the passage, while their
-numbers, names and negations agree with it. The model can therefore only confirm a paraphrase, never a wrong
-fact. Passages may contain instructions for the model, so its reply is not trusted: each request contains a
-control statement that no passage supports, and a reply that confirms the control or leaves it out is ignored.
+The rules of chat.verification are applied first. The model checks only statements whose wording differs from
+the passage, while no number, name or negation contradicts it. The model can therefore confirm a paraphrase,
+but not a contradicted fact. Passages may contain instructions for the model, so its reply is not trusted:
+each request contains a control statement that no passage supports, and a reply that confirms the control or
+leaves it out is ignored.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Answers messages that contain no question with one line, without a search."""
+"""One-line answers, without a search, to messages that contain no question."""
 
 from chat.pleasantries import answer_to
 from chat.quoting.quoting_model import QuotingModel

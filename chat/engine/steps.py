@@ -75,7 +75,7 @@ def filters(options: Options) -> str:
 
 
 def vector_fields(options: Options) -> list[Thought]:
-    """The step for a request that asks for vectors that the site does not have."""
+    """The step for a request that names vector fields that the site lacks, or none at all."""
     if options.retrieval_mode == "text" or options.vector_fields == "text":
         return []
     return [Thought("Vector fields", FIELDS.get(options.vector_fields, NO_FIELDS))]

@@ -1,4 +1,4 @@
-"""Trial runs: whether a question can be answered, and what the answer is with other instructions."""
+"""Trials: whether a question can be answered, and the answer with other instructions."""
 
 import hashlib
 import threading
@@ -22,10 +22,10 @@ from ingestion.search.scopes import ALL
 from .searching import as_source, search_for
 from .writing import written
 
-# Limited, because outcomes also depend on the glossary and the vectors, which rarely change.
+# Limited, because outcomes also depend on the glossary and the vectors, which the cache key does not include.
 KEPT_SECONDS = 600
 MAX_KEPT = 20_000  # cached outcomes
-MAX_DOCUMENTS = 5_000  # no cache for callers with more documents: checking these for changes takes too long
+MAX_DOCUMENTS = 5_000  # no cache for people who may read more: checking all for changes takes too long
 
 Outcome = frozenset[int] | None  # the passages that answer a question, or None if nothing does
 
@@ -46,12 +46,12 @@ def answerable(
 ) -> list[str]:
     """At most `most` of the questions: those that passages other than `quoted` answer.
 
-    `quoted` has the ids of passages that the person has just read. Follow-up questions that a language model
-    suggests are not tried, because the model wrote them from the sources of its answer.
+    `quoted` has the ids of passages that the person has just read. With a language model, follow-up questions
+    are not tried, because the model usually wrote them from the sources of its answer.
 
-    `readable` is the number of documents that `principal` may read. Without a language model, the outcome
-    depends only on these documents, on the question and on the earlier question that it may refer to. It is
-    then cached for everybody who may read exactly the same documents.
+    `readable` is the number of documents in a search of everything. Without a language model, the outcome
+    depends on the readable documents, the scope, the question, and the earlier question to which it may
+    refer; it is then cached for everybody who may read exactly the same documents.
     """
     if earlier and not isinstance(model, QuotingModel):
         return list(islice(questions, most))
@@ -100,11 +100,10 @@ def answering_passages(
     document_id: int = 0,
     scope: str = "",
 ) -> Outcome:
-    """The passages of `scope` with which the answer to `question` begins; None if there is none.
+    """The passages of `scope` with which the answer to `question` begins; None if unanswered.
 
-    `earlier` is the conversation before the question. Without a language model, a sentence must answer the
-    question; with one, the search must be sure of its best passage. With `document_id`, the best passage must
-    be from that document.
+    `earlier` is the conversation before the question. The search must be sure of its best passage, which must
+    be from `document_id` if that is set. Without a language model, a quotation must also answer the question.
     """
     found = search_for(principal, search_query(question, earlier), scope=scope)
     if not found.sure or not found.passages:
@@ -117,7 +116,7 @@ def answering_passages(
     answer = quote(Prompt(question, earlier, sources, 0.0, fit=found.fit, synonyms=found.synonyms))
     if not (answer.is_sure and answer.texts):
         return None
-    # The quotations after the first one are further reading.
+    # Only the first quotation has to answer the question; the others are further reading.
     ranks = marks_by_rank(verify(answer.texts[0], sources))
     return frozenset(source.passage_id for source in sources if source.rank in ranks)
 

@@ -1,7 +1,7 @@
 """Verified answers, which a person wrote and which take precedence over search and generation.
 
-An SQL statement selects the verified answers that a reader may get, with the reader's rights. For everyone
-else, the site behaves as if the answer did not exist.
+An SQL statement selects the verified answers that a reader may get, with the reader's rights. For this
+reader, the site behaves as if all other verified answers did not exist.
 """
 
 import re
@@ -36,7 +36,10 @@ _NUMBERED = re.compile(r"\[(\d{1,3})\](?!\()")
 
 
 class VerifiedModel(QuotingModel):
-    """A model that returns one fixed text. Follow-up questions and titles are made as without a model."""
+    """A model that returns one fixed text.
+
+    Follow-up questions and titles are made as on a site without a language model.
+    """
 
     name = "verified"
 
@@ -62,7 +65,7 @@ def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
     answer = VerifiedAnswer.objects.select_related("owner").get(pk=answer_id)
     passages = cited_passages(principal, answer_id)
     if not passages or len(passages) != answer.citation_count:
-        return None  # the answer was changed just now
+        return None  # the answer was changed, or a source was withdrawn, just now
     labels = [passage.label for passage in passages]
     by_name = answer.owner_id if answer.owner and not answer.team else None
     groups = tuple(answer.groups.order_by("pk").values_list("pk", flat=True))

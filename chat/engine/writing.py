@@ -28,7 +28,7 @@ class _Outcome:
 async def written(
     model: ChatModel, prompt: Prompt
 ) -> AsyncGenerator[Thinking | TextDelta | MessageDone | Usage, None]:
-    """Yield Thinking (if the model reasons), then the text, then MessageDone.
+    """Yield Thinking (if the model reasons), the text, MessageDone, and Usage (if reported).
 
     The text of a continued answer begins with the text in the prompt. If the model fails, all received text
     is yielded before ModelError is raised.

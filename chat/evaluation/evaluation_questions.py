@@ -23,7 +23,7 @@ from .running import MAX_QUESTIONS
 COLUMNS = ("question", "document", "place")
 NOTHING = "nothing"  # written instead of a document if the site should find nothing
 MAX_PROPOSED = 50
-MAX_LOOKED_AT = 200  # newest good answers that are considered
+MAX_LOOKED_AT = 200  # most recently rated good answers that are considered
 Origin = ProofQuestion.Origin
 
 
@@ -76,7 +76,7 @@ def read_csv(user: User, content: bytes) -> int:
 
 
 def proposals(user: User) -> list[Proposal]:
-    """New questions from verified answers, and from answers marked as good whose askers agreed."""
+    """New questions from verified answers, and from answers that askers rated good and shared."""
     known = set(ProofQuestion.objects.managed_by(user.pk).values_list("text", "document"))
     answers = VerifiedAnswer.objects.managed_by(user.pk).filter(active=True)
     verified = [

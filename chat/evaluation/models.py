@@ -98,9 +98,9 @@ class ProofQuestion(models.Model):
 
 
 class ProofRun(models.Model):
-    """A run of all evaluation questions.
+    """A run of the evaluation questions that the person who starts it may see.
 
-    It has the rights of a group, or of the person who started it.
+    The questions are asked with the rights of a group, or of this person.
     """
 
     class State(models.TextChoices):

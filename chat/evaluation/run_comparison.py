@@ -1,8 +1,8 @@
-"""Compares two runs: their figures, and whether a difference is significant.
+"""Compares two evaluation runs: their figures, and whether a difference is significant.
 
 These functions are pure. Shares have Wilson intervals. The exact McNemar test, applied to the questions whose
 results changed between right and wrong, decides whether a run is better or worse. The difference has a
-Clopper–Pearson interval for the same questions, which excludes 0 exactly if the test finds a difference.
+Clopper–Pearson interval for the same questions; it excludes 0 exactly if the test finds a difference.
 Everything is at the 95 % level.
 """
 
@@ -63,15 +63,15 @@ class Summary:
     """The figures of one run."""
 
     right: Share
-    found: Share  # share of the questions with an expected document whose document is among the first five
-    nothing: Share  # share of the questions without an expected document for which nothing was found
+    found: Share  # of the questions that expect a document: share with it among the first five
+    nothing: Share  # of the questions that expect no document: share for which nothing was found
     outcomes: Counter[str]
     supported: Share  # share of the statements that are supported by their sources
 
 
 @dataclass(frozen=True, slots=True)
 class PairedComparison:
-    """How many questions of both runs changed from right to wrong and back."""
+    """How many questions of both runs changed between right and wrong, in each direction."""
 
     better: int
     worse: int
@@ -104,7 +104,7 @@ def summary(results: Iterable[Result]) -> Summary:
 
 
 def compare(pairs: Sequence[tuple[Result, Result]]) -> PairedComparison:
-    """Compare pairs of the same question, (before, after)."""
+    """Compare two runs by the pairs (before, after) of each question's results."""
     better = sum(after.is_right and not before.is_right for before, after in pairs)
     worse = sum(before.is_right and not after.is_right for before, after in pairs)
     changed, total = better + worse, len(pairs)
@@ -122,7 +122,7 @@ def compare(pairs: Sequence[tuple[Result, Result]]) -> PairedComparison:
 
 
 def compare_support(pairs: Sequence[tuple[Result, Result]]) -> Interval | None:
-    """The difference between the shares of supported statements, by bootstrap over the questions.
+    """The mean change in the share of supported statements, by bootstrap over the questions.
 
     Considers only questions with statements in both runs; None if there are none.
     """

@@ -1,6 +1,6 @@
 """Runs of a site's own evaluation questions; the worker executes one at a time.
 
-Runs are split into short jobs, so that documents can be read in between.
+Runs are split into short jobs, so that other jobs of the same queue can run in between.
 """
 
 import hashlib
@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 TASK = "chat.prove"
 VIEW_AS_OTHERS = "accounts.view_as_others"
 MAX_QUESTIONS = 500
-AT_ONCE = 10  # questions in one transaction
-SECONDS = 10.0  # duration of one job; the next one is queued behind waiting documents
+AT_ONCE = 10  # questions whose results are stored together
+SECONDS = 10.0  # duration of one job; the next one is queued behind other side jobs
 
 State = ProofRun.State
 
@@ -42,14 +42,17 @@ class EvaluationRefused(Exception):
 def groups_of(user: User) -> QuerySet[Group]:
     """Groups whose rights a person may use for a run.
 
-    These are their own groups, whose documents they may read anyway. People with the permission to search
-    with others' rights, which is audited, may use any group.
+    These are the person's own groups, whose documents they may read anyway. People who are permitted to
+    search with others' rights (searches that are audited) may use any group.
     """
     return Group.objects.all() if user.has_perm(VIEW_AS_OTHERS) else Group.objects.filter(user=user)
 
 
 def runs_of(user: User) -> QuerySet[ProofRun]:
-    """The runs that a person may see: their own, and those with the rights of groups they may use."""
+    """The runs that a person may see.
+
+    These are the person's runs without a group, and everybody's runs with a group in :func:`groups_of`.
+    """
     return ProofRun.objects.filter(Q(group=None, started_by=user) | Q(group__in=groups_of(user)))
 
 
@@ -62,9 +65,9 @@ def results_of(run: ProofRun, user: User) -> list[ProofResult]:
 def pairs_of(
     before: Iterable[ProofResult], after: Iterable[ProofResult]
 ) -> list[tuple[ProofResult, ProofResult]]:
-    """Pair the results of each question whose text and expected document are unchanged.
+    """Pair the results of each question whose text, expected document and place are unchanged.
 
-    A document that was deleted in the meantime still counts as the same.
+    A document that was deleted between the runs counts as unchanged.
     """
     former = {each.question_id: each for each in before if each.outcome}
     pairs = [
@@ -121,7 +124,7 @@ def continue_run(run_id: int, seconds: float = SECONDS) -> None:
 
 
 def _ask_some(run_id: int) -> bool:
-    """Ask the next few questions; False if none are left."""
+    """Ask the next few questions; False if none are left, or if the run has ended."""
     run = ProofRun.objects.filter(pk=run_id, ended_at=None).select_related("started_by", "group").first()
     if run is None:
         return False
@@ -137,7 +140,7 @@ def _ask_some(run_id: int) -> bool:
     with _reader_of(run) as principal:
         for row in waiting:
             result = ask(principal, row.question)
-            # The text may have changed since the start.
+            # The question may have changed since the start of the run.
             result.pk, result.asked = row.pk, _digest(row.question)
             asked.append(result)
     fields = ["asked", "wants_nothing", "wanted", "outcome", "rank", "found", "statements", "supported"]

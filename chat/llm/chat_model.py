@@ -30,7 +30,7 @@ FORMER_NOTHING_IN_PART = gettext_noop(
     "Nothing in the part of the documents that was searched answers this. "
     "Search everything, or try other words."
 )
-# Stored untranslated, to count such answers; answers of earlier releases contain the former texts.
+# Answers store these texts untranslated, so that they can be counted; older answers contain the former texts.
 NOTHING_FOUND = (NOTHING_FITS, NOTHING_IN_PART, FORMER_NOTHING_FITS, FORMER_NOTHING_IN_PART)
 
 APPEND_MARK = ">>>"  # precedes a template that extends the site's instructions
@@ -85,8 +85,8 @@ class SearchQuery:
 
     `context` has earlier questions that may contain the subject; their words count less. The `parts` of a
     compound question are searched for instead of `text`. For a follow-up question such as “and for crews?”,
-    `added` has additional searches that give more weight to its own term; the first is the question by
-    itself.
+    `added` has additional searches that give more weight to the new term (“crews”); the first of them
+    searches for the question by itself.
     """
 
     text: str
@@ -166,10 +166,10 @@ class ChatModel(Protocol):
     writes_json: bool  # whether it can write answers that follow a JSON schema
     needs_sources: bool  # whether it may only answer from sources
     works_in_team: bool  # whether it can act as several agents that build on each other's messages
-    notices: tuple[str, ...]  # its fixed introductory sentences, which make no statement about the documents
+    notices: tuple[str, ...]  # its fixed sentences, which make no statement about the documents
 
     def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
-        """Yield Reasoning (if any), Text, then one End. A stream without End was cut off."""
+        """Yield Reasoning and TokenCount (if any), Text and one End; without End, it was cut off."""
         ...
 
     async def search_query(self, question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
@@ -214,21 +214,21 @@ class ChatModel(Protocol):
     ) -> dict[int, bool]:
         """Whether the passage says the same as a statement, by the statement's index.
 
-        `statements` has (index of the passage, text) of each statement. Empty on failure, or if the model
-        cannot tell.
+        `statements` has (index of the passage, text) of each statement. Statements without a verdict are left
+        out: all of them on failure, or if the model cannot compare texts.
         """
         ...
 
 
-RERANKER = "chat.llm.reranking.rerank"  # a path, so that the client library is loaded only if it is used
+RERANKER = "chat.llm.reranking.rerank"  # a path, so that the module is loaded only if a reranker is used
 
 _replacements: list[ChatModel] = []
 
 
 def configured_model(name: str = "") -> ChatModel:
-    """The configured model, or another model of the same server.
+    """The configured model, or the model `name` of the same server.
 
-    It is imported by the path of its class, so that unused models are not loaded.
+    Its class is imported by path, so that the modules of unused models are not loaded.
     """
     if _replacements:
         return _replacements[-1]

@@ -28,9 +28,9 @@ from .chat_model import (
 from .connections import code_of
 from .sse import EventParser
 
-GATHER_SECONDS = 0.2  # minimum time between two reads of a stream
-# A process whose timers are late or that has a backlog of questions reads each stream less often, to leave
-# time for answers that have not begun.
+GATHER_SECONDS = 0.2  # interval between two reads of a stream, unless the process is busy
+# If a timer is later than LATE_SECONDS or many requests wait, the process reads a stream less often, at least
+# every MAX_GATHER_SECONDS, to leave time for answers that have not begun.
 MAX_GATHER_SECONDS = 0.6
 LATE_SECONDS = 0.1
 GATHERED_BYTES = 8_192  # the next read is not delayed if this much data arrived
@@ -72,7 +72,7 @@ class Clock:
         self._wait(USAGE_SECONDS)
 
     def start_again(self) -> None:
-        """Restart the waits for a second request, but not the total time."""
+        """Restart the wait for the first token for another request, but not the total time."""
         self._wait(self._deadlines.first)
 
     def _wait(self, seconds: float) -> None:

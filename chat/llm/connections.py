@@ -16,11 +16,11 @@ from chatsite.http.outgoing.model_server import ModelServer, model_server, retry
 from .chat_model import ModelError
 
 COMPLETIONS = "chat/completions"  # path below the base URL
-# Members that each request has, although some models refuse them; the answer does not depend on them.
+# Members that the site adds to a request for an answer; if a model refuses them, it can answer without them.
 OWN = frozenset({"temperature", "stream_options"})
 # Members that a caller may set. A refusal is not remembered, because the caller's value may be the reason.
 HINTS = ("top_p", "presence_penalty", "frequency_penalty", "seed", "reasoning_effort", "verbosity")
-# Members that can be dropped: the site applies stop sequences itself, and max_tokens has a second name.
+# Members that can be dropped: the site applies stop sequences itself, and max_tokens has a newer name.
 OPTIONAL = OWN | {*HINTS, "stop", "max_tokens"}
 
 FAILURES = 5  # failures after which a model gets no requests for a while
@@ -34,7 +34,7 @@ _FILTERED = re.compile(r"content[ _](filter|policy|management)", re.I)
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """The state of a server: optional members that it has refused, and a circuit breaker per model."""
+    """The state of a server: request members that it has refused, and each model's breaker."""
 
     server: ModelServer
     refused: set[str] = field(default_factory=set)
@@ -53,7 +53,7 @@ class Connection:
 
 
 class MemberRefused(ModelError):
-    """The server only accepts the request without the member `name`."""
+    """The server refused the optional member `name` of the request."""
 
     def __init__(self, name: str, detail: str) -> None:
         super().__init__("upstream_misconfigured", detail=detail)

@@ -8,9 +8,9 @@ from .chat_model import configured_model
 
 
 def write(title: str, text: str) -> list[str]:
-    """Questions for a document, called by ingestion through QUESTION_WRITER.
+    """Return questions for a document; empty if the model fails.
 
-    Empty if the model fails.
+    Ingestion calls this function by its path, through the setting QUESTION_WRITER.
     """
 
     async def written() -> list[str]:

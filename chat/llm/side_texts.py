@@ -11,7 +11,7 @@ TITLE_LENGTH = 60
 TITLE_WORDS = 10  # six are requested; a longer text is not a title
 QUERY_LENGTH = 1000
 
-# Some servers send the closing tag of the reasoning without the opening one.
+# Some servers omit the opening tag of the reasoning; in a truncated response, the closing tag may be missing.
 _REASONED = re.compile(r"\A.*</think(?:ing)?>", re.S | re.I)
 _REASONING = re.compile(r"<think(?:ing)?>.*", re.S | re.I)
 _NUMBER = re.compile(r"\s*(?:[-*•–]|\(?\d{1,2}[.):])\s+|\s*\*{2}")

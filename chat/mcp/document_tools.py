@@ -34,7 +34,7 @@ def list_documents(
     rows = list(found.order_by("-created_at", "-public_id")[: limit + 1])
     next_cursor = ""
     if len(rows) > limit:
-        # Time and public id instead of the primary key, which would reveal the number of documents.
+        # The cursor has time and public id, because the primary key would reveal the number of documents.
         last_row = rows[limit - 1]
         microseconds = (last_row.created_at - EPOCH) // timedelta(microseconds=1)
         next_cursor = f"{microseconds}-{last_row.public_id.hex}"
@@ -81,7 +81,7 @@ def _entry(document: Document, absolute: Absolute) -> Entry:
 
 
 def _of_document(entry: Entry, document: Document, start: int) -> Extract | None:
-    """Consecutive passages from the position `start`, as many as fit into one part."""
+    """As many passages from position `start` as fit into one part; None if there are none."""
     rows = document.passages.filter(position__gte=start).order_by("position")
     texts: list[str] = []
     length, heading, next_cursor = 0, "", ""

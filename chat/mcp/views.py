@@ -51,7 +51,8 @@ NOT_FOUND = "There is no such document or passage, or it has changed since. Sear
 PAGE_SIZE = 100  # resources per page
 
 
-# The scope of API keys for each tool. Resources are documents; other methods return no personal data.
+# The scope that an API key needs for each tool. The methods in RESOURCE_METHODS need DOCUMENTS_READ; others
+# return no personal data and need no scope.
 TOOL_SCOPES = {
     "search": Scope.SEARCH,
     "fetch": Scope.DOCUMENTS_READ,
@@ -86,7 +87,7 @@ class McpView(StartingView):
     async def dispatch(  # type: ignore[override]
         self, request: HttpRequest, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
-        """Also refuse a GET without valid credentials with 401.
+        """Refuse a GET without valid credentials with 401 instead of 405.
 
         Clients whose POST was refused try a GET for a stream of the former transport, and many show only the
         response to that GET. A 405 would hide that the key is not valid.
@@ -102,7 +103,7 @@ class McpView(StartingView):
         return answer
 
     async def post(self, request: HttpRequest) -> HttpResponseBase:
-        # Pages of other sites cannot send JSON without a preflight, nor hide their Origin. This check also
+        # Pages of other sites cannot send JSON without a preflight, nor hide their Origin. ALLOWED_HOSTS
         # stops pages that resolve their own host name to this server (DNS rebinding).
         if comes_from_elsewhere(request):
             return json_response(self.protocol.error(FOREIGN, status=403), 403)
@@ -146,7 +147,7 @@ class McpView(StartingView):
         return json_response(mcp.error(mcp.id_of(body), refusal), mcp.status(refusal, handshake=handshake))
 
     def _listed(self, request: Request, call: Call) -> Json:
-        """The result of every method except `tools/call`. Raises McpError."""
+        """The result of any method except `tools/call`. Raises McpError."""
         principal, absolute = cast(Principal, request.auth), request.build_absolute_uri
         if call.method in RESOURCE_METHODS:
             demand_scope(principal, Scope.DOCUMENTS_READ)
@@ -179,7 +180,10 @@ class McpView(StartingView):
         return {}  # for ping
 
     def _called(self, request: Request, call: Call) -> tuple[Call, AcceptedRun] | HttpResponseBase:
-        """The result of a tool. Wrong arguments lead to an error result, which the calling model can read."""
+        """The result of a tool, or the run that will provide it.
+
+        Wrong arguments lead to an error result, which the calling model can read.
+        """
         principal = cast(Principal, request.auth)
         if call.tool not in mcp_tools.TOOLS:
             raise McpError(mcp.INVALID_PARAMS, f"There is no tool “{call.tool[:100]}”.")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 
 WIDTH, HEIGHT = 880, 220  # size of the drawing
-LEFT, TOP, FOOT = 44, 12, 30  # margins for the scale, the top, and the days
+LEFT, TOP, FOOT = 44, 12, 30  # margins: left for the scale, above, and below for the days
 LINES = 3  # lines of the scale above zero
 DAYS_WRITTEN = 6
 
@@ -43,7 +43,7 @@ class Chart:
 
 
 def stacked(columns: Sequence[tuple[str, Sequence[int]]]) -> Chart:
-    """One column of bars for each (name, numbers), lowest first; zeros are omitted."""
+    """One column for each (name, numbers): bars from the bottom up; zeros are omitted."""
     # The lines of the scale are 1, 2 or 5 times a power of ten apart.
     highest = max((sum(numbers) for _, numbers in columns), default=0)
     wanted = max(1, ceil(highest / LINES))

@@ -1,6 +1,6 @@
-"""Adds each answer once, after it has ended, to the figures of its day.
+"""Adds each ended run once to the figures of the day on which its question was asked.
 
-The position up to which runs are counted is a row that changes in the same transaction, so that no answer is
+The position up to which runs are counted is stored in the same transaction as the figures, so that no run is
 counted twice and a worker can continue after a pause. Counts remain when answers are deleted.
 """
 

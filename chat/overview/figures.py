@@ -1,4 +1,4 @@
-"""Usage figures of a period, for everyone or one group, for readers with the permission.
+"""Usage figures of a period, of everyone or one group; callers check the permission.
 
 A group is only shown if at least three of its members asked; the same applies to each of its days.
 """
@@ -56,12 +56,12 @@ class Totals:
 
     @property
     def share_unsure(self) -> float | None:
-        """Questions for which only the closest passages were found, as a percentage of all."""
+        """Percentage of questions answered only with the closest passages, or without a source."""
         return self._share(self.unsure)
 
     @property
     def share_refused(self) -> float | None:
-        """Questions for which nothing was found, as a percentage of all."""
+        """Percentage of questions for which nothing was found, or that were blocked."""
         return self._share(self.refused)
 
     def _share(self, number: int) -> float | None:
@@ -107,7 +107,7 @@ class Scope:
 
     @property
     def before(self) -> "Scope":
-        """The period of the same length that ended the day before."""
+        """The period of the same length that ends on the day before this one begins."""
         return Scope(self.first - timedelta(days=self.days), self.days, self.group)
 
 
@@ -122,7 +122,7 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class DocumentList:
-    """Documents by use: those that the reader may read, and the total number."""
+    """Documents that the reader may read; the numbers of all and of unreadable (`closed`) ones."""
 
     shown: Rows
     in_all: int = 0
@@ -190,7 +190,7 @@ class Figures:
 
     @property
     def small_groups(self) -> int:
-        """The number of groups that are not shown, because too few of their members asked anything."""
+        """The number of groups that are not shown, because only one or two members asked."""
         return sum(count < MIN_PEOPLE for count in self._people_of_groups.values())
 
     @cached_property
@@ -245,9 +245,9 @@ class Figures:
 
 
 def scope_of(days: int, group_id: int | None) -> Scope:
-    """The period of this many days until today.
+    """The period of this many days until today; of 30 if `days` is not in PERIODS.
 
-    If the group is unknown or too small, the scope is everyone.
+    If the group is unknown, or too few of its members asked, the scope is everyone.
     """
     days = days if days in PERIODS else 30
     first = timezone.localdate() - timedelta(days=days - 1)
@@ -283,7 +283,7 @@ def added(many: Iterable[Totals | None]) -> Totals:
 
 
 def documents_of(reader: User, scope: Scope, most: int) -> Rows:
-    """Documents by the number of citations in the period, including those never cited."""
+    """Documents most cited and never cited in the period, at most `most` readable ones each."""
     parameters = {"since": scope.first, "until": scope.last, "user_id": reader.pk, "most": most}
     return rows("document_use", parameters, SQL)
 

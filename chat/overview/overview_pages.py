@@ -19,7 +19,7 @@ from .counting import OUTCOMES
 from .figures import IN_FILE, MIN_PEOPLE, PERIODS, Figures, Totals, documents_of, scope_of
 
 PERMISSION = "chat.view_figures"
-SERIES = (  # names of OUTCOMES
+SERIES = (  # the names of OUTCOMES, in their order
     gettext_lazy("Answered"),
     gettext_lazy("Closest passages, or no source"),
     gettext_lazy("Nothing found"),

@@ -66,7 +66,7 @@ class ErasedAccount:
         return found if found and found.date_joined.isoformat() == self.joined else None
 
     def note(self) -> None:
-        """Append the entry to the list durably. If the list cannot be written, the entry is logged."""
+        """Append the entry to the list durably; log an error if the list cannot be written."""
         path = Path(settings.ERASED_LIST)
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ class DataCounts:
     conversations: int
     messages: int
     documents: int
-    documents_of_others: int  # documents among them that others can read
+    documents_of_others: int  # those of `documents` that others can read
     verified_answers: int
     evaluation_questions: int
     api_keys: int
@@ -104,7 +104,7 @@ class DataCounts:
             return self.words()
 
     def words(self) -> str:
-        """The non-zero counts as text."""
+        """The counts as text; zeros are left out, except for conversations and messages."""
         count = self.conversations
         conversations = ngettext("%(count)s conversation", "%(count)s conversations", count)
         with_messages = ngettext(" with %(count)s message", " with %(count)s messages", self.messages)
@@ -155,13 +155,14 @@ def erase(
     this person could read are deleted. Documents that others can read, verified answers and evaluation
     questions are given to `documents_to`, or deleted if `delete_documents` is set. Raises ErasureRefused
     before anything is deleted, for instance if `actor` may not give `documents_to` the right to read the
-    documents.
+    documents. If the person is put under a legal hold or erased meanwhile, the documents may already be
+    deleted.
     """
     had = count_data(person)
     if person.legal_hold:
         raise ErasureRefused(hold_in_words(person, actor))
     _check(person, had, actor, documents_to, delete_documents)
-    # From here on, nobody can ask as this person, and none of their answers is running.
+    # First make sure that nobody can ask as this person, and that none of their answers is running.
     User.objects.filter(pk=person.pk).update(is_active=False)
     end_sessions(person.pk)
     ApiKey.objects.owned_by_user(person.pk).revoke()
@@ -212,7 +213,7 @@ def delete_own(person: User, *, documents: bool) -> int:
 
 
 def files_left_in_words(number: int) -> str:
-    """What is said about files that could not be removed; the job that removes orphans tries again."""
+    """A message about files that could not be removed; the nightly job tries again."""
     words = ngettext(
         "%(count)s file could not be removed, because the storage failed. The site tries again each night.",
         "%(count)s files could not be removed, because the storage failed. The site tries again each night.",
@@ -346,9 +347,9 @@ def _read_by_others(person: User) -> QuerySet[Document]:
 
 
 def _delete_conversations(person: User) -> None:
-    """Delete rows table by table.
+    """Delete the person's conversations and projects, table by table.
 
-    Django would load each message to collect dependent rows.
+    Otherwise, Django would load each message to collect dependent rows.
     """
     theirs = Q(conversation__owner=person)
     # Two queries, so that each uses an index.

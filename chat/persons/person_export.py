@@ -68,7 +68,7 @@ def export_response(
         # The file has no name any more, so the system frees it after it has been sent.
         response = FileResponse(file, as_attachment=True, filename=name)
         if isinstance(request, ASGIRequest):
-            # Otherwise, Django would load the whole file.
+            # Under ASGI, Django would otherwise load the whole file into memory.
             may_have = partial(_may_have, principal, actor.pk == person.pk)
             response.streaming_content = while_allowed(_pieces(file), may_have)
         return response
@@ -96,7 +96,7 @@ def _may_have(principal: Principal, is_own: bool) -> bool:
 
 
 def export(person: User, path: Path, *, actor: User | None) -> None:
-    """Write all data of the person to a new zip file that only its owner may read.
+    """Write all data of the person to a new zip file with mode 0600.
 
     The command's export has all audit entries about the person. An export by the person or by staff (`actor`)
     only has entries about the person's own actions, because the person may get it, and other rules determine

@@ -40,7 +40,7 @@ def attach(
 ) -> HttpResponse:
     """Add the form's files, and show the question with them as its scope, or ask it (`send`).
 
-    The JSON response has the members of an upload, and `scope` with its label.
+    The JSON response is that of an upload (`reply`), with the new `scope`: its value and its name.
     """
     row: Conversation | Project | None = None
     if conversation_id:
@@ -91,7 +91,7 @@ def _ask(
 
 
 def _name_apart(principal: Principal, folder: str, name: str, file: "UploadedFile[Any]") -> str:
-    """The name, with a number if another file of this day has the same name and may be cited."""
+    """The name, with a number if a different file of today has it: answers may cite that file."""
     try:
         name = file_name(name)  # the name under which it is stored, to compare it with stored names
     except UploadRefused:

@@ -1,7 +1,7 @@
 """The portal's WebSocket: one conversation of the signed-in person.
 
 Messages from the page are `ask` (text, key), `follow` (run, after), `stop` (run), and `wait` (first), which
-waits for a question from another device, at position `first` of the conversation or later. `ask` may have the
+waits for a question from another page, at position `first` of the conversation or later. `ask` may have the
 position of the last answer that the page shows (`seen`), and a scope for the search (`scope`).
 
 Messages to the page are `accepted`, `refused`, `asked` (a question was asked elsewhere; its answer follows),
@@ -131,7 +131,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     def _ask_to_reconnect(self) -> None:
         """Close the socket, so that the page reconnects to another process.
 
-        While this process writes the answer that the page follows, the socket stays open until its end.
+        While this process writes the answer that it follows, the socket stays open until the answer ends.
         """
         if self.following is None or not runs.is_written_here(self.following):
             self.ending = asyncio.create_task(self.close(CLOSED_RESTART))
@@ -292,7 +292,10 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self.reader = asyncio.create_task(self._read_or_close(reading))
 
     async def _read_or_close(self, reading: Coroutine[Any, Any, None]) -> None:
-        """Read a run, and close the socket on failure; the page reconnects unless access was revoked."""
+        """Follow a run, or wait for one; on failure, close the socket.
+
+        The page reconnects unless access was revoked.
+        """
         try:
             await reading
         except Refused:
@@ -305,7 +308,10 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.close(CLOSED_RESTART)
 
     async def _wait(self, first: int) -> None:
-        """Wait until another page has asked a question; send the question and follow its answer."""
+        """Wait until another page asks a question; send the question and follow its answer.
+
+        If another branch was chosen elsewhere, send `branched` instead.
+        """
         with runs.hub().waiting(self.conversation_id) as waiter:
             while (found := await self._asked_in_turn(first)) is None:
                 await waiter.comes()

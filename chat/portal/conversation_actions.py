@@ -63,7 +63,7 @@ def new(request: HttpRequest, principal: Principal) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_caller
 def ask(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """Ask in a conversation. A refusal is shown at this URL; a GET of it shows the conversation."""
+    """Ask in a conversation. A refusal is shown at this URL; GET redirects to the conversation."""
     row = own_conversation(principal, conversation_id)
     return ask_form(request, principal, row) if request.method == "POST" else _latest(row.pk)
 
@@ -172,7 +172,8 @@ def feedback(
 ) -> HttpResponse:
     """Rate an answer with reasons; an empty rating deletes the feedback.
 
-    The rating button keeps earlier reasons and comments; the form below the answer replaces these.
+    The form below the answer replaces earlier reasons, sources and comment. The other buttons keep them if
+    the rating stays the same, and otherwise remove them.
     """
     row = own_conversation(principal, conversation_id)
     answer = _message(row, position, Message.Role.ASSISTANT)
@@ -277,7 +278,7 @@ def _where_from(request: HttpRequest) -> str:
 def several(request: HttpRequest, principal: Principal) -> HttpResponse:
     """Archive, restore, move or delete the selected conversations.
 
-    The last two ask for confirmation.
+    Moving first asks for the project, and deleting for confirmation.
     """
     ticked: list[UUID] = []
     for text in request.POST.getlist("conversation"):
@@ -308,7 +309,7 @@ def several(request: HttpRequest, principal: Principal) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_caller
 def delete(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """Ask for confirmation; the next page offers to undo the deletion."""
+    """Delete a conversation after confirmation; the next page offers to undo this."""
     row = own_conversation(principal, conversation_id)
     if request.method != "POST":
         return render(request, "chat/delete.html", {"conversation": row})
@@ -372,7 +373,7 @@ def ask_form(
 ) -> HttpResponse:
     """Ask the question of a form; `attached` is the scope of files that were sent with it."""
     text = _question(request)
-    # Files selected without JavaScript; such a form only sends their names.
+    # Files were selected without JavaScript; the form then only sends their names.
     if any(request.POST.getlist("file")):
         return _refused(request, principal, row, text, Refused("not_attached"), project)
     scope = attached or scope_asked_for(request.POST)
@@ -405,7 +406,7 @@ def _question(request: HttpRequest) -> str:
 def _begin(request: HttpRequest, principal: Principal, asked: RunRequest, key: str | None) -> AcceptedRun:
     """Start a run.
 
-    A form that is sent twice asks only once, unless its text has changed (after Back).
+    A form that is sent twice asks only once, unless its text was changed after the browser's Back button.
     """
     try:
         return runs.begin(principal, asked, idempotency_key=key, request_id=_request_id(request))
@@ -419,7 +420,7 @@ def _begin(request: HttpRequest, principal: Principal, asked: RunRequest, key: s
 
 @async_to_sync
 async def _free(principal: Principal, conversation_id: UUID | None) -> bool:
-    """End the previous run if it only waits for follow-up questions or a title; return whether it did."""
+    """End a run that only waits for follow-up questions or a title; return whether it ended."""
     return conversation_id is not None and await runs.stop_followups(principal, conversation_id)
 
 
@@ -439,7 +440,7 @@ def _refused(
     *,
     scope: str = "",
 ) -> HttpResponse:
-    """The page with the reason for the refusal, the question's text and its scope."""
+    """The page with the refusal's reason, the question and its scope; for scripts, JSON."""
     if refused.code == "not_found":
         raise Http404
     if _wants_json(request):

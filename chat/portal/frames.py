@@ -1,15 +1,19 @@
 """Converts the events of an answer to messages for the portal's socket.
 
-Each event becomes one frame `{"seq": …, "place": …, "messages": […]}`, so that a reader who loses the
-connection has either all of an event or none of it. Messages are
+The messages of an event are sent in one frame `{"seq": …, "place": …, "messages": […]}`, so that a page that
+loses the connection has either all of an event or none of it. `seq` is the number of the frame's last event.
+Messages are
 
 - `{"type": "status", "state", "text"}`: what the site is doing;
 - `{"type": "about", "html"}`: the documents that the question is about, once they have been read;
-- `{"type": "found", "html"}`: what was searched for, and the documents that were found;
+- `{"type": "found", "html"}`: what was searched for, and links to the passages that were found;
 - `{"type": "block", "html"}`: a finished block, which replaces the open one;
 - `{"type": "open", "html"}`: the block that is being written, which replaces its earlier versions;
 - `{"type": "grow", "text"}`: text to append to the open block;
 - `{"type": "whole", …}`: the end of the text, with the part below it; follow-up questions may still come;
+- `{"type": "part", …}`, `{"type": "done", …}`: the same at the end of one agent's message, and of the run;
+- `{"type": "next", "html"}`: the empty answer of a team's next agent;
+- `{"type": "reset", "blocks", "open"}`: all of the text so far;
 - `{"type": "title", "title"}`: the conversation's title.
 """
 
@@ -63,12 +67,13 @@ from .rendering.open_block import closed
 
 Json = dict[str, Any]
 
-# Plain text without Markdown characters: appended after a letter, it changes nothing that is already shown.
+# Text that can be appended without changing what is already shown: PLAIN after a letter or digit, CODE in a
+# code block.
 PLAIN = re.compile(r"[^*_`~\[\]<>&$\\|#!^\n]*")
 CODE = re.compile(r"[^`~]*")
-MARKED = re.compile(r"[$\\]")
+MARKED = re.compile(r"[$\\]")  # formulas and escapes
 SLOW_SECONDS = 0.02  # if rendering the open block takes longer than this, it is rendered less often
-PAUSE = 10  # the pause before the next rendering, as a multiple of that time
+PAUSE = 10  # time from a slow rendering to the next one, as a multiple of the time that it took
 # Longer text is rendered in a thread, because hostile text takes a long time to render.
 MAX_CHARACTERS_AT_ONCE = 1_000
 
@@ -82,7 +87,7 @@ class AnswerRenderer:
         self.blocks: list[str] = []
         self.texts: list[str] = []
         self.ended: MessageDone | None = None
-        # Labels of all sources of the answer, including those that no longer exist.
+        # Labels of all sources of the answer, including sources that the reader cannot open.
         self.labels: Sequence[str] = ()
         self._renderer = BlockRenderer(Citations(place))
         self._open = ""  # HTML of the open block as it was last sent
@@ -152,7 +157,7 @@ class AnswerRenderer:
     def reset(self) -> Json:
         """The frame with everything so far, for a page that has nothing."""
         messages: list[Json] = [{"type": "reset", "blocks": self.blocks, "open": self._renderer.open}]
-        self._sent = ""  # it is unknown how much of it the page has
+        self._sent = ""  # it is unknown how much of the open block the page has
         messages += self.show_about(self._about)
         if self._found:
             messages.append({"type": "found", "html": self._found})
@@ -264,8 +269,8 @@ def newer_turns(
 ) -> tuple[UUID | None, str | None] | None:
     """The id of the current run, if any, and the HTML of all turns at position `first` or later.
 
-    Returns None if there are no such turns. Returns (None, None) if these turns belong to a different branch
-    from the earlier ones; the page must then be reloaded.
+    Returns None if there are no such turns. Returns (None, None) if one of their messages begins another
+    branch; the page must then be reloaded.
     """
     conversation = Conversation.objects.owned_by(principal).filter(pk=conversation_id).first()
     if conversation is None:
@@ -288,8 +293,8 @@ def end_message(
 ) -> Json | None:
     """The message about the end of an answer, from its row and with the current rights.
 
-    A row that is still open is shown as it will be stored. The text is only included if it differs from
-    `shown`, the HTML that the page has (None if unknown).
+    If the text is complete but the row unfinished, the row is shown as it will be stored. The text is only
+    included if it differs from `shown`, the HTML that the page has (None if unknown).
     """
     place = rendered.place
     conversation = Conversation.objects.owned_by(principal).filter(pk=conversation_id).first()
@@ -323,7 +328,7 @@ def end_message(
 class SocketFrames:
     """Converts the events of a run to the frames of one socket.
 
-    `place` is the position of the turn's first answer; `after` is the last event that the page has.
+    `place` is the position of the run's first answer; `after` numbers the last event that the page has.
     """
 
     def __init__(self, principal: Principal, conversation_id: UUID, place: int, after: int) -> None:
@@ -333,14 +338,14 @@ class SocketFrames:
         # Whether the page has only the content with which it was rendered, and no frame yet.
         self._fresh = after == 0
         self._in_sync = not self._fresh
-        # Whether the first message has begun; the page already contains its empty answer.
+        # Whether the first message of a team has begun; the page already contains its empty answer.
         self._started = False
         self._whole = False  # whether the page has the whole text
         self._body: str | None = None  # the HTML that replaced the blocks on the page
         self._answer = AnswerRenderer(place)
 
     async def encode(self, batch: Sequence[tuple[int, Event]]) -> list[Json]:
-        """The frames for a batch; the first one contains everything that the page lacks."""
+        """The frames for a batch of events; the first batch gives the page all that it lacks."""
         frames: list[Json] = []
         messages: list[Json] = []
         for seq, event in _joined(batch, self._after):
@@ -362,7 +367,7 @@ class SocketFrames:
         elif messages:
             frames.append(self._frame(messages))
         self._in_sync = True
-        # In a team, the next agent's start or the end of the run announces this end.
+        # The end of a team's message is sent with the next agent's start, or with the end of the run.
         if self._answer.ended and not self._started and not self._whole:
             self._whole = True
             frames += await self._ended("whole", [])
@@ -401,7 +406,7 @@ class SocketFrames:
         end = await in_database(end_message, self._principal, self._conversation_id, self._answer, shown)
         if end is None:
             return []
-        # The body replaces all blocks, because the last one may name a source that was withdrawn since then.
+        # The body replaces all blocks. `rest` is dropped, because it may name a source withdrawn meanwhile.
         if "body" in end:
             self._body, rest = end["body"], []
         return [self._frame([*messages, *rest, end | {"type": kind}])]

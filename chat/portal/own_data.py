@@ -24,7 +24,7 @@ MAX_ACCESSES = 100
 @signed_in
 @require_http_methods(["GET", "HEAD", "POST"])
 def own_data(request: HttpRequest, principal: Principal) -> HttpResponseBase:
-    """Show how much data there is; `export` sends it as a zip file, `delete` deletes it."""
+    """Show how much data there is; `export` sends it as a zip file, `confirmed` deletes it."""
     person = User.objects.get(pk=principal.user_id)
     problem, status = "", 422
     if request.method == "POST":
@@ -49,7 +49,7 @@ def own_data(request: HttpRequest, principal: Principal) -> HttpResponseBase:
                 if left:
                     messages.warning(request, files_left_in_words(left))
                 return redirect("chat:own-data")
-    # List members of staff who read or exported this person's data, and mark the entries as seen.
+    # List the accesses of staff to this person's data, and mark all of them as seen.
     disclosed = staff_access.access_to_disclose(person.pk)
     shown = {
         "had": count_data(person),
@@ -64,6 +64,6 @@ def own_data(request: HttpRequest, principal: Principal) -> HttpResponseBase:
 @signed_in
 @require_POST
 def hints_seen(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """Record that the first hints were read, so that they are not shown again."""
+    """Record that the introductory hints were read, so that they are not shown again."""
     User.objects.filter(pk=principal.user_id).update(hints_seen=True)
     return redirect("chat:new")

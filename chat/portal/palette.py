@@ -36,7 +36,7 @@ PAGES = (  # view, query, icon, name
     ("accounts:settings", "", "settings", gettext_lazy("Settings")),
     ("accounts:help", "", "help", gettext_lazy("Help")),
 )
-ADMIN_PAGES = (  # view, one of these permissions, icon, name
+ADMIN_PAGES = (  # view, permissions (any one suffices), icon, name
     ("admin:index", (), "settings", gettext_lazy("Admin")),
     (
         "admin:chat_verifiedanswer_unanswered",
@@ -72,7 +72,7 @@ THEMES = (  # value, name
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A link or a theme. `more` is the text around a hit, or the folder of a document."""
+    """A link or a theme. `more` is a conversation's text around a hit, or a document's folder."""
 
     icon: str
     name: str
@@ -84,7 +84,10 @@ class Entry:
 @require_safe
 @for_caller
 def palette(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """The entries that match the words in `q`; without words, the latest conversations and all pages."""
+    """The entries that match the words in `q`.
+
+    Without words, these are the latest conversations and all pages and themes.
+    """
     query = cleaned(request.GET.get("q", ""))
     results, _ = conversations(principal, query, "")
     asked = [

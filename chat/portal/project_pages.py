@@ -66,7 +66,7 @@ class MembersForm(AudienceForm):
 @require_safe
 @signed_in
 def listed(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """List the caller's projects, last used first, filtered by `q`."""
+    """List the projects that are open to the caller, last used first, filtered by `q`."""
     query = cleaned(request.GET.get("q", ""))
     page = Paginator(projects.named(principal, query), PER_PAGE).get_page(request.GET.get("page"))
     rows = projects.counted(principal, list(page))
@@ -81,7 +81,7 @@ def project(request: HttpRequest, principal: Principal, project_id: UUID) -> Htt
 
 
 def project_page(request: HttpRequest, principal: Principal, project: Project, **kept: Any) -> HttpResponse:
-    """Show a project; `kept` has the text of a refused question and the reason."""
+    """Show a project; `kept` has the typed question, and the reason if it was refused."""
     cursor = request.GET.get("cursor", "")
     rows, following = conversation_lists.page(
         projects.conversations_of(principal, project), PER_PAGE, place_in_list(cursor)
@@ -172,7 +172,7 @@ def leave(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpR
     """Ask for confirmation, then end the caller's own membership."""
     row = open_project(principal, project_id)
     if principal.user_id not in projects.members_of(row).user_ids:
-        raise Http404  # the caller is the owner, or a member through a group
+        raise Http404  # the caller is the owner, or a member only through a group
     if request.method != "POST":
         return render(request, "chat/leave_project.html", {"project": row})
     with or_404():
@@ -270,7 +270,10 @@ def move_several(request: HttpRequest, principal: Principal, rows: Sequence[Conv
 
 
 def _target(principal: Principal, request: HttpRequest) -> Project | None:
-    """The chosen project. Raises Project.DoesNotExist, or Invalid for an unusable name."""
+    """The chosen project, created if it is new; None for no project.
+
+    Raises Project.DoesNotExist or Invalid.
+    """
     to = request.POST.get("project", "")
     if to == "new":
         return projects.create(principal, request.POST.get("name", ""))

@@ -15,7 +15,7 @@ from chatsite.accounts.principal import Principal
 from history import sharing
 from history.models import Share
 
-LISTED = 200  # the newest shares
+LISTED = 200  # number of newest shares on the page
 TITLE_CHARACTERS = 120
 
 

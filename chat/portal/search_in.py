@@ -1,7 +1,7 @@
 """The page “Search in”, on which people choose a scope by searching folders and documents.
 
-Folders, categories and documents are found by words in their names. The page stores nothing: the typed
-question is passed through it, back to the question box, together with the chosen scope.
+Folders, categories and documents are found by words in their names. For a question, the page stores
+nothing: it passes the typed text and the chosen scope back to the question box.
 """
 
 from dataclasses import dataclass
@@ -36,8 +36,8 @@ from .views import (
 
 MAX_PLACES = 12  # maximum number of folders, and of categories, that are offered at once
 MAX_DOCUMENTS = 12
-# Levels of folders whose parents are offered: thousands of folders with hundreds of steps each would have
-# more than a million.
+# Outermost levels of parent folders that are offered: thousands of folders with hundreds of levels each would
+# have more than a million parents.
 MAX_DEPTH = 10
 
 
@@ -90,7 +90,7 @@ def search_in_project(request: HttpRequest, principal: Principal, project_id: UU
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def project_scope(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
-    """The same page for the scope of new conversations in a project; stores the choice."""
+    """Like :func:`search_in`, but stores the scope for new conversations in a project."""
     project = own_project(principal, project_id)
     scope, problem = _chosen(request)
     if scope:
@@ -102,7 +102,7 @@ def project_scope(request: HttpRequest, principal: Principal, project_id: UUID) 
 
 
 def _chosen(request: HttpRequest) -> tuple[str, str]:
-    """The chosen scope, if any, or an error message."""
+    """The chosen scope and an error message; one or both are empty."""
     scope = request.POST.get("use", "")
     if scope != DOCUMENT:
         return (scope if is_scope(scope) else ""), ""
@@ -171,7 +171,7 @@ def _with_parents(folders: dict[str, int]) -> dict[str, int]:
 def _places(kind: str, counted: dict[str, int], words: str) -> list[Place]:
     """The first folders or categories whose names have all the words; outer folders first, then by name.
 
-    There is one more than the page offers if there are more.
+    At most MAX_PLACES + 1 are returned, so that the page can say that there are more.
     """
     asked = words.casefold().split()
     shown = {name: as_shown(name) if kind == FOLDER else name for name in counted}

@@ -16,8 +16,8 @@ from history.models import Conversation, Message
 from .conversation.turn_pages import address_of
 
 PER_PAGE = 30
-# Two whole words beside a hit. Neither is a citation, which is displayed as a number, or the cut-off word at
-# the start of an excerpt.
+# The two words before a hit, and after it. None of them may be a citation, which is displayed as a number, or
+# a word that is cut off at an end of the excerpt.
 _WORDS_BEFORE = re.compile(r"\s([^\s…\[\]]{1,40}\s[^\s…\[\]]{1,40}\s?)\Z")
 _WORD_AFTER = re.compile(r"(\s?[^\s…\[\]]{1,40}\s[^\s…\[\]]{1,40})\s")
 cleaned = message_search.cleaned  # returns the searchable part of a query
@@ -47,9 +47,9 @@ def conversations(
 ) -> tuple[list[Result], str]:
     """A page of the caller's conversations that match, newest first.
 
-    Also returns the cursor of the next page. The first page begins with all conversations whose title has all
-    the words. An empty query matches all conversations (all archived ones, for the archive). An invalid
-    cursor returns the first page.
+    Also returns the cursor of the next page. The first page begins with up to PER_PAGE conversations whose
+    title has all the words. An empty query lists all current conversations, or all archived ones. An
+    invalid cursor returns the first page.
     """
     below = place_in_list(cursor)
     if query:
@@ -92,7 +92,7 @@ def _further_matches(
 def url_of_match(conversation_id: UUID, hit: message_search.Hit | None, last: int | None = None) -> str:
     """The URL of a matching message, or of the conversation.
 
-    `last` is the position of the last message, if known. The URL of an answer has a text fragment that
+    `last` is the last position of the chosen branch, if known. The URL of an answer has a text fragment that
     highlights the words. Browsers highlight the first match on the page, and the sidebar comes before the
     answer, so the fragment also contains the words beside the match. The URL of a question has no fragment,
     because the sidebar shows questions as titles.

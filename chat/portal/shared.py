@@ -50,7 +50,7 @@ class SharedAnswer(Answer):
 
     @property
     def shared_note(self) -> str:
-        """A note about how the answer ended, unless it is complete."""
+        """A note about how the answer ended, unless it ended normally."""
         if self.message.state == Message.State.COMPLETE and self.message.finish_reason == "length":
             return gettext("The answer reached its length limit.")
         note = NOTES.get(Message.State(self.message.state))
@@ -70,9 +70,9 @@ class SharedPage:
 
     @property
     def open_turns(self) -> list[list[SharedMessage]]:
-        """The turns with a finished answer of which the reader may see at least a part.
+        """The turns with a finished answer that the reader may see at least in part.
 
-        Each turn is a list of the question and these answers.
+        Each turn is a list of the question and all such answers.
         """
         turns: list[list[SharedMessage]] = []
         for shown in self.messages:
@@ -112,7 +112,7 @@ class SharedPage:
         return turns
 
     def panel(self, place: str, asked_for: tuple[str, str, str]) -> Panel:
-        """Render a source that the reader may open. Raises Http404 for any other."""
+        """The panel of a source that the reader may open. Raises Http404 for any other."""
         position = position_of(place)
         turns = self.turns(page_at(self.asked, position))
         answers = (answer for turn in turns for answer in turn.answers)
@@ -213,7 +213,7 @@ def shared_export(request: HttpRequest, page: SharedPage, *, is_page: bool = Fal
 @for_reader
 def continue_conversation(request: HttpRequest, page: SharedPage) -> HttpResponse:
     """Copy what the reader sees to a conversation of their own."""
-    # What is hidden from the reader cannot be continued.
+    # Only turns with a visible answer are copied.
     copies = [(_plain(each), each.sources) for turn in page.open_turns for each in turn]
     if request.method != "POST" or not copies:
         return SeeOther(reverse("chat:shared", args=[page.token]))

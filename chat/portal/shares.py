@@ -29,7 +29,7 @@ from .views import SeeOther, own_conversation
 LISTED = 200  # newest shares on the page
 DAYS = (1, 7, 30, 90, 0)  # 0: no expiry
 QUESTION_CHARACTERS = 60
-MAX_OFFERED = 200  # newest answers that the form offers for sharing alone; older answers have a button
+MAX_OFFERED = 200  # newest answers that the form offers; the share button of an older answer adds that one
 
 
 class ShareForm(AudienceForm):
@@ -127,7 +127,7 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
 @require_safe
 @signed_in
 def shares(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """List all shares of the caller, including ended ones."""
+    """List the caller's newest shares, including ended ones."""
     return _list(request, principal)
 
 
@@ -158,7 +158,7 @@ def renew(request: HttpRequest, principal: Principal, share_id: UUID) -> HttpRes
     try:
         _, token = sharing.renew(principal, share_id)
     except Share.DoesNotExist:
-        return SeeOther(reverse("chat:shares"))  # the share has ended meanwhile
+        return SeeOther(reverse("chat:shares"))  # the share has ended
     return _list(request, principal, made=address(request, token))
 
 

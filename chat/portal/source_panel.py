@@ -76,8 +76,8 @@ class PageBoxes:
 class Support:
     """A passage that the model got, with the place that opens it in the panel.
 
-    Passages of a page share a label. The cited passage supports a statement; the others are only on the same
-    page (`is_near`).
+    Passages of a page share a label. Of those with a cited label, a passage counts as cited if it supports
+    a statement or is the only one; the others are only on the same page (`is_near`).
     """
 
     source: Source
@@ -95,11 +95,11 @@ class Panel:
 
     principal: Principal
     answer: Answer
-    number: int  # number of the citation; 0 for a passage that is not cited
+    number: int  # number of the cited source; 0 if the passage was opened by its rank
     rank: int
     source: Source | None
     view: View
-    turned_to: int = 0  # a page other than that of the passage; 0 for none
+    turned_to: int = 0  # the page to which the reader turned; 0 for the passage's page
     proof: Proof | None = None  # proof of the opened citation
     statement: int = 0  # number of the opened citation in the answer's text
 
@@ -114,12 +114,12 @@ class Panel:
 
     @property
     def query(self) -> str:
-        """The query string with the statement, for links."""
+        """The place and the statement, for links: the query string after `source=`."""
         return f"{self.place}&s={self.statement}" if self.proof else self.place
 
     @property
     def verdict(self) -> str:
-        """The verdict on the statement, or on all statements if none was opened."""
+        """The verdict on the opened citation; without one, “quoted” if the source is quoted."""
         if self.proof:
             return self.proof.verdict
         return "quoted" if self.source and self.source.quotes else ""
@@ -192,7 +192,7 @@ class Panel:
 
     @property
     def parts(self) -> list[Part]:
-        """The passage with the supporting words marked, and the rest of a short table."""
+        """The passage with the supporting words marked, and the rest of its table, if short."""
         if self.surroundings is None:
             return []
         start = self.surroundings.start
@@ -232,7 +232,7 @@ class Panel:
 
     @cached_property
     def stretches(self) -> Stretches:
-        """The parts of the passage by page, if it is on several."""
+        """The parts of the passage by page, if it is on several pages."""
         return stretches_of([self.source]).get(self.source.pk, ()) if self.source else ()
 
     @cached_property
@@ -264,7 +264,7 @@ class Panel:
 
     @property
     def shown_as_text(self) -> str:
-        """The text of the page, as an alternative to its image."""
+        """The line above the page's text, which is shown if there is no image."""
         if self.source and self.page == self.source.page:
             place = place_of(self.source.label, self.source.heading)
             return gettext("The text of %(place)s.") % {"place": place}
@@ -312,12 +312,12 @@ class Panel:
 
     @property
     def thoughts(self) -> list[Step]:
-        """The steps, without names of unreadable sources, even in quoted earlier answers."""
+        """The steps, without names of unreadable sources, even where they quote earlier answers."""
         gone = withheld_labels(self.principal, self.answer.message.conversation_id)
         shown = []
         for thought in self.answer.message.thoughts:
             props = thought.get("props") or {}
-            if "scope" in props:  # in the reader's words, instead of an id or the name of a hidden folder
+            if "scope" in props:  # describe it for the reader, without ids or names of hidden folders
                 props = {**props, "scope": describe(self.principal, str(props["scope"]))}
             shown.append(step({**thought, "props": props}, gone))
         return shown
@@ -392,7 +392,7 @@ def position_of(place: str) -> int | None:
 def panel_of_answer(
     principal: Principal, answer: Answer, place: str, view: str, page: str = "", statement: str = ""
 ) -> Panel | None:
-    """The panel for a place in this answer, as :func:`panel_of`."""
+    """The panel for a place in this answer, like :func:`panel_of`."""
     match = PLACE.match(place)
     if match is None:
         return None
@@ -438,7 +438,7 @@ def _number(text: str) -> int:
 
 
 def _proof_of(answer: Answer, number: int, statement: int) -> Proof | None:
-    """The proof of the citation with this number in the text, if it cites this source."""
+    """The proof of citation number `statement` in the text, if it cites source `number`."""
     proofs = answer.proofs
     if not 1 <= statement <= len(proofs):
         return None

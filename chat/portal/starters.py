@@ -27,7 +27,7 @@ def key_of(value: object) -> str | None:
 
 
 STARTS = 3
-MAX_CHOSEN = 6  # number of questions written by managers
+MAX_CHOSEN = 6  # maximum number of questions by managers that are shown
 LOOKED_AT = 24  # newest documents that are considered
 TRIED = 12  # questions that are tried; each one needs a search
 KEPT_SECONDS = 600
@@ -36,14 +36,17 @@ LANGUAGES = {"de": "german", "en": "english"}  # the language of questions, by t
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A starting question, and where its answer is."""
+    """A starting question, and the category or folder of the document that answers it."""
 
     question: str
     origin: str
 
 
 def starts(principal: Principal) -> list[Start]:
-    """Up to three questions: those that managers wrote for the caller, then generated ones."""
+    """Up to MAX_CHOSEN questions that managers wrote for the caller.
+
+    If there are fewer than STARTS, generated questions are added.
+    """
     chosen = [Start(text, "") for text in site_texts.starting_questions(principal.user_id)[:MAX_CHOSEN]]
     if len(chosen) >= STARTS:
         return chosen
@@ -56,7 +59,7 @@ def found_starts(principal: Principal) -> list[Start]:
     """At most three questions that the caller's documents answer.
 
     If possible, they are from different folders or categories, and in the language of the page. The result is
-    cached for ten minutes by caller, readable documents and language.
+    cached for ten minutes by caller, newest readable documents and language.
     """
     newest = Document.objects.visible_to(principal).searchable().exclude(attached()).order_by("-pk")
     columns = ("pk", "version", "title", "name", "folder", "category", "language", "questions")
@@ -86,7 +89,7 @@ def found_starts(principal: Principal) -> list[Start]:
 def _in_turn(documents: list[Document], language: str) -> Iterator[tuple[Document, str]]:
     """The first question of each document, then the second ones, and so on.
 
-    The first document of each folder or category comes before the others. Documents that are clearly in
+    The first document of each folder or category comes before the others. Questions that are clearly in
     another language come last.
     """
     chosen: dict[str, Document] = {}

@@ -124,7 +124,7 @@ def step(thought: Mapping[str, Any], gone: Collection[str] = ()) -> Step:
         for label in gone:
             text = text.replace(f"[{label}]", f"[{gettext(GONE)}]")
         items.append(DESCRIPTIONS.translated(text) if title in OF_THE_SITE else text)
-    # Such as “kind of search: words and meaning”; a property without a text here keeps its name.
+    # Such as “kind of search: words and meaning”; a property that is not in FACTS keeps its name.
     facts = []
     for name, value in props.items():
         if name == "temperature" and props.get("model") == "quotations":

@@ -28,7 +28,7 @@ from .views import own_conversation, source_asked_for
 
 # Share of the shorter version's words that must be common; otherwise nearly everything would be marked.
 MIN_SHARED = 0.3
-# A tag, whose attributes may contain “>”, or the text up to the next one.
+# A tag, whose attributes may contain “>”, or the text up to the next tag.
 _PART = re.compile(r'<(?:[^<>"]++|"[^"]*+")*+>|[^<]++|<')
 _WORD = re.compile(r"\S+")
 _NAME = re.compile(r"</?([a-z0-9]+)")
@@ -44,7 +44,7 @@ class Version:
     position: int
     number: int
     parts: list[tuple[Answer, str]]
-    others: list[tuple[int, int, bool]]  # all versions: position, number, whether it is this one
+    others: list[tuple[int, int, bool]]  # choices for this side: position, number, whether it is this version
     question: Message | None = None  # set if versions of a question are compared
     question_html: str = ""
 
@@ -125,7 +125,7 @@ def _marked(texts: Sequence[str], kept: set[int], tag: str, begins: str, ends: s
 def _versions(
     principal: Principal, conversation: Conversation, position: int, other: int
 ) -> tuple[Version, Version]:
-    """Both versions, older first. Raises Http404 unless they belong to the same question or answer."""
+    """Both versions, older first. Raises Http404 unless `other` is a newer version of `position`."""
     branches = Branches(conversation.pk)
     siblings = branches.siblings(position)
     if position >= other or other not in siblings:
@@ -166,7 +166,7 @@ def _versions(
 
 
 def _answer_shown(answers: QuerySet[Message], places: Sequence[int]) -> int:
-    """The chosen answer to a question, or the newest one. Raises Http404 if there is none."""
+    """The position of the chosen answer, or of the newest. Raises Http404 if there is none."""
     rows = list(answers.filter(position__in=places).values_list("position", "chosen"))
     if not rows:
         raise Http404

@@ -1,6 +1,6 @@
 """The portal's pages to ask questions, read answers and open sources.
 
-All of them work without JavaScript.
+The pages work without JavaScript; :func:`dots` and :func:`source` are for scripts.
 """
 
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ def own_conversation(principal: Principal, conversation_id: UUID) -> Conversatio
 
 
 def new_page(request: HttpRequest, principal: Principal, **kept: Any) -> HttpResponse:
-    """The empty state: a question box and three questions to start with."""
+    """The page for a new conversation: a question box and questions to start with."""
     context = {
         "starts": starts(principal),
         "hints": principal.method == "session" and not getattr(request.user, "hints_seen", True),
@@ -87,7 +87,7 @@ def conversation_page(
 ) -> HttpResponse:
     """Show a page of a conversation's turns.
 
-    `kept` has the text of a refused question and the reason. Only the page with the newest turns has the
+    `kept` has the typed question, and the reason for a refusal. Only the page with the newest turns has the
     question box.
     """
     page = page_asked_for(request, asked_in(conversation))
@@ -107,7 +107,7 @@ def conversation_page(
         "turns": turns,
         "page": page,
         "running": running[-1] if running else None,
-        # Reload the page without JavaScript, unless text could have been typed into a form on it.
+        # Without JavaScript, the page reloads itself, unless text may have been typed into one of its forms.
         "refreshes": bool(running) and not (panel or rating_form or {"problem", "text"} & kept.keys()),
         "panel": panel,
         "rating_form": rating_form,
@@ -152,7 +152,7 @@ def conversation(request: HttpRequest, principal: Principal, conversation_id: UU
     if opened_from_here(request):
         recording.saw(row)
         return conversation_page(request, principal, row)
-    # A GET must not change anything, because other sites can link here; so the script reports what was seen.
+    # Other sites can link here, and such a GET must not change anything. The script reports what was seen.
     return conversation_page(request, principal, row, unseen=True)
 
 
@@ -171,7 +171,7 @@ def without_slash(request: HttpRequest, principal: Principal, conversation_id: U
 def dots(request: HttpRequest, principal: Principal) -> HttpResponse:
     """JSON for the sidebar: states of conversations, and the number of unopened shares.
 
-    `running` and `fresh` have the ids of conversations with a running answer, or with an unseen one.
+    `running` has the ids of conversations with a running answer, `fresh` those of others with an unseen one.
     """
     rows = newest(principal, SIDEBAR_ROWS).values_list("pk", "running", "fresh")  # type: ignore[misc]
     running = [str(pk) for pk, is_running, _ in rows if is_running]
@@ -206,7 +206,7 @@ def end_of(principal: Principal, conversation: Conversation, position: int, *, r
 @require_safe
 @for_caller
 def search(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """List the caller's conversations, newest first, filtered by `q`."""
+    """List the caller's conversations, filtered by `q`, or archived ones (`show=archived`)."""
     query = searching.cleaned(request.GET.get("q", ""))
     cursor = request.GET.get("cursor", "")
     archived = not query and request.GET.get("show") == "archived"
@@ -260,7 +260,7 @@ def source_asked_for(request: HttpRequest) -> tuple[str, str, str]:
 
 
 def scope_asked_for(values: QueryDict) -> str:
-    """The scope in a form or a URL; empty if none is given."""
+    """The scope in a form or a URL; empty if it is missing or invalid."""
     scope = values.get("scope", "")
     return scope if is_scope(scope) else ""
 

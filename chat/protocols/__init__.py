@@ -80,7 +80,7 @@ class ErrorFormat(Protocol):
     """The interface for the format of a protocol's refusals."""
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
-        """The body of a refusal; `member` is the member at fault."""
+        """The body of a refusal; `member` is the member of the request that caused it."""
         ...
 
 
@@ -123,7 +123,7 @@ def choose_streamed(headers: Mapping[str, str], body: Any, version: str = "2025"
 
 
 def rag_chat(body: Any, version: str) -> RagChat:
-    """RAG chat in a version.
+    """The RAG chat protocol, in the version of 2025 or 2026.
 
     If the body has no `session_state`, the answer has the session in both `session_state` and `sessionState`.
     """
@@ -147,7 +147,8 @@ def is_ai_chat_protocol(headers: Mapping[str, str], body: Any, *, streamed: bool
 def chat_ui(headers: Mapping[str, str], body: Any) -> ChatProtocol:
     """The protocol of a request to /api/chat that neither streams nor clearly uses the AI Chat Protocol.
 
-    The published client of the AI Chat Protocol accepts nothing but JSON.
+    The published client of the AI Chat Protocol accepts nothing but JSON. As other clients may do so too,
+    the answer to such a request has the members of both protocols.
     """
     named = isinstance(body, dict) and body.get("conversationId") is not None
     return ChatUiWithMessage() if _accepted(headers) == {"application/json"} and not named else ChatUi()

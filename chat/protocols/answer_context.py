@@ -12,7 +12,7 @@ RESULTS_BEFORE = "Prompt"  # the search results are listed before this step
 
 
 def context(found: ContextReady) -> Json:
-    """The context of a response, limited to what the reader may see."""
+    """The context of a response; `found` must contain only what the reader may see."""
     points: Json = {
         "text": [_data_point(source) for source in found.sources],
         # Labels that an answer may cite. Since September 2025, front ends turn only these into links.
@@ -36,7 +36,7 @@ def context(found: ContextReady) -> Json:
 
 
 def verified(found: ContextReady | None) -> Json:
-    """The member `verified`: who verified the answer, its last day, and its question, if that differs."""
+    """The member `verified`: by whom, until when, and for which question if that differs."""
     if found is None or found.verified is None:
         return {}
     mark = {"by": found.verified.by, "until": found.verified.until}
@@ -91,7 +91,7 @@ def _data_point(source: SourceView) -> str:
 
 
 def _thought(thought: Thought) -> Json:
-    # Sort the sources, so that the response is the same whether they come from the engine or the database.
+    # Sort the properties, so that the response is the same whether they come from the engine or the database.
     props = dict(sorted(thought.props.items())) if thought.props else None
     return {"title": thought.title, "description": thought.description, "props": props}
 
@@ -99,7 +99,7 @@ def _thought(thought: Thought) -> Json:
 def _result(source: SourceView) -> Json:
     captions: list[Json] = []
     for caption in source.captions:
-        # The caption's text as HTML, with words of the question in `<em>`.
+        # Pieces of the caption as HTML, with words of the question in `<em>`.
         parts: list[str] = []
         end = 0
         for start, stop in caption.marks:

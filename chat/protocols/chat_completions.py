@@ -66,7 +66,7 @@ class ChatCompletions:
         return result.text
 
     def message_context(self, context: Json) -> Json:
-        """The context in the form for a message or delta; the choice has the specification's form."""
+        """The context for a message or delta; a choice always has the specification's form."""
         return context
 
     def full_response(self, result: RunResult) -> tuple[int, Json]:

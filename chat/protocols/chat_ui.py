@@ -1,6 +1,7 @@
-"""The Chat UI's API: each event of a stream contains the whole text so far.
+"""The protocol Chat UI, with its minimal format and the messages of its client, ChatUI.
 
-There are at most ten events a second.
+In a stream, each event contains the whole text so far; there are at most ten events a second. The minimal
+format has one event for each finished message.
 """
 
 import re
@@ -38,7 +39,7 @@ from .request_body import (
     session,
 )
 
-INTERVAL = 0.1  # seconds between two events of one message
+INTERVAL = 0.1  # minimum seconds between two events of a stream
 SNIPPET = 300  # characters of a source's excerpt
 # The client shows text as Markdown, so citations are sent as links; the client sends these back unchanged.
 _CITATION = re.compile(r"\[([^\[\]\n]+)\](?!\()")
@@ -58,9 +59,9 @@ CODES = {
 
 
 class ChatUi:
-    """Stateless, unless the body names a conversation.
+    """The protocol. The site lists a conversation only if the body names it.
 
-    The client itself saves messages at /chat-history.
+    Otherwise each request contains the earlier messages, and the client itself saves them at /chat-history.
     """
 
     stream_type = "text/event-stream"
@@ -69,7 +70,7 @@ class ChatUi:
 
     def parse(self, body: Any) -> RunRequest:
         members = body_object(body)
-        # Ignore messages with this role: the client shows each error as one, and sends it back.
+        # Ignore system messages: the client shows each error as a system message, and sends it back.
         earlier, question = conversation(members, dropped_role="system")
         images(members)  # raises InvalidRequest for images, which this protocol does not support
         conversation_id = members.get("conversationId")
@@ -89,7 +90,7 @@ class ChatUi:
         return 200, self.body(result)
 
     def body(self, result: RunResult) -> Any:
-        """The body of an answer that has at least a part of its text."""
+        """The body of an answer; if the run failed, it has the text so far."""
         return _messages(ChatUiEncoder(lambda: 0.0), result)[-1]
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
@@ -97,10 +98,10 @@ class ChatUi:
 
 
 class ChatUiWithMessage(ChatUi):
-    """The Chat UI's answer, which also has `message` and `context` of the AI Chat Protocol.
+    """Chat UI's answer, with `message` and `context` of the AI Chat Protocol added.
 
-    Without a session, the request does not say which of the two its client reads. The answer has no session
-    either, so the client sends the whole conversation again.
+    A request without a session does not say which of these protocols its client uses. The answer has no
+    `sessionState` either, so a client of the AI Chat Protocol sends the whole conversation again.
     """
 
     def full_response(self, result: RunResult) -> tuple[int, Any]:
@@ -132,10 +133,7 @@ def _messages(encoder: "ChatUiEncoder", result: RunResult) -> list[Json]:
 
 
 class ChatUiMessages(ChatUi):
-    """The response that the Chat UI has read since May 2025.
-
-    It is an object with its messages, never a stream.
-    """
+    """The response for ChatUI since May 2025: an object with `messages`, never a stream."""
 
     stream_type = "application/json"
 
@@ -143,7 +141,7 @@ class ChatUiMessages(ChatUi):
         messages: list[Json] = []
         for message in _messages(ChatUiEncoder(lambda: 0.0, team=self.team), result):
             # The local time; Django sets the time zone to the site's. The client stores these messages, and
-            # reads them back under other member names.
+            # later reads the values of some members under the names that are added here.
             clock = datetime.fromisoformat(message["createdAt"]).astimezone().strftime("%I:%M %p")
             agent = {"agentIdentifier": message["agentName"]} if "agentName" in message else {}
             messages.append(message | {"id": message["messageId"], "timestamp": clock} | agent)
@@ -155,7 +153,7 @@ class ChatUiMessages(ChatUi):
 
 
 class TeamChatUiMessages(ChatUiMessages):
-    """Like ChatUiMessages, with one message from each agent of a team."""
+    """Like ChatUiMessages, with a separate message for each agent's answer."""
 
     team = True
 
@@ -294,7 +292,7 @@ class ChatUiMinimal(ChatUi):
 
 
 class TeamChatUiMinimal(ChatUiMinimal):
-    """Like ChatUiMinimal, with one message from each agent of a team."""
+    """Like ChatUiMinimal, with a separate message for each agent's answer."""
 
     team = True
 
@@ -328,7 +326,7 @@ class MinimalEncoder(_MessageEncoder):
         return []
 
     def _whole_message(self, failed: Failed | None = None) -> list[Json]:
-        """The message, with a failure's text as its last item: the client supports no other format."""
+        """The message; an error is its last item: the client supports no other form of errors."""
         assert self._started is not None
         plain, self._text = "".join(self._text), []
         text = with_links(plain, self._sources)
@@ -344,7 +342,7 @@ class MinimalEncoder(_MessageEncoder):
             {
                 "Role": {"Label": "Assistant"},
                 "Items": [{"$type": "TextContent", "Text": item} for item in texts],
-                # The Chat UI has read this since April 2025, together with `authorName`.
+                # ChatUI has read `content` since April 2025, together with `authorName`.
                 "content": "\n".join(texts),
                 "ModelId": self._started.model,
                 "Metadata": {"Id": self._message.message_id, "CreatedAt": self._message.created_at},

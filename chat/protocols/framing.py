@@ -20,8 +20,8 @@ def json_lines(chunk: Any) -> bytes:
 def server_sent_event(chunk: Any) -> bytes:
     """One event per chunk; text is sent unchanged, anything else as JSON.
 
-    The event's id is the `seq` of the chunk. If the chunk has a `sequence_number`, its `type` is the name of
-    the event.
+    The event's id is the `seq` of the chunk, if it has one. If it has a `sequence_number` instead, its `type`
+    is the name of the event.
     """
     data = chunk.encode() if isinstance(chunk, str) else _compact(chunk)
     head = b""

@@ -1,7 +1,8 @@
 """`/auth_setup` and `/config`, which the React front ends of RAG chat read at the start.
 
-They list the features of this site. Missing features are off: uploads, server-side speech, agentic retrieval,
-query rewriting, reasoning effort, and a history in the front end's own database.
+`/config` lists the features of this site. Features that the site lacks are off: uploads, server-side speech,
+agentic retrieval, query rewriting, reasoning effort, web and SharePoint sources, and a history in the front
+end's own database.
 """
 
 from chat.events import Json
@@ -29,7 +30,7 @@ def auth_setup() -> Json:
 
 
 def config(*, reads_images: bool, ranks: bool) -> Json:
-    """Features, under their names in all versions since 2025.
+    """The features, under the names that front ends have used since 2025.
 
     `reads_images` says whether the model reads images, `ranks` whether the site has a reranking server.
     Without one, the chat model could grade passages, but the feature is not offered then, because it needs
@@ -45,7 +46,7 @@ def config(*, reads_images: bool, ranks: bool) -> Json:
         "ragSearchImageEmbeddings": False,
         "ragSendTextSources": True,
         "ragSendImageSources": reads_images,
-        # These features work in the browser, without a server.
+        # The next four features work in the browser, without a server.
         "showLanguagePicker": True,
         "showSpeechInput": False,
         "showSpeechOutputBrowser": False,

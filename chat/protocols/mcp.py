@@ -1,8 +1,9 @@
 """The messages of the Model Context Protocol over Streamable HTTP.
 
-Tools and resources are in mcp_tools.py. The revision of 2026 has no handshake: each request names its version
-and the client's abilities in `_meta`, and repeats the method and a name in headers. In earlier revisions a
-client begins with `initialize`. This server has no sessions in any revision.
+Tools and resources are in mcp_tools.py. The revision of 2026 has no handshake: each request states the
+revision and the client's capabilities in `_meta`, and repeats in headers the revision, the method, and the
+name of the tool or the URI of the resource. In earlier revisions a client begins with `initialize`. This
+server has no sessions in any revision.
 """
 
 import base64
@@ -19,7 +20,7 @@ from . import validators
 CURRENT = "2026-07-28"
 HANDSHAKE = ("2025-11-25", "2025-06-18")  # revisions that begin with `initialize`, newest first
 PROGRESS_CHARACTERS = 400  # characters of an answer between two notifications
-TOOLS_TTL = 300_000  # milliseconds for which a client may cache the list of tools
+TOOLS_TTL = 300_000  # milliseconds for which a client may cache what is not about documents
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -41,8 +42,8 @@ METHODS = frozenset({
 })  # fmt: skip
 HANDSHAKE_METHODS = METHODS | {"initialize", "ping"}
 CURRENT_METHODS = METHODS | {"server/discover"}
-# How long a client may cache a result. Results about documents must not be cached, because rights can change
-# at any time.
+# How long a client may cache a result, in milliseconds. Results about documents must not be cached, because
+# rights can change at any time.
 CACHED = {
     "server/discover": TOOLS_TTL,
     "tools/list": TOOLS_TTL,
@@ -70,7 +71,7 @@ class McpError(Exception):
 class Call:
     """One request of a client.
 
-    `handshake` distinguishes revisions up to 2025 from later ones.
+    `handshake` is true for revisions up to 2025, which begin with `initialize`.
     """
 
     method: str
@@ -118,9 +119,9 @@ class Site:
 
 
 def registration_refused(_: str, /, *, status: int) -> Json:
-    """The error for clients that try to register for OAuth, because their key was refused.
+    """The error for a client that tries to register for OAuth after its key was refused.
 
-    Many of them show this error and not the refusal of the key.
+    Many clients show this error instead of the refusal of the key.
     """
     words = (
         "This site registers no clients. Send a valid API key in the header “Authorization: Bearer chs_…”, "
@@ -130,7 +131,7 @@ def registration_refused(_: str, /, *, status: int) -> Json:
 
 
 class Refusals:
-    """Encodes refusals of requests; those of requests whose message was not parsed have no id."""
+    """Encodes refusals of requests, with the id of the request if that is known."""
 
     def __init__(self, call_id: str | int | None = None) -> None:
         self.call_id = call_id
@@ -141,7 +142,10 @@ class Refusals:
 
 
 def read(headers: Mapping[str, str], body: Any) -> Call | None:
-    """The request in a body; None for notifications and responses, which get no reply. Raises McpError."""
+    """The request in a body; None for a message that gets no reply. Raises McpError.
+
+    Such a message is a notification or, in revisions with a handshake, a response of the client.
+    """
     if not isinstance(body, dict) or body.get("jsonrpc") != "2.0":
         raise McpError(
             INVALID_REQUEST,
@@ -167,7 +171,7 @@ def read(headers: Mapping[str, str], body: Any) -> Call | None:
 
 
 def id_of(body: Any) -> str | int | None:
-    """The id of an invalid message, for the refusal; None if it has no valid id."""
+    """The id of a message, even if invalid, for its refusal; None if it has no valid id."""
     found = body.get("id") if isinstance(body, dict) else None
     return found if _is_id(found) else None
 
@@ -186,7 +190,7 @@ def _has_handshake(version: str, body: Mapping[str, Any]) -> bool:
 
 
 def _check_envelope(headers: Mapping[str, str], version: str, call: Call) -> None:
-    """Check the members that each request of the current revision must have. Raises McpError."""
+    """Check the members and headers of a request of the current revision. Raises McpError."""
     meta = call.params.get("_meta")
     if not isinstance(meta, dict) and version != CURRENT:
         raise _unsupported(version, (CURRENT, *HANDSHAKE))
@@ -259,7 +263,7 @@ def error(call_id: str | int | None, refusal: McpError) -> Json:
 def status(refusal: McpError, *, handshake: bool) -> int:
     """The HTTP status of an error.
 
-    In revisions with a handshake, errors of valid requests have status 200.
+    In revisions with a handshake, errors of well-formed requests have status 200, except internal errors.
     """
     if refusal.code == INTERNAL_ERROR:
         return 500
@@ -277,7 +281,7 @@ def resource_not_found(call: Call) -> McpError:
 def initialized(call: Call, site: Site) -> Json:
     """The result of `initialize`.
 
-    It names the client's revision if that is supported, otherwise the newest one with a handshake.
+    It names the client's revision if that is one of HANDSHAKE, otherwise the newest of these.
     """
     wanted = call.params.get("protocolVersion")
     return {

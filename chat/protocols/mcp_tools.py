@@ -251,7 +251,10 @@ def list_arguments(members: Mapping[str, Any]) -> ListArguments:
 
 
 def ask_arguments(members: Mapping[str, Any]) -> AskArguments:
-    """The arguments of `ask`; the length is checked elsewhere. Raises InvalidRequest."""
+    """The arguments of `ask`. Raises InvalidRequest.
+
+    The length of the question is checked when the run starts.
+    """
     return AskArguments(
         _wanted(members, "question"),
         _optional(members, "conversation_id"),

@@ -69,7 +69,7 @@ class RagChat:
         return 200, {**self.answer(result.text), "context": members, **session}
 
     def answer(self, text: str) -> Json:
-        """The text of a complete answer, in the members for clients of 2024 and of 2026."""
+        """The text of a complete answer: `message`, and `output_text` for clients of 2026."""
         return {"message": message(text), "output_text": text}
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
@@ -82,7 +82,7 @@ class RagChat:
 
 
 class RagChatEncoder:
-    """Encodes a stream: the first chunk has the context, the others have parts of the answer."""
+    """Encodes a stream: the first chunk has the context, later ones add to text or context."""
 
     def __init__(self, protocol: RagChat) -> None:
         self._protocol = protocol

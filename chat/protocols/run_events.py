@@ -1,7 +1,7 @@
 """Events of one run for clients that resume a stream, in a format of our own.
 
 No published protocol defines such a format. Each chunk has a number (`seq`) and a `type`. Text belongs to the
-message that began last. The last chunk contains all messages in full, for readers that missed the beginning.
+message that began last. The last chunk contains all messages in full, for clients that missed the beginning.
 """
 
 from chat import errors
@@ -28,7 +28,7 @@ from .answer_context import context, verification
 
 
 def chunk(number: int, event: Event) -> Json:
-    """The chunk for an event. The last chunk also has the members of :func:`outcome`."""
+    """The chunk for an event. The caller adds the members of :func:`outcome` to the last chunk."""
     kind, members = _kind_and_members(event)
     return {"seq": number, "type": kind} | members
 

@@ -18,7 +18,7 @@ def require_object(value: Any, member: str) -> dict[str, Any]:
 
 
 def require_list(value: Any, member: str) -> list[Any]:
-    """A list; null counts as a missing one."""
+    """A list; null counts as missing."""
     if value is None:
         raise InvalidRequest(f"“{member}” is missing.", member)
     if not isinstance(value, list):

@@ -40,7 +40,7 @@ from .chat_completions import (
 from .single_message import SingleMessageEncoder
 
 MAX_BRACKET = 400  # longer text in brackets is not a citation
-# Classes of the component's own lists.
+# HTML of a list, with the classes of the component's own lists.
 LIST = '<ol class="items__list steps"><li class="items__listItem--step">'
 NEXT_ITEM = '</li><li class="items__listItem--step">'
 END_OF_LIST = "</li></ol>"
@@ -53,7 +53,7 @@ MARKUP = {ord("<"): "&lt;", ord(">"): "&gt;", ord('"'): "&quot;"}
 COLON = {ord(":"): "&colon;"}
 # Replacements for question texts, which are not shown as HTML.
 QUESTION = {ord("<"): "‹", ord(">"): "›", ord("["): "(", ord("]"): ")", ord("\n"): " "}
-RATIO = {ord(":"): "∶"}  # a look-alike of the colon, which would begin a list of steps
+RATIO = {ord(":"): "∶"}  # a look-alike, because a colon would begin a list of steps
 COLONS = {ord("∶"): ":"}
 
 _ENTITY = re.compile(r"&(?=#?\w{1,32};)")
@@ -81,7 +81,7 @@ class WebComponent(ChatCompletions):
         earlier = (
             EarlierMessage(turn.role, READERS[turn.role](turn.content).strip()) for turn in request.earlier
         )
-        # Instead of an error, the component stores an empty message.
+        # Drop empty messages: the component stores one in place of each error.
         said = tuple(turn for turn in earlier if turn.content)
         return replace(request, question=plain_question(request.question), earlier=said)
 
@@ -118,7 +118,7 @@ class WebComponentStream(SingleMessageEncoder):
 
 
 class WebComponentEncoder(ChatCompletionsEncoder):
-    """Encodes follow-up questions at the end of the text.
+    """Encodes the text as HTML, with the follow-up questions at its end.
 
     They come before the chunk with the finish reason.
     """
@@ -126,7 +126,7 @@ class WebComponentEncoder(ChatCompletionsEncoder):
     def __init__(self, protocol: WebComponent) -> None:
         super().__init__(protocol)
         self.markup = Markup(streamed=True)
-        self._ending: list[Event] = []  # MessageDone and Usage, which are sent after the questions
+        self._ending: list[Event] = []  # MessageDone and later events, held back until after the questions
 
     def encode(self, event: Event) -> list[Json]:
         match event:
@@ -259,7 +259,7 @@ def question_pieces(questions: tuple[str, ...]) -> Iterator[str]:
 
 def plain_question(text: str) -> str:
     """The question as it was typed, or selected from the follow-up questions."""
-    # The component sanitises text that contains “<” as HTML, and thereby escapes it.
+    # The component sanitises a text with “<” as if it were HTML, and thereby escapes it.
     typed = html.unescape(text) if "&lt;" in text else text
     return typed.translate(ASCII_DIGITS | COLONS)
 

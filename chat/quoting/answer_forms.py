@@ -1,6 +1,6 @@
 """The forms of answers made of quotations, in the order in which they are tried.
 
-The forms are: rows of timetables and opening hours, rows of other tables that meet conditions, a quotation
+The forms are: rows of timetables and opening hours, rows of other tables that meet conditions, quotations
 from each file, numbered parts, and sentences with their context. If a form finds nothing, the next one is
 tried; if none answers, the closest passages are quoted.
 """
@@ -23,20 +23,20 @@ from .quoted_answer import ADDED_MISSING, OTHERS, QuotedAnswer
 from .rendering import markdown
 
 QUOTATIONS = 2
-# Minimum score of a quotation, as a share of the best sentence's score:
-FILE_SCORE = 0.8  # as another quotation from a file that the question names
-SECOND_OF_ALL = 0.94  # as a second quotation, if the first one has everything that was asked for
-OF_FIRST = 0.8  # share of the first passage's search score that a passage with a single named word needs
+# Minimum shares of scores. “The best score” is that of the best sentence.
+FILE_SCORE = 0.8  # share of the best score in a file that the question names, for further quotations from it
+SECOND_OF_ALL = 0.94  # share of the best score for a second quotation, if the first has everything asked for
+OF_FIRST = 0.8  # share of the first passage's search score for a passage with at most one named word
 BEHIND = 2  # number of passages that are shown after one that may answer
-OF_OTHER_FILE = 0.5  # as a quotation from a selected file
+OF_OTHER_FILE = 0.5  # share of the best score for a quotation from a file that the question does not name
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
     """A form of answers: whether a question asks for it, and how to answer in it.
 
-    The function returns None if the passages have no such answer; otherwise `QuotedAnswer.is_sure` says
-    whether the answer is certain.
+    `answer` returns None if the passages have no such answer; otherwise `QuotedAnswer.is_sure` says whether
+    the answer is certain.
     """
 
     name: str
@@ -71,7 +71,7 @@ def _selected_rows(findings: Findings) -> QuotedAnswer | None:
 
 
 def _timetable_rows(findings: Findings) -> QuotedAnswer | None:
-    """The rows for the direction and time asked for; the closest rows if either is unclear.
+    """The rows for the journey asked for; the closest rows if it is unclear or no row fits.
 
     If the question names a date, the answer is uncertain, because a weekly timetable does not say whether the
     date is in its season.
@@ -131,8 +131,8 @@ def _each_file(findings: Findings) -> QuotedAnswer | None:
 def _for_named_file(findings: Findings, quotations: Sequence[Quotation]) -> Sequence[Quotation]:
     """The best quotations (at most QUOTATIONS) from a file that the question names.
 
-    Further quotations must be nearly as good as the best sentence, or have words of the question that the
-    first one lacks.
+    Further quotations must be nearly as good as the file's best sentence, or have words of the question that
+    the first one lacks.
     """
     known = held_stems(quotations[0].text) if quotations else frozenset[str]()
     more = findings.question.stems - weak_stems() - known
@@ -145,7 +145,10 @@ def _for_named_file(findings: Findings, quotations: Sequence[Quotation]) -> Sequ
 def _for_chosen_file(
     findings: Findings, quotations: Sequence[Quotation], others: Sequence[Quotation]
 ) -> Sequence[Quotation]:
-    """The first quotation from a selected file, if it answers and differs from those of other files."""
+    """The first quotation if it answers, is good enough, and differs from those of other files.
+
+    The file was selected, or is one of several editions; the question does not name it.
+    """
     least = OF_OTHER_FILE * findings.sentences[0].score
     return [
         each
@@ -168,7 +171,7 @@ def _numbered_parts(findings: Findings) -> QuotedAnswer | None:
     parts = numbered_parts(findings.question.own, passages, documents, start)
     if not parts:
         return None
-    # The list is complete if its numbers have no gap, and the search also found passages other than parts.
+    # The list is complete if its numbers run from 1 without a gap, and the search also found other passages.
     numbers = sorted(set(parts.values()))
     has_all = numbers == list(range(1, len(numbers) + 1)) and len(parts) < len(passages)
     alike = findings.rows_alike
@@ -195,7 +198,8 @@ def _parts_quoted(parts: Iterable[int], passages: Sequence[SourceView]) -> list[
 def _sentences(findings: Findings) -> QuotedAnswer:
     """The first quotation, and others that are nearly as good.
 
-    If the place of the first one is contested, it only may answer.
+    If its place is contested (`Findings.is_contested`) and the others are no alternative answers, the first
+    one counts only as a possible answer.
     """
     first, *others = findings.quotations
     has_all = first.has_all
@@ -224,7 +228,7 @@ def _sentences(findings: Findings) -> QuotedAnswer:
 
 
 def _closest_passages(findings: Findings) -> QuotedAnswer:
-    """The passages that the search ranks best; no texts if all have too few of the question's named words."""
+    """Quotations of `Findings.closest`, reordered for the question; no texts if none is close."""
     kept = list(findings.closest)
     if not any(is_close(each.held, findings.prompt.fit) for each in kept):
         return QuotedAnswer((), is_sure=False)
@@ -259,7 +263,10 @@ def _lack_added(findings: Findings, texts: Sequence[str]) -> bool:
 
 
 def _is_stray(findings: Findings, other: Quotation, first: Quotation) -> bool:
-    """Whether a passage of another document has a single named word, and the first passage has more."""
+    """Whether a passage of another document has at most one named word, and a low search score.
+
+    The first passage must have more named words. False if only a part of the documents is searched.
+    """
     named = findings.question.named
     return (
         not findings.prompt.narrowed
@@ -270,7 +277,7 @@ def _is_stray(findings: Findings, other: Quotation, first: Quotation) -> bool:
 
 
 def _may_answer(findings: Findings, closest: Quotation, *, is_only: bool) -> bool:
-    """Whether the closest passage may answer, because it passes all of these checks.
+    """Whether the closest passage passes all checks for a passage that may answer.
 
     Several checks are for tables, in which a row can have all words of the question and still be the wrong
     one.

@@ -33,10 +33,10 @@ from .sentence_selection import Sentence
 
 QUOTATIONS = 3  # quotations that are considered for a question
 NOTES = "Notes:"  # the word that introduces the presenter's notes in the text of a slide
-SECOND = 0.85  # share of the best sentence's score that a second quotation needs
+SECOND = 0.85  # share of the best score that a second quotation, or a further row of a quoted table, needs
 OF_BEST_PASSAGE = 0.7  # the same for a sentence from the passage that the search ranks first
 
-MIN_ADDED = 2 / 3  # minimum share of the words of the term that a follow-up question adds
+MIN_ADDED = 2 / 3  # share that a quotation needs of the words of the term that a follow-up question adds
 
 _QUESTION_WORD = re.compile(
     r"\b(?:who|whom|what|which|when|where|why|how|wer|wem|wen|was|welche[rsnm]?|wann|wo|warum|wie)\b",
@@ -53,7 +53,8 @@ class Quotation:
     `quoted` is the extract that is shown as `text`, and `sentence` its best sentence; `share` is that
     sentence's score divided by the score of the best sentence overall. `is_of_best` says that the quotation
     is from the passage that the search ranks first, although another passage has a better sentence.
-    `all_rows` is the number of rows of the whole table if the source has only a part of it.
+    `all_rows` is the number of rows of the whole table if the source has only a part of it (negative if
+    unknown), otherwise 0.
     """
 
     text: str
@@ -120,9 +121,9 @@ class Quotation:
 
     @cached_property
     def has_added(self) -> bool:
-        """Whether it has the term that the follow-up question adds; also True if it adds none.
+        """Whether it has most words, and all numbers and letters, of the added term.
 
-        Synonyms count, but not instead of numbers and letters.
+        The term is what a follow-up question adds; True if there is none. Synonyms of words count.
         """
         question = self.question
         return self.held.known(question.added, held_stems(self._said)) >= MIN_ADDED * len(
@@ -131,7 +132,7 @@ class Quotation:
 
     @cached_property
     def is_named_row(self) -> bool:
-        """Whether a follow-up question (“and dinner?”) names this row, and no word that it lacks."""
+        """Whether a follow-up question (“and dinner?”) names this row, and nothing that it lacks."""
         question = self.question
         if not (question.subject and self._is_row):
             return False
@@ -148,10 +149,11 @@ class Quotation:
 
     @cached_property
     def is_about_added(self) -> bool:
-        """Whether it has the added term, the amount asked for, and most of what the question keeps.
+        """Whether it has the added term, the amount asked for, and most words of `Question.kept`.
 
-        For a row, half is enough, because its columns name the rest. Also True if it says that the rule does
-        not apply to the term; False if no term is added.
+        For a row, half of these words are enough, because its columns name the rest; if the question names
+        the row, none is needed. Also True if the sentence says that the rule does not apply to the term;
+        False if no term is added.
         """
         before, held = self.question.kept, held_stems(self._said) | self.held.headings
         known = 2 * self.held.known(before, held)
@@ -230,9 +232,10 @@ class Quotation:
 
     @property
     def below_heading(self) -> "Quotation":
-        """A quotation from the beginning of the passage, up to the maximum length; tables do not change.
+        """A quotation from the beginning of the passage, up to the maximum length.
 
-        If the question asks how to do something, it begins with the first step, if there are steps.
+        If the question asks how to do something, it begins with the first step, if there are steps. A
+        table, or a quotation from a passage that begins with one, is unchanged.
         """
         content = self.source.content
         spans = [span for span in spans_of(content) if not span.is_heading]
@@ -249,7 +252,7 @@ class Quotation:
 
     @property
     def in_short_section(self) -> "Quotation":
-        """The paragraph with its whole passage if that can be quoted in full; otherwise unchanged."""
+        """The paragraph with its whole passage if that is short; otherwise unchanged."""
         if len(self.source.content.strip()) > MAX_PASSAGE or self.quoted.kind != "text":
             return self
         whole = self.in_passage

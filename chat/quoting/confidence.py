@@ -1,8 +1,8 @@
 """Whether a quotation answers a question, and with what confidence.
 
-It must contain the named words, which say what the question is about (`Question.named`). Numbers and proper
-names must be literally the same; similar words count less. The weights were fitted by logistic regression:
-docs/measurements.md describes the questions and the accuracy.
+It must contain most of the named words, which say what the question is about (`Question.named`). Synonyms and
+similar words count less; numbers and proper names only count literally. WEIGHTS were fitted by logistic
+regression: docs/measurements.md describes the questions and the accuracy.
 """
 
 import math
@@ -32,7 +32,7 @@ FOUND = 1.0  # fit from which a search is sure of its best passage
 LIKELY = 1.7
 LEADING = 0.9  # minimum search score of a leading passage
 MIN_SCORE = 0.5
-MIN_LEAD = 0.15  # minimum lead of its score over the best score of any other place
+MIN_LEAD = 0.15  # minimum lead of a leading passage's score over the best score of any other place
 MIN_LED = 0.5  # share of the named words that a leading passage must have
 MIN_HEADED = 0.3  # share of the named words that the headings of a leading passage must have
 MIN_NAMED = 0.6  # share of the named words that an answer must have (with two named words, both)
@@ -51,7 +51,10 @@ _NUMBER = re.compile(r"\b(?:[A-Za-z]+-)?\d[\w.,:-]*\b")
 
 
 def answers(quoted: QuotedText, share: float = MIN_NAMED) -> bool:
-    """Whether the text has this share of the named words, and every type asked for."""
+    """Whether the text has `share` of the named words, and every type of answer asked for.
+
+    If the question asks for a difference, the text must have all named words.
+    """
     if not quoted.texts:
         return False
     question = quoted.question
@@ -77,7 +80,7 @@ def is_close(quoted: QuotedText, fit: float) -> bool:
     needed = [question.object]
     if question.asks_head:
         needed += [question.head, question.named - question.head]
-    # In German, the object may be part of a compound: “Impfung”, “Impfschutz”.
+    # In German, the object may be part of a compound (“Impfung”, “Impfschutz”), so a good fit is enough.
     is_exact = question.language != "german" or fit < FOUND
     if is_exact and any(words and not quoted.known(words) for words in needed):
         return False
@@ -109,7 +112,7 @@ def is_likely(quoted: QuotedText, score: float, lead: float) -> bool:
         return False
     known = _known(quoted)
     named = quoted.question.named
-    # A synonym of a translation may mean something else: “access” for “locker” for “Schließfach”.
+    # A synonym of a translated word may mean something else: “access”, if “Schließfach” became “locker”.
     if quoted.question.is_translated and not quoted.known_as_asked and quoted.known(named):
         return False
     # If the search clearly prefers another place, a synonym may mean something else here.
@@ -128,10 +131,10 @@ def is_preferred(quoted: QuotedText, score: float, fit: float, lead: float, *, i
     """Whether a passage may answer although its words are far apart.
 
     Words that are adjacent in the question may be distant in the passage. The passage must have the names and
-    numbers of the question, and every type of answer asked for. In addition, one of two conditions must hold:
-    the search clearly prefers the passage to all others and its `confidence` is at least SURE, or it is the
-    only passage found and has most of the named words. `score` and `fit` are explained in `confidence`,
-    `lead` in `is_likely`.
+    numbers of the question, and every type of answer asked for, apart from checks of word positions. In
+    addition, one of two conditions must hold: the search clearly prefers the passage to all others and its
+    `confidence` is at least SURE, or it is the only passage, has most of the named words, and the search is
+    sure of it. `score` and `fit` are explained in `confidence`, `lead` in `is_likely`.
     """
     question = quoted.question
     asked = (each for each in types_asked_for(question) if not each.is_worded)
@@ -150,7 +153,7 @@ def _known(quoted: QuotedText) -> float:
     """The share of the named words that the text contains.
 
     A text with the amount asked for need not contain a word such as “price”. Ages and durations in the
-    question also count as contained if the text gives another number of that kind, such as a limit.
+    question also count as contained if the text gives another number with the same unit, such as a limit.
     """
     question = quoted.question
     needless = stems(" ".join(_compared(quoted)))
@@ -172,8 +175,9 @@ def confidence(quoted: QuotedText, score: float, fit: float) -> float:
 def is_sure(quoted: QuotedText, score: float, fit: float) -> bool:
     """Whether a quotation may be called the answer.
 
-    It must have all numbers of the question and enough `confidence`. If only one word of several could be
-    translated, it does not identify the subject: a contribution need not be that of the club asked about.
+    It must have all numbers of the question and enough `confidence`. If only one of several words could be
+    translated, that word does not identify the subject (“contribution” without the club's name), and the
+    result is False.
     """
     question = quoted.question
     own = stems_of_question(without_question_words(question.original))
@@ -186,8 +190,8 @@ def is_sure(quoted: QuotedText, score: float, fit: float) -> bool:
 def evidence(quoted: QuotedText, score: float, fit: float) -> list[float]:
     """The features of a quotation, in the order of WEIGHTS.
 
-    These are the score, the fit, the weighted share of the question's words, whether a name or a number of
-    the question is missing, and the logarithm of the number of words.
+    These are the score, the fit, the weighted share of the question's words, whether a name of the question
+    is missing, whether a number is missing, and the logarithm of the number of the question's words.
     """
     question = quoted.question
     asked = search_text(without_question_words(question.text), stored=False).split()
@@ -256,7 +260,7 @@ def _lacks_number(quoted: QuotedText, *, compared: bool = False) -> bool:
 
 
 def _has_other_number(quoted: QuotedText) -> bool:
-    """Whether the question numbers a thing (“week 5”), and the first text has it only with other numbers."""
+    """Whether the question is about “week 5”, say, and the quoted text only names other weeks."""
     asked = {
         (word.lower(), number)
         for word, number in _NUMBERED_THING.findall(quoted.question.text)

@@ -15,9 +15,9 @@ MAX_CHARACTERS = 420  # characters of a paragraph that is quoted in full, or of 
 MAX_LIST = 900  # characters of a list that is quoted in full
 MIN_LEAD = 40  # a table whose lead-in has this many characters is understood without a heading
 MAX_ROWS = 12
-MAX_UNASKED_ROWS = 6  # a table with more rows is quoted with only the rows that were asked for
-FEW_ROWS = 3  # if at most this many rows were asked for, only these are quoted
-MAX_GROUPS = 1 / 3  # share of the rows that may name groups of other rows
+MAX_UNASKED_ROWS = 6  # of a table with more rows, only the rows asked for are quoted if these are few
+FEW_ROWS = 3  # maximum number of rows asked for that counts as few
+MAX_GROUPS = 1 / 3  # maximum share of the rows that can name groups of other rows
 MAX_TABLE = 1_600  # characters of a table that is quoted in full
 MAX_PASSAGE = 700  # characters of a passage that is quoted in full
 MAX_FIRST_PASSAGE = 1_200  # the same for the first of several passages, which may be a whole short section
@@ -40,10 +40,10 @@ _COMPLETE = re.compile(r".*[.!?:;…。！？]['\"”’»)\]*_]{0,4}\Z", re.DOT
 class Extract:
     """A quotation: the text at start:end of a passage's content.
 
-    `kind` is text (one paragraph, in `lead`), list (`lead` and `lines`), table (`columns`, and rows in
-    `lines`) or passage (paragraphs and items as Markdown in `lines`). `needs_heading` says that the text
-    cannot be understood without its heading. For a table, `rows` is the number of its rows in the content,
-    and `matching` has those rows among `lines` that were asked for.
+    `kind` is text (one paragraph, in `lead`), list (`lead` and `lines`), table (`columns`, rows in `lines`
+    and as `cells`, and perhaps a `lead`) or passage (paragraphs and items as Markdown in `lines`).
+    `needs_heading` says that the text cannot be understood without its heading. For a table, `rows` is the
+    number of its rows in the content, and `matching` has those rows among `lines` that were asked for.
     """
 
     start: int
@@ -64,8 +64,8 @@ def extract(
     """The extract around the sentence that begins at `start`; None if it cannot be quoted.
 
     `wanted` has the starts of other good sentences, best first; rows of the same table among these are also
-    quoted. A short table is quoted in full, unless the content has only a part of it or the question asks for
-    only a few of its rows.
+    quoted. A short table is quoted in full, unless the content has only a part of it, or it has more than
+    MAX_UNASKED_ROWS rows of which only a few were asked for.
     """
     spans = spans_of(content)
     at = next((number for number, span in enumerate(spans) if span.start == start), None)
@@ -90,7 +90,7 @@ def extract(
 
 
 def _with_what_comes_before(content: str, listed: Extract) -> Extract:
-    """The list, with the preceding text if its lead-in refers to it: “You also need to wear:”."""
+    """The list, with the surrounding text if its lead-in adds to that: “You also need:”."""
     return with_surroundings(content, listed) if _ADDS.search(listed.lead) else listed
 
 
@@ -219,7 +219,10 @@ def _introduced_list(content: str, spans: Sequence[Span], at: int, first: int, l
 
 
 def _list_below(content: str, spans: Sequence[Span], first: int, last: int) -> Extract | None:
-    """The paragraph with the list that it introduces; None if there is no list, or if it is too long."""
+    """The paragraph with the list that it introduces; None if there is no list.
+
+    Of a list that is too long, only the first item is quoted.
+    """
     below = last + 1
     if below + 1 < len(spans) and spans[below].is_heading:  # the title of the list
         below += 1
@@ -284,7 +287,7 @@ def _item_around(spans: Sequence[Span], at: int) -> tuple[int, int]:
 def _list(content: str, spans: Sequence[Span], at: int, lead_from: int | None = None) -> Extract:
     """The list with its lead-in; if the list is long, only one item with the lead-in.
 
-    `lead_from` is the start of the paragraph that introduces the whole list.
+    `lead_from` is the index of the first sentence of a paragraph that introduces the whole list.
     """
     first = last = at
     while first > 0 and spans[first - 1].is_item:
@@ -330,7 +333,7 @@ def _list(content: str, spans: Sequence[Span], at: int, lead_from: int | None = 
 
 
 def _table(spans: Sequence[Span], at: int, wanted: Sequence[int], is_part: bool) -> Extract:
-    """The table of the row, with column names; of a long table, only the relevant rows."""
+    """The table of the row `spans[at]`: in full, or only the rows asked for (see `extract`)."""
     rows = table_around(spans, at)
     by_start = {span.start: span for span in rows}
     best = [spans[at].start, *(start for start in wanted if start in by_start)]
@@ -372,9 +375,9 @@ def _with_groups(rows: Sequence[Span], chosen: Sequence[Span]) -> Sequence[Span]
 
 
 def _numbered_above(rows: Sequence[Span], row: Span) -> Span:
-    """The nearest row above that has the table's first column, if it lacks the last column of `row`.
+    """For a row without the table's first column, the nearest row above that has it.
 
-    Otherwise `row` itself.
+    Returns `row` itself if it has the first column, or if the row above also has the last column of `row`.
     """
     number = next(iter(cells_of(rows[0].text)), "")
     columns = list(cells_of(row.text))

@@ -28,7 +28,7 @@ AGREES = 0.95  # a passage with at least this share of the best search score cou
 PREFERRED = 0.85
 # The same for a sentence with everything asked for, if the best one has another type of answer.
 NEARLY_BEST = 0.9
-RATHER_CERTAIN = 0.7  # confidence that such a sentence needs
+RATHER_CERTAIN = 0.7  # confidence that a sentence needs in both cases
 CERTAIN = 0.9  # confidence that a quotation needs for NEARLY_AGREES to apply
 # A place is contested if its search score leads by less than MIN_AHEAD, or if at least MANY_NEAR passages of
 # other places have NEAR of its score.
@@ -44,9 +44,9 @@ class Findings:
     """The best sentences for a question, and conclusions for the answer.
 
     - `files`: the files that the answer should all quote
-    - `other_rows`: table rows about a name other than the one asked for
+    - `other_rows`: table rows about another name, weekday or direction than the one asked for
     - `questions`: the number of questions that were asked at once
-    - `shown`: table rows that were quoted for the preceding questions
+    - `shown`: table rows that were quoted for the preceding questions; those of this answer are added
     - `journeys`: timetable rows that the question asks for
     """
 
@@ -83,11 +83,12 @@ class Findings:
 
     @cached_property
     def quotations(self) -> Sequence[Quotation]:
-        """The quotations, best first; if an amount is asked for, those with an amount come first.
+        """The quotations: those about an added term first, then those with the amount asked for.
 
-        If the best quotation is not from a preferred passage, it is replaced with a nearly equal one from
-        such a passage that has everything asked for. If it has the words but not the type of answer asked
-        for, it is replaced with any nearly equal one that has everything asked for.
+        Otherwise the best ones come first. If the first quotation is not from a preferred passage, a nearly
+        equal one that is, and that has everything asked for, is moved before it. If the first one then has
+        the named words but not the type of answer asked for, any nearly equal one that has everything asked
+        for is moved before it.
         """
         ordered = sorted(
             self._in_order,
@@ -168,8 +169,8 @@ class Findings:
     def is_timetable_certain(self) -> bool:
         """Whether no other row can be meant.
 
-        The question must be clear. In addition, either the whole table was found, or the question asks for
-        the first or last journey, and all rows are from the best search results and marked as such.
+        `journeys.is_clear` must be true. In addition, either the whole table was found, or the question asks
+        for the first or last journey, and all rows are from the best search results and have that word.
         """
         if not self.journeys.is_clear or self.timetable.is_whole:
             return self.journeys.is_clear
@@ -181,9 +182,10 @@ class Findings:
 
     @cached_property
     def rows_alike(self) -> SelectedRows:
-        """Rows with the same name as the first quotation.
+        """The row of the first quotation, with other rows that have the same name.
 
-        Empty if that is not a row, or if the question does not name it.
+        Empty if the quotation is not a part of a table, if the question does not name the row, or if there
+        are no such rows.
         """
         if not self.quotations or not self.first.is_part_of_table:
             return SelectedRows()
@@ -213,9 +215,10 @@ class Findings:
     def is_contested(self) -> bool:
         """Whether the search found other places that fit nearly as well as that of the first quotation.
 
-        A rule and its exceptions, or several parts of a manual, often have the same words. The search scores
-        of several questions cannot be compared, nor those of the places that other agents have quoted. The
-        row of a table is found by its name, and a section by its heading if that asks the question.
+        A rule and its exceptions, or several parts of a manual, often have the same words. False for
+        several questions and after other agents' contributions, because search scores cannot be compared
+        there. Also False for a row of a table, which is found by its name, and for a section whose heading
+        asks the question.
         """
         if self.questions > 1 or self.prompt.contributions:
             return False
@@ -252,7 +255,7 @@ class Findings:
         """Whether the sentence is from one of the best search results.
 
         If not, the search or the selection of the sentence may be wrong. The results of several questions are
-        interleaved, so that each question has one of the best results.
+        interleaved, so the first `questions` passages include the best result of each question.
         """
         best = max(source.score for source in self.sources)
         own = self.sources[sentence.passage].score
@@ -298,7 +301,8 @@ class Findings:
 
         This is so if the search ranks it first, clearly before `first`, and if it has at least as many named
         words literally as `first`, while neither has all of them. If an amount is asked for, a passage of the
-        same document without one does not lead.
+        same document without one does not lead. No passage leads for a follow-up question or a translated
+        one, or if only a part of the documents is searched.
         """
         scores = [self.sources[each.sentence.passage].score for each in (other, first)]
         words = [each.held.known_as_asked for each in (other, first)]
@@ -334,7 +338,7 @@ class Findings:
         )
 
     def known(self, named: frozenset[str] | None = None) -> float:
-        """The share of named words, or of these stems, in the first quotation."""
+        """The share of `named` (by default, the question's named words) in the first quotation."""
         words = self.question.named if named is None else named
         return self.first.held.known(words) / len(words) if words and self.quotations else 0.0
 

@@ -46,8 +46,9 @@ def numbered_parts(
 ) -> dict[int, int]:
     """{index of a passage: part number} for the parts asked for, ordered by number.
 
-    Empty unless the question asks for several things, the passage `start` is a numbered part, and the
-    question has the plural of its name (“goals”). `documents` has the document of each passage.
+    Empty unless the question asks for several things, the passage at index `start` is a numbered part, the
+    question has the plural of its name (“goals”), and the document has at least two of the parts.
+    `documents` has the document of each passage.
     """
     if not asks_for_all(question):
         return {}

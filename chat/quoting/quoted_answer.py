@@ -22,7 +22,7 @@ class QuotedAnswer:
     - `is_sure`: the first quotation clearly answers the question
     - `is_several`: several places may answer the same question
     - `is_part`: parts of what is asked for may be missing
-    - `is_likely`: the first one may answer: it has what the question names and asks for
+    - `is_likely`: the quotations before `OTHERS` may answer
     - `is_task`: the question asks for a new text, which quotations cannot give
     """
 
@@ -53,7 +53,7 @@ class QuotedAnswer:
 
     @property
     def notice(self) -> str:
-        """The sentence above the quotations; empty if they clearly answer."""
+        """The sentence above the quotations; empty if they are a clear, single and complete answer."""
         if self.is_task:
             return NEEDS_MODEL
         if not self.is_sure:

@@ -42,10 +42,10 @@ from .sentence_selection import shared_words
 
 # The heading above a quotation, the Markdown syntax before its lines, and the citation at its end
 _AROUND_QUOTED = re.compile(r"\A\*\*[^\n]*\*\*\n\n|^> ?| ?\[[^\[\]\n]+\]\Z", re.MULTILINE)
-# A heading of a cited document (or of another one) is suggested as a follow-up question if it has this share
-# of the question's words.
+# A heading outside the cited chapters becomes a follow-up question only if it has this share of the
+# question's words: OF_CITED in a cited document, OF_OTHER in any other.
 OF_CITED, OF_OTHER = 0.3, 0.5
-# Passages in the asker's language are enough if they have this share of the best search score.
+# Passages in the question's language are enough if the best of them has this share of the best search score.
 OWN_LANGUAGE = 0.6
 
 
@@ -59,7 +59,7 @@ class QuotingModel:
     notices: tuple[str, ...] = NOTICES
 
     def __init__(self, name: str = "") -> None:
-        """Accepts any model name."""
+        """Accept any model name."""
 
     def text_for(self, sources: int) -> str | None:
         """A fixed answer instead of quotations; None to quote the sources."""
@@ -134,7 +134,7 @@ class QuotingModel:
         return (await retry_until_available(quote, prompt)).is_sure
 
     async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
-        """None, because no grading without a model ranked better than the search."""
+        """None: no grading without a model ranked passages better than the search does."""
         return None
 
     async def supported(
@@ -144,13 +144,13 @@ class QuotingModel:
 
 
 def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
-    """The query for a question. It includes the earlier questions that the question refers to.
+    """The query for a question, including the earlier question to which it refers.
 
-    Earlier questions that may have the same subject are the context.
+    Earlier questions whose subject it may have are the context.
     """
     question, earlier = without_form_wishes(question), _without_form_wishes(earlier)
     about = without_task(question)
-    if about != question:  # such a task names its own subject
+    if about != question:  # a task such as “Summarise the handbook” names its own subject
         question, earlier = about, ()
     subject = " ".join(leaned_on(question, earlier))
     asked = _questions(question, earlier)
@@ -246,10 +246,10 @@ def _quoted_from(prompt: Prompt, passages: Sequence[SourceView]) -> QuotedAnswer
 
 
 def _in_language_of(question: str, passages: Sequence[SourceView]) -> Sequence[SourceView]:
-    """The passages in the question's language, if there are good ones; otherwise all of them.
+    """The passages, except those in English for a German question, or the other way round.
 
-    Also all of them if the language of the question is unclear. Only German and English are distinguished,
-    because names in a table may look like words of any language.
+    All passages if none in the question's language is good, or if that language is unclear. Other languages
+    are not distinguished, because names in a table may look like words of any language.
     """
     asked = asked_language(question)
     languages = [language_of(each.content) for each in passages] if asked else []
@@ -278,9 +278,9 @@ def _without_repeated(texts: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class _SubQuestion:
-    """One of several questions that are asked at once.
+    """One of the questions of a prompt, which is often the only one.
 
-    `questions` is their number; `before` has the preceding messages.
+    `questions` is their number; `before` has the messages and questions before this one.
     """
 
     text: str
@@ -315,7 +315,7 @@ class _SubQuestion:
         return answer
 
     def _findings(self, context: str, shown: set[ShownRow], *, translated: bool) -> Findings:
-        """The findings for the question, interpreted together with the words of its context."""
+        """The findings for the question; `context` has earlier questions whose subject it may have."""
         passages = self.sources.passages
         files = asked_files(self.text, passages, chosen=self.prompt.narrowed)
         before = " ".join(leaned_on(self.text, self.before))

@@ -50,9 +50,9 @@ def _is_item(line: str) -> bool:
 def heading_above(source: SourceView, table: str = "") -> str:
     """The two innermost headings of a passage.
 
-    Chapter numbers and the document's title are left out. Above a table that only has words of the outer
-    heading, the innermost heading is left out: a table at the end of a chapter may belong to the whole
-    chapter and not to its last section.
+    Chapter numbers and the document's title are left out. Above a `table` whose text has words of the outer
+    heading, but none of the inner one, the inner heading is left out: a table at the end of a chapter may
+    belong to the whole chapter and not to its last section.
     """
     parts = [_CAPTION.sub("", part).strip() for part in source.heading.split("›")]
     parts = [part for part in parts if part and part != source.title][-2:]

@@ -1,4 +1,4 @@
-"""The sentences of a passage that can be quoted, with features that need no question.
+"""The quotable sentences of a passage, with features that are the same for all questions.
 
 Each process caches these features for recently found passages, because many questions, such as suggested
 follow-up questions, find the same passages.
@@ -30,7 +30,7 @@ from ingestion.search.table_rows import cells_of
 
 MAX_CACHED = 200  # passages, some ten kilobytes each
 MIN_CONTENTS = 4  # a text with this many numbered titles may be a table of contents
-MAX_TITLE = 60  # average number of characters of these titles
+MAX_TITLE = 60  # maximum length of such a text per title, in characters
 BARE_WORDS = 5  # a list item with at most this many words has no meaning by itself
 
 _POINTER = re.compile(
@@ -79,14 +79,18 @@ class Quotable(Protocol):
 
 @dataclass(frozen=True)
 class QuotableSentence:
-    """A sentence with its words, and those around it and in its passage."""
+    """A sentence with the stems of its words, and of the words around it and in its passage.
+
+    `around` has the previous sentence, the headings and the title; `everywhere` the whole passage with these
+    headings and title.
+    """
 
     span: Span
     words: frozenset[str]
     around: frozenset[str]
     everywhere: frozenset[str]
     headings: frozenset[str]
-    topic: frozenset[str]  # words of the innermost heading
+    topic: frozenset[str]  # stems of the innermost heading
     heading: str  # all headings of the passage
     following: "Span | None"  # the next sentence of the same paragraph
     has_list: bool  # whether the sentence introduces a list or table
@@ -166,7 +170,7 @@ def sentences_of(passage: Quotable) -> tuple[QuotableSentence, ...]:
 
 def vectors_of(passages: Sequence[Quotable], question: str) -> tuple[Vectors, Vectors]:
     """The vector of the question, and those of the sentences of all passages in order."""
-    if runs_here():  # A local model would take a second for this many sentences.
+    if runs_here():  # Not the configured model, which may take a second for this many sentences.
         asked = np.asarray(embedder(BUILT_IN_NAME).embed([question]))
         known = [_vectors(each.title, each.heading, each.content) for each in passages if sentences_of(each)]
         return asked[0], np.concatenate(known)

@@ -1,8 +1,8 @@
 """Selects the sentences of passages that best answer a question, without a language model.
 
-The score of a sentence depends on the question's words in it and around it (in the previous sentence,
-heading, title and passage), on its similarity to the question, and on whether it has the kind of thing asked
-for.
+The score of a sentence mainly depends on the question's words in it and around it (in the previous sentence,
+heading, title and passage), on the search score of its passage, on its similarity to the question, and on
+whether it has the kind of thing asked for.
 """
 
 import math
@@ -27,28 +27,28 @@ PASSAGE = 0.6  # weight of the passage's search score
 LIKENESS = 0.3  # weight of the similarity to the question
 KIND = 0.15  # weight of the kind of thing asked for
 HEADED = 0.12  # weight of the question's words in the headings
-TOPIC = 0.15  # bonus if the innermost heading has exactly the named words
-OPENS = 0.15  # bonus for the first sentence below such a heading, unless an amount is asked for
-ENTITY = 0.4  # bonus for a telephone number, a form or an address if one is asked for
+TOPIC = 0.15  # bonus if the innermost heading has all words of the question and no others (`is_topic`)
+OPENS = 0.15  # bonus for the first sentence below such a heading, unless it lacks an amount that is asked for
+ENTITY = 0.4  # bonus for a telephone number, a form, an address or “free” if it is asked for (`Entity.rare`)
 CONDITION = 0.2  # penalty for a condition that the question does not mention: “If a guest is ill, …”
-CASE = 0.3  # bonus for the question's case (“… if I am ill”), and for its heading; affects only the order
+CASE = 0.3  # bonus for the question's case (“… if I am ill”), also in the heading; affects only the order
 NAMED_ROW = 0.06  # bonus for a row about something that the question names; affects only the order
 DEFINES = 0.2  # bonus for a definition of the thing asked for
 NO_ANSWER = 0.2  # penalty for a sentence that refers elsewhere, is cut off, or introduces missing content
 ELSEWHERE = 0.5  # penalty for a sentence that only says where the answer can be found
 OUTSIDERS = 0.1  # penalty for a text about passengers, customers, … whom the question does not mention
 HISTORY = 0.5  # penalty for a list of changes, or of contents, unless the question asks for it
-OPPOSITE = 0.5  # penalty for the opposite direction and for a row about another name
+OPPOSITE = 0.5  # penalty for the opposite direction or another name, and for a passage without the subject
 OFFICE = 0.5  # penalty if the thing with a price is only a part of an office's name: “the travel desk may …”
 ADDED = 0.5  # bonus for the term that a follow-up question adds: “and for crews?”
 EARLIER = 0.5  # factor for a word that only earlier questions have
 SYNONYM = 0.6  # factor for a synonym of a word
 LISTS = 0.1  # bonus for a lead-in with its list if several things are asked for
 LITERAL = 0.1  # bonus for a path or a name with symbols, written as in the question
-WEAK = 0.25  # factor for a word that only names an action on the subject
-COUNTED = 0.3  # bonus for a sentence that says how many there are, if “how many” is asked
-NEXT_KIND = 0.6  # factor for KIND if the next sentence has the kind of thing asked for
-NEARLY = 0.7  # minimum score of further sentences of a passage, as a share of its best one
+WEAK = 0.25  # factor for a word that does not name the subject, such as a verb
+COUNTED = 0.3  # bonus for a sentence that answers “how many”; affects only the order
+NEXT_KIND = 0.6  # factor for KIND if only the next sentence has the kind of thing asked for
+NEARLY = 0.7  # minimum score of further sentences of a passage, as a share of its best sentence's score
 
 _Choice = tuple[int, QuotableSentence]  # a sentence with the index of its passage
 
@@ -74,8 +74,8 @@ def best_sentences(
 ) -> list[Sentence]:
     """At most `count` sentences, best first, without duplicates; none if nothing is relevant.
 
-    Words of earlier questions and synonyms count less, and so do passages without any word of the subject.
-    `other_rows` has the texts of table rows about another name (`named_rows`).
+    Words of earlier questions and synonyms count less, and so do sentences of passages without any word of
+    `Question.subject`. `other_rows` has the texts of table rows about another name (`named_rows`).
     """
     best: dict[str, Sentence] = {}
     for sentence in _judged(question, passages, other_rows):
@@ -130,7 +130,7 @@ def _judged(
     choices = [(index, each) for index, passage in enumerate(passages) for each in sentences_of(passage)]
     if not choices or not (question.wanted or everything):
         return []
-    # An embedding server would take too long for so many sentences.
+    # With `everything`, an embedding server is not asked, because it would take too long.
     if everything and not runs_here():
         likeness = [0.0] * len(choices)
     else:
@@ -269,7 +269,10 @@ class _Scoring:
         return 0.0
 
     def added(self, sentence: QuotableSentence) -> float:
-        """The share of the added term's words in the sentence and its heading; 0 in `other_rows`."""
+        """The share of the added term's words in the sentence and its heading; 0 in `other_rows`.
+
+        For a row, the heading does not count.
+        """
         if sentence.text in self.other_rows:
             return 0.0
         words = sentence.words if sentence.span.is_row else sentence.words | sentence.topic
@@ -281,7 +284,10 @@ class _Scoring:
         return known / len(added) if added else 0.0
 
     def is_topic(self, topic: frozenset[str]) -> bool:
-        """Whether a heading names only the question's subject."""
+        """Whether a heading has all words of the question, or their synonyms, and no others.
+
+        Weak words (`weak_stems`) are ignored.
+        """
         return (
             bool(topic)
             and topic <= self.known_forms
@@ -289,9 +295,9 @@ class _Scoring:
         )
 
     def case(self, sentence: QuotableSentence) -> float:
-        """How well the cases of the sentence match that of the question, plus 1 if the heading names only it.
+        """How well the sentence matches the question's case, plus 1 if its heading names only this case.
 
-        The share of the words is squared, because a single one of them hardly tells one case from another.
+        The share of the case's words is squared, because a single word hardly tells one case from another.
         """
         asked = self.question.case
         if not asked or (self.question.asks_kind and not self.kind(sentence)):
@@ -303,7 +309,7 @@ class _Scoring:
         return share * share + is_headed
 
     def unasked_condition(self, sentence: QuotableSentence) -> float:
-        """The share of the words in its condition that neither the question nor the headings have."""
+        """The share of the words in the sentence's condition that neither question nor headings have."""
         words = sentence.condition
         return len(words - self.asked - sentence.headings) / len(words) if words else 0.0
 

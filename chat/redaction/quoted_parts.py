@@ -1,7 +1,8 @@
 """The parts of an answer that the site made of quotations, without a language model.
 
 Text without a citation, such as a heading, a lead-in, or the column names of a table, belongs to the
-quotation that follows. The site's own phrases come from no document.
+quotation that follows; the sentence about omitted rows belongs to the table above it. The site's own phrases
+come from no document.
 """
 
 from collections.abc import Collection
@@ -33,14 +34,14 @@ class QuotedPart:
 
 
 def is_phrase(text: str) -> bool:
-    """Whether the text is one of the site's fixed answers: a greeting, or that nothing was found."""
+    """Whether the text is one of `PHRASES`: a notice, a greeting, or that nothing was found."""
     return text.strip() in PHRASES
 
 
 def is_quoted(message: Message) -> bool:
     """Whether the site wrote the answer without a language model, according to its steps.
 
-    The steps of a language model, even one with the same name, would contain a prompt.
+    The steps of a language model, even of one that is named “quotations”, would contain a prompt.
     """
     if message.run_id is None or message.imported or message.verified:
         return False

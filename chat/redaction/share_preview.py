@@ -1,7 +1,7 @@
 """Shows people who share an answer or a conversation what its readers may not see.
 
-The preview uses only what this person may know: which documents are open to everybody, and who may read this
-person's own documents. Whether a named reader can open other documents must not be revealed, so these count
+The preview uses only what the sharer may know: which documents are open to everybody, and who may read the
+sharer's own documents. Whether a named reader can open other documents must not be revealed, so these count
 as closed.
 """
 
@@ -18,7 +18,10 @@ from .withholding import shared_messages
 
 @dataclass(frozen=True, slots=True)
 class SharePreview:
-    """How many statements the shared answers have, and how many of them some readers may not see."""
+    """How many statements the shared answers have, and how many of them some readers may not see.
+
+    A document is doubtful if something is left out because some readers may be unable to open it.
+    """
 
     statements: int
     left_out: int
@@ -26,7 +29,7 @@ class SharePreview:
     shows_no_answer: bool  # whether a reader who cannot open any of the doubtful documents sees no answer
     questions: int  # number of questions that every reader sees
     title: str  # title that every reader sees; empty if there is none
-    certain: bool  # whether it is certain that nobody else can open any of these documents
+    certain: bool  # whether it is certain that nobody but the sharer can open any of the doubtful documents
     own: tuple[Document, ...]  # doubtful documents whose readers the sharer may change
 
 

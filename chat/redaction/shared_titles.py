@@ -22,9 +22,10 @@ Place = tuple[UUID, int]  # a conversation and a position in it
 
 
 def shared_title(share: Share, shown: Sequence[SharedMessage]) -> str:
-    """The title that the conversation had, or its first question.
+    """The title that the conversation had when it was shared, or its first question.
 
-    The question is used if it was edited after the title was generated. Empty if the question is not shown.
+    The question is used if it was edited after the title was generated. Empty if the question is not shown,
+    and for the share of a single answer.
     """
     if share.answer_id is not None or not shown or shown[0].closed:
         return ""
@@ -37,9 +38,9 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
 
     The number of queries does not depend on the number of shares. A conversation has the title of its page;
     the title of an answer is its question. A title is missing if the reader may not see its words, or if an
-    answer may have suggested the question, which only the page can decide. It is also missing if the question
-    is not among the messages that LOOKED_AT and LOOKED_BACK allow to search, so that long conversations do
-    not slow down a list.
+    answer may have suggested the question, which only the page can decide. It is also missing if more
+    messages than LOOKED_AT or LOOKED_BACK would have to be searched, so that long conversations do not slow
+    down a list.
     """
     shares = list(shares)
     branches = Branches.of({share.conversation_id for share in shares})
@@ -78,7 +79,7 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
     titles: dict[UUID, str] = {}
     for share in shares:
         place = named.get(share.pk)
-        if place not in texts or normal(texts[place]) in closed:  # None if it was deleted just now
+        if place not in texts or normal(texts[place]) in closed:  # no question, or just deleted
             continue
         if share.pk in kept:
             titles[share.pk] = kept[share.pk]

@@ -28,7 +28,7 @@ from ingestion.models import Document, Passage
 
 LEFT_OUT = "[…]"
 FOUND = ("quoted", "supported")
-CLOSED = "\x1f{}"  # label of a source without a name, which no text can cite
+CLOSED = "\x1f{}"  # replaces the label of a closed source in the citations; no text can cite it
 STEM = 6  # characters to which words are truncated for comparison
 GIVEN_AS_ANSWER = "{'role': 'assistant'"  # how an earlier answer begins in the step with the prompt
 _MARKER = re.compile(r"[ \t>]{0,40}(?:[-*+•]|\d{1,9}[.)])?[ \t]{0,20}(?:\[[ xX]\][ \t]{1,20})?")
@@ -66,7 +66,7 @@ class _Reader:
     unknown: bool = False  # whether some of these sources can no longer be looked up
     offered: set[str] = field(default_factory=set)  # questions generated from such answers
     closed_words: set[str] = field(default_factory=set)  # words of closed sources
-    shown_words: set[str] = field(default_factory=set)  # words of the questions
+    shown_words: set[str] = field(default_factory=set)  # words of the questions that are shown
     closed_documents: set[int] = field(default_factory=set)  # ids of the documents of closed sources
     offering: set[int] = field(default_factory=set)  # documents on which offered questions may be based
     answered_words: set[str] = field(default_factory=set)  # words of the answers before the current message
@@ -169,8 +169,8 @@ class _Reader:
     def _quoted(self, message: Message, sources: Sequence[Source]) -> SharedMessage:
         """An answer made of quotations.
 
-        Each quotation is shown or withheld together with its lead-in. Sources that it does not cite are not
-        part of its text.
+        A quotation that the reader may open is shown with its lead-in; of any other, only the statements that
+        open sources support. Sources that the answer does not cite are not part of its text.
         """
         cites_closed = not {source.label for source in sources}.issuperset(message.citations)
         doubtful = self.doubtful or cites_closed or len(sources) < len(message.labels)
@@ -262,8 +262,8 @@ OpenTo = Callable[[Document], bool]
 def shared_messages(principal: Principal, share: Share, is_open: OpenTo | None = None) -> list[SharedMessage]:
     """The messages that a share shows, in order, as `principal` may see them now.
 
-    With `is_open`, they are shown as to a person in no group who may open only those of the documents open to
-    `principal` for which `is_open` is true.
+    With `is_open`, they are shown as to a person in no group who may open only documents that `principal` may
+    open and for which `is_open` is true.
     """
     path = Branches(share.conversation_id).path_to(share.up_to)
     rows = share.conversation.messages.filter(position__in=path)
@@ -401,7 +401,10 @@ def _readable(
 def closed_questions(
     principal: Principal, questions: Sequence[str], is_open: OpenTo | None
 ) -> dict[str, frozenset[int]]:
-    """The questions that were generated from documents that the reader may not read, with these documents."""
+    """The questions that were generated only from documents that the reader may not read.
+
+    Returns the ids of these documents by the question in the form of `normal`.
+    """
     if not questions:
         return {}
     with reading_everything():

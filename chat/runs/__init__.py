@@ -1,7 +1,8 @@
 """Runs: stored in one transaction, executed by a detached task, followed by readers.
 
-Views call :func:`begin`, which makes all checks that may lead to a refusal, then :func:`start`; everything
-later is an event. A run needs no client connection, and only :func:`stop` ends it early.
+Views call :func:`begin` or :func:`again`, which make all checks that may lead to a refusal, then
+:func:`start`; everything later is an event. A run needs no client connection. It ends early if it is stopped,
+if its owner's account is disabled or loses access to one of its sources, or if its process ends.
 """
 
 from .finish import (

@@ -1,7 +1,7 @@
 """Runs in memory, and how their events are divided into parts for readers.
 
-For a reader that has fallen behind, consecutive text deltas are merged into one with the number of the last,
-so that catching up costs O(text), not O(events).
+For a reader that has fallen behind, consecutive text deltas are merged into a single event, which has the
+number of the last of them, so that catching up costs O(text), not O(events).
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from chatsite.http.overload import Ticket, take_ticket
 
 Numbered = tuple[int, Event]
 
-MAX_EVENTS = 50  # if more events are pending, the reader has fallen behind, and texts are merged
+MAX_EVENTS = 50  # events in a part; a reader with more pending ones has fallen behind, and texts are merged
 MAX_TEXT = 8_000  # characters of merged text; keeps a line with such a text below 64 KB
 
 
@@ -34,10 +34,11 @@ def parts_of(numbered: Sequence[Numbered], boundary: int) -> Iterable[Sequence[N
 
 
 def coalesce(numbered: Iterable[Numbered], boundary: int) -> Iterator[list[Numbered]]:
-    """Merge consecutive text deltas, and yield the events in parts of some thousand characters.
+    """Merge consecutive text deltas, and yield the events in parts.
 
-    A merged text has the number of its last event, so that a reader can resume after any received number
-    without missing an event. Merging stops at event number `boundary`.
+    A part ends at about MAX_TEXT characters or MAX_EVENTS events, and at event number `boundary`, so that no
+    text is merged across it. A merged text has the number of its last event, so that a reader can resume
+    after any received number without missing an event.
     """
     part: list[Numbered] = []
     pieces: list[str] = []
@@ -65,7 +66,8 @@ def coalesce(numbered: Iterable[Numbered], boundary: int) -> Iterator[list[Numbe
         yield part
 
 
-# Held by one catching-up reader at a time, so that other readers wait for only one of them at most.
+# Held by one catching-up reader at a time, so that other readers wait for at most one part in each iteration
+# of the event loop.
 catch_up_lock = PerEventLoop(asyncio.Lock)
 
 
@@ -105,12 +107,12 @@ class ActiveRun:
     run: AcceptedRun
     events: list[Event] = field(default_factory=list)
     written: int = 0  # number of events that are in the journal
-    sources: dict[UUID, int] = field(default_factory=dict)  # number of passages behind each message
-    stopping: bool = False  # whether its owner has stopped it
+    sources: dict[UUID, int] = field(default_factory=dict)  # number of sources of each message
+    stopping: bool = False  # whether it must end because of a stop request, a disabled owner or a lost lease
     withdrawn: bool = False  # whether it must end because its owner lost access to one of its sources
     title: str = ""  # the model's title for the conversation; stored when the run ends
     task: asyncio.Task[None] | None = None
-    ticket: Ticket = field(default_factory=take_ticket)  # ticket in the backlog, until the prompt is sent
+    ticket: Ticket = field(default_factory=take_ticket)  # waits until the prompt is sent; see overload.py
     _waiting: "list[asyncio.Future[None]]" = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
     first_word_ms: int | None = None  # milliseconds from the start of the run to its first text
@@ -141,7 +143,7 @@ class ActiveRun:
         self.wake()
 
     async def wait_for_events(self) -> None:
-        """Wait until something is published, or for about a second."""
+        """Wait until readers are woken: by new events, or once a second by `RunManager._tick`."""
         waiting = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
         await waiting
@@ -203,5 +205,8 @@ class ActiveRun:
         return any(isinstance(event, TextDelta) for event in self.events)
 
     def has_whole_text(self) -> bool:
-        """Whether the model finished its text, so that only extras may be missing. False for a team."""
+        """Whether the text is complete, so that only extras such as a title may be missing.
+
+        False for a team.
+        """
         return not self.run.by_team and any(isinstance(event, MessageDone) for event in self.events)

@@ -15,7 +15,7 @@ EARLIER_MESSAGES = 12
 
 
 def messages_of_request(run: AcceptedRun) -> tuple[EarlierMessage, ...]:
-    """The earlier messages that the request contains."""
+    """The newest earlier messages in the request itself; empty if the model must not get any."""
     return () if run.request.alone else run.request.earlier[-EARLIER_MESSAGES:]
 
 

@@ -1,4 +1,4 @@
-"""Ends each run exactly once, and stores the whole text in its message.
+"""Ends each run exactly once, and stores the whole texts of its messages.
 
 Leases are compared only with the database's clock, because the clocks of machines may differ.
 """
@@ -45,9 +45,10 @@ executing: set[UUID] = set()  # runs of this process: alive even if their leases
 
 
 def _close_messages(ended: EndedRun, every: Sequence[Event]) -> None:
-    """Store the messages of a run that has just ended. May commit the caller's transaction.
+    """Store the messages of a run that has just ended.
 
-    `every` has all events of the run; the last one is Finished or Failed.
+    `every` has all known events of the run; the last one is Finished or Failed. If no webhook subscribes to
+    the end of answers, this commits the caller's transaction.
     """
     result = fold(every)
     assert result.end is not None
@@ -56,7 +57,7 @@ def _close_messages(ended: EndedRun, every: Sequence[Event]) -> None:
         # If the journal lacks the first events, the first message has no id: it is the run's answer.
         each.message_id = each.message_id or str(ended.answer_id)
     known = {UUID(each.message_id) for each in messages}
-    # Also end messages that were never begun.
+    # Also end messages without any event.
     messages += [RunMessage(str(message_id)) for message_id in ended.unfinished if message_id not in known]
     closings = {UUID(each.message_id): _closing(each, result, result.end) for each in messages}
     recording.close_answers(ended.owner_id, closings, commits=not ended.webhooks)
@@ -100,7 +101,7 @@ def close_expired(conversation: Conversation | None = None, run_id: UUID | None 
     """Mark the runs of dead processes as interrupted, with the text that reached the journal.
 
     Checks all runs, those of one conversation, or one run. Returns how many were closed. Nothing is closed
-    when a lease is first seen expired, or before PostgreSQL has been up for the duration of a lease.
+    when a lease is first seen expired, or before PostgreSQL has been available for the duration of a lease.
     """
     expired = Lease.objects.filter(until__lt=Now())
     if conversation is not None:
@@ -119,7 +120,7 @@ def close_expired(conversation: Conversation | None = None, run_id: UUID | None 
 
 
 def needs_second_look() -> bool:
-    """Whether some leases have expired for the first time and must be checked again."""
+    """Whether this process has seen expired leases, which it must check a second time."""
     return bool(_suspected)
 
 
@@ -160,7 +161,7 @@ def _close_all(dead: Sequence[UUID]) -> int:
 
 
 def _database_is_stable() -> bool:
-    """Whether PostgreSQL was available for a whole lease, so that living processes could renew theirs."""
+    """Whether PostgreSQL was available long enough for living processes to renew their leases."""
     if breaker.timed_out_within(settings.LEASE_SECONDS):
         return False
     with connection.cursor() as cursor:
@@ -178,7 +179,7 @@ def fold(every: Sequence[Event]) -> RunResult:
 def _closing(message: RunMessage, result: RunResult, end: Finished | Failed) -> AnswerOutcome:
     """The outcome of one message.
 
-    A message with its whole text is complete, even if later ones failed.
+    A message with its whole text is complete, even if the run failed or was stopped afterwards.
     """
     last = not result.messages or message is result.messages[-1]
     usage = result.usage if last else None
@@ -187,12 +188,12 @@ def _closing(message: RunMessage, result: RunResult, end: Finished | Failed) -> 
         citations = message.done.citations
         verification = to_rows(message.done.verification)
     else:
-        # Compare with all sources, not only the remaining ones, because one may have been deleted meanwhile.
+        # Use the stored labels of all sources, because some sources may have been deleted meanwhile.
         message_id = UUID(message.message_id)
         labels = Message.objects.filter(pk=message_id).values_list("labels", flat=True).first()
         citations = cited_labels(message.text, labels or ())
         if message.text:
-            # Read with all rights: the owner may have been deleted. The result reveals nothing beyond the
+            # Read with all rights, because housekeeping has no reader. The result reveals nothing beyond the
             # text.
             with reading_everything():
                 sources = list(Source.objects.filter(message=message_id).order_by("rank"))

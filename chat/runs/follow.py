@@ -179,8 +179,8 @@ async def watch(
 async def _check_stopped(principal: Principal, end: Finished | Failed) -> None:
     """Raise Refused if a run was stopped because its owner's account was disabled.
 
-    Such an end arrives before the next check of all readers, and some protocols send all sources together
-    with the end.
+    The end of such a run may arrive before the next check of all readers' access, and some protocols send all
+    sources together with the end.
     """
     stopped = end.state == Message.State.STOPPED
     if stopped and not await retry_until_available(still_valid, principal):
@@ -345,8 +345,8 @@ def _read_new(run_id: UUID, after: int, boundary: int) -> tuple[list[Part], bool
 class _Withheld:
     """Removes the names of sources that a reader may not open now.
 
-    While a run is being executed, its process ends it as soon as a source is withdrawn. For events from the
-    journal or from messages, sources are checked again every second.
+    The process that executes a run ends it when a source is withdrawn, so for readers in that process (with
+    `active`) no check is repeated. For other readers, sources are checked again every second.
     """
 
     def __init__(
@@ -355,7 +355,7 @@ class _Withheld:
         self._principal = principal
         self._active = active
         self._withhold_names = withhold_names
-        self._conversation: UUID | None = None  # the conversation, to look up its withheld labels again
+        self._conversation: UUID | None = None  # whose labels are looked up again; None if they are not
         self._labels: frozenset[str] = frozenset()
         self._refreshed_at = 0.0
         self._length = 0  # length of the message's stored text so far
@@ -426,13 +426,16 @@ class _Withheld:
         return journal.visible_sources(self._principal, message_id), may_see_thoughts(self._principal)
 
     def _sources_are_fresh(self) -> bool:
-        """Whether the search checked the rights of this very reader a moment ago."""
+        """Whether the search has just checked this reader's rights, and steps need no permission."""
         if self._active is None or settings.THOUGHTS_RESTRICTED:
             return False
         return self._active.was_just_accepted_for(self._principal)
 
     def _verification(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
-        """The statements, with positions in this reader's text; empty if the reader lacks a part of it."""
+        """The statements, with positions in this reader's text.
+
+        Empty if this stream did not begin before the text.
+        """
         if statements and statements[-1].end > self._length:
             return ()
         place = after_edits(self._edits)

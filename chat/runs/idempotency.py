@@ -50,10 +50,11 @@ def run_of_key(principal: Principal, key: str | None) -> Run | None:
 
 
 def was_never_executed(run: Run) -> bool:
-    """Whether a run ended without any event, and its question has only failed answers without text.
+    """Whether a run ended without any event, and only empty, failed answers follow its question.
 
     If PostgreSQL hangs during a commit, the caller is refused, but PostgreSQL may still store the run later.
-    No process executes such a run, so its lease expires with an empty journal.
+    No process executes such a run, so its lease expires with an empty journal, and the event that ends it has
+    the number UNWRITTEN.
     """
     if run.finished_at is None or run.last_event != UNWRITTEN or not run.question.chosen:
         return False

@@ -51,7 +51,7 @@ class Batch:
     events: Sequence[Event]
     # Open pages of this conversation may wait for a question, and are notified too.
     conversation_id: UUID | None = None
-    first_word_ms: int | None = None  # only in the batch that ends its run
+    first_word_ms: int | None = None  # stored only when the run ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +108,8 @@ def flush(runs: Iterable[UUID], batches: Sequence[Batch]) -> dict[UUID, bool]:
 def end_run(rest: Batch, title: str = "", run: TurnIds | None = None) -> EndedRun | None:
     """Write the last events of a run and end it, in the caller's transaction.
 
-    None if it had ended before. A `title` is stored in the conversation of `run` unless the owner has chosen
-    a title; its event precedes the last event. If the run had ended before, the caller must roll the title
-    back.
+    A `title` is stored in the conversation of `run` unless the owner has chosen a title; its event precedes
+    the last event. Returns None if the run had ended before; the caller must then roll the title back.
     """
     entry = _entry(rest)
     parameters: dict[str, Any] = {
@@ -130,7 +129,8 @@ def end_run(rest: Batch, title: str = "", run: TurnIds | None = None) -> EndedRu
         titled = _entry(replace(rest, events=[*rest.events[:-1], TitleChanged(title), rest.events[-1]]))
         parameters |= {"titled_last": titled["last"], "titled_events": json.dumps(titled["events"])}
         parameters |= recording.title_values(run.principal.user_id, run.conversation_id, title)
-        # Lock the lease first: a process that considers this one dead also locks it before the conversation.
+        # Lock the lease before the conversation, to avoid a deadlock: a process that considers this one dead
+        # locks them in the same order.
         texts = [statement("lock_lease", SQL), recording.SET_TITLE, *texts]
     *_, found = rows_of_each(texts, parameters)
     return EndedRun(**found[0] | {"unfinished": tuple(found[0]["unfinished"])}) if found else None
@@ -197,7 +197,10 @@ def purge() -> int:
 
 
 def whole_run(principal: Principal, conversation_id: UUID) -> UUID | None:
-    """The unfinished run of the caller's conversation, if its text is complete according to the journal."""
+    """The unfinished run of the caller's conversation, if its text is complete according to the journal.
+
+    None for a team's run.
+    """
     runs = Run.objects.owned_by(principal).unfinished().filter(conversation=conversation_id)
     run_id = runs.values_list("pk", flat=True).first()
     if run_id is None:

@@ -79,8 +79,8 @@ class RunManager:
         finish.executing.add(run.run_id)
         run_slots.take()
         active.publish(run.started(configured_model().name))
-        # Use an empty context: the request's context would tie the task to a thread that ends with the
-        # request.
+        # Keep only the trace of the request's context: the rest would tie the task to a thread that ends with
+        # the request.
         loop = asyncio.get_running_loop()
         task = loop.create_task(self._generate(active), context=traces.only_trace())
         task.add_done_callback(lambda _: self._forget(active))
@@ -184,7 +184,10 @@ class RunManager:
         return Finished(Message.State.COMPLETE)
 
     async def _close(self, active: ActiveRun, end: Finished | Failed) -> None:
-        """Store the end, with retries for up to CLOSING_SECONDS, and only then publish it."""
+        """Store the end, with retries for up to CLOSING_SECONDS, and then publish it.
+
+        A full disk may have been reported to readers before (see `_generate`).
+        """
         events = active.events if active.has_ended() else [*active.events, end]
         started, pause = time.monotonic(), 0.1
         last: Sequence[TitleChanged | Finished | Failed]
@@ -196,8 +199,8 @@ class RunManager:
                 break
             except DatabaseError as error:
                 logger.exception("The end of an answer could not be stored yet")
-                # If the disk was already full when the run began, or if the run has nothing in the journal,
-                # do not retry for long.
+                # With a full disk, do not retry for long if it was full when the run began, or if the run has
+                # nothing in the journal.
                 disk_full = is_disk_full(error)
                 begun_late = active.started > breaker.full_since or not active.written
                 seconds = FULL_DISK_SECONDS if disk_full and begun_late else CLOSING_SECONDS

@@ -44,12 +44,12 @@ NOTIFY = "SELECT pg_notify(%s, message) FROM unnest(%s::text[]) AS message"
 
 
 def messages(kind: Kind, run_ids: Sequence[UUID]) -> list[str]:
-    """Messages about these runs, of bounded length."""
+    """Messages with these ids of runs (or of conversations), of bounded length."""
     return _lines(kind, [*map(str, run_ids)])
 
 
 def merged(batch: Iterable[str]) -> list[str]:
-    """Merge messages of the same kind, because each one takes as long to handle as a run's events."""
+    """Merge messages of the same kind, because each message costs as much time as a run's events."""
     by_kind: dict[str, dict[str, None]] = {}
     for message in batch:
         kind, *words = message.split()
@@ -197,7 +197,7 @@ class Listener(psycopg.AsyncConnection[Any]):
 
 
 def subscribe() -> AsyncGenerator[str, None]:
-    """Yield messages of other processes; first an empty one, when the subscription is active.
+    """Yield the messages of all web processes, and an empty one whenever the subscription is confirmed.
 
     Raises the errors of PostgreSQL or Redis. Iterate under `aclosing`.
     """

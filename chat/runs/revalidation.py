@@ -1,4 +1,4 @@
-"""Re-authorizes every open stream and socket of this process once a second, in one query."""
+"""Re-authorizes all open streams and sockets of this process together, once a second."""
 
 import asyncio
 import contextvars

@@ -1,4 +1,4 @@
-"""Accepts requests: limits, and the question with its queued answer in one transaction."""
+"""Accepts requests: checks limits, and stores a question with its queued answer."""
 
 import json
 import math
@@ -68,7 +68,7 @@ ANY_VERIFIED = 'SELECT EXISTS (SELECT FROM chat_verifiedanswer WHERE active) AS 
 NOT_TEXT = re.compile("[\x00\ud800-\udfff]")  # NUL and surrogates, which cannot be stored
 BUSY_SECONDS = 2  # Retry-After if this process is at capacity
 RUNNING_SECONDS = 5  # Retry-After if the caller has too many runs
-RETRY_SECONDS = 300  # for how long after a failed run the same request counts as a repetition
+RETRY_SECONDS = 300  # for how long after the start of a failed run the same request counts as its repetition
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ class Counts:
 def counted(principal: Principal, digest: str = "") -> Counts:
     """The counts of the caller.
 
-    `failed` is the caller's last run of the same request, if it began within RETRY_SECONDS, failed before the
-    first word, and nothing but such failures follows it in its conversation.
+    `failed` is the caller's last run of the same request, if it began within the last RETRY_SECONDS and
+    without an idempotency key, and only answers that failed before the first word follow its question.
     """
     texts = [
         statement("take_turn", LIMITS_SQL),
@@ -155,7 +155,7 @@ def admit(principal: Principal, counts: Counts) -> Allowance | None:
 def lock_for_question(principal: Principal, conversation_id: UUID) -> Conversation:
     """Lock a conversation for the next question.
 
-    Raises Refused, for instance while it is being answered.
+    Raises Refused, for instance while its last question is being answered.
     """
     try:
         conversation = recording.lock_conversation(principal, conversation_id)
@@ -277,11 +277,12 @@ def _store_run(
     before: Sequence[str] = (),
     values: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[AcceptedRun, list[Rows]]:
-    """Store the run with its lease; count the owner's message and the searched documents.
+    """Store the run with its lease, and count it as a message of its owner.
 
-    All statements are sent to PostgreSQL in one message, which also commits the caller's transaction. The
-    statements `before` come first, with `values` as additional parameters; their rows are returned together
-    with the run.
+    The returned run also has what the engine needs, such as the number of readable documents. All statements
+    are sent to PostgreSQL in one message, which also commits the caller's transaction. The statements
+    `before` come first, with `values` as additional parameters; their rows are returned together with the
+    run.
     """
     options = members(run.request.options)
     if run.request.echo:
@@ -496,7 +497,7 @@ def _check(principal: Principal, request: RunRequest) -> None:
     text, options = request.question, request.options
     if not text.strip():
         raise Refused("message_empty")
-    # Check the normal form (NFKC), which search uses and which can be many times as long.
+    # Also limit the normal form (NFKC), which search uses: it can be many times as long as the text.
     if max(len(text), len(normal_form("NFKC", text)) // 2) > settings.MESSAGE_MAX_CHARACTERS:
         raise Refused("message_too_long")
     if NOT_TEXT.search(text):

@@ -30,8 +30,8 @@ logger = logging.getLogger(__name__)
 REFRESH_SECONDS = 2.0
 RETRY_SECONDS = 300  # Retry-After during maintenance without a planned end
 MAX_RETRY_SECONDS = 3_600
-# Every idle process runs these statements every two seconds, in one message: this takes a fifth of the time
-# of the models' queries.
+# Every web process runs these statements every two seconds, even if idle. In one message, they take a fifth
+# of the time of queries by Django's ORM.
 NEWEST = "SELECT * FROM chat_sitetexts ORDER BY id DESC LIMIT 1"
 QUESTIONS = 'SELECT text, group_id FROM chat_startingquestion ORDER BY "order", id'
 
@@ -70,7 +70,7 @@ class ActiveTexts:
 
     @cached_property
     def logo_digest(self) -> str:
-        """A part of the URL of the logo, which therefore changes with it."""
+        """Part of the logo's URL, so that the URL changes when the logo does."""
         return hashlib.sha256(self.logo).hexdigest()[:16] if self.logo else ""
 
     @property

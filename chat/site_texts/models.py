@@ -153,14 +153,14 @@ class SiteTexts(models.Model):
     def lock_newest(cls) -> "SiteTexts | None":
         """The version in use.
 
-        Locked, so that nobody else can add a version until the transaction ends.
+        Takes a lock, so that nobody else can add a version until the transaction ends.
         """
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
         return cls.objects.first()
 
     def translated(self, field: str) -> str:
-        """The text in the language of the page, or in the only language that it was written in."""
+        """The German version on German pages, if there is one; otherwise the general text."""
         german = getattr(self, f"{field}_de") if (get_language() or "").startswith("de") else ""
         text: str = german or getattr(self, field)
         return text

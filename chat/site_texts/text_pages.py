@@ -20,7 +20,7 @@ def privacy(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def logo(request: HttpRequest, digest: str) -> HttpResponse:
-    """The picture beside the site's name. Its URL changes with it, so caches may keep it."""
+    """The picture beside the site's name. A new picture has a new URL, so caches may keep the old one."""
     shown = current()
     if not shown.logo or digest != shown.logo_digest:
         raise Http404

@@ -1,6 +1,7 @@
-"""Updates the table of unanswered questions: judges those with changes, and groups them.
+"""Judges which questions count as unanswered, and why, and groups similar ones.
 
-A job of the worker does this every minute, so that the page needs only numbers and the texts that it shows.
+The worker does this every minute, for the people for whom something has changed. The admin's page of
+unanswered questions then needs only the stored judgements, and the texts that it shows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +30,7 @@ LAG = timedelta(seconds=30)  # the transaction that ends a run is committed or r
 MAX_ASKED = 5_000  # newest questions that are grouped
 OWNERS_AT_ONCE = 200
 PLACE = 2  # key of this module's row in CountedUntil; the overview's row has the key 1
-SITUATION = "told"  # marks a question that describes a situation, which documents may answer in other words
+SITUATION = "told"  # marks a question that describes a situation: documents may answer it in different words
 FIELDS = ("owner_id", "asked_at", "reasons", "digest", "answers", "shown", "cited")
 
 
@@ -39,10 +40,10 @@ def digest_of(text: str) -> str:
 
 
 def judge_new(*, everything: bool = False) -> None:
-    """Judge what has changed since the last time.
+    """Judge the questions of people for whom something has changed since the last call.
 
     With `everything`, all questions of the last 30 days are judged. Stops as soon as another process is
-    judging. An interrupted round is repeated from the beginning.
+    judging. After an interruption, the next call begins again with the same changes.
     """
     with reading_everything():
         begun = timezone.now()
@@ -67,7 +68,7 @@ def judge_new(*, everything: bool = False) -> None:
 
 
 def _is_mine() -> bool:
-    """Lock the position until the end of this transaction; False if another process has the lock."""
+    """Lock this module's row in CountedUntil for this transaction; False if another process has it."""
     return CountedUntil.objects.select_for_update(skip_locked=True).filter(pk=PLACE).exists()
 
 
@@ -118,7 +119,7 @@ def _found(parameters: dict[str, Any]) -> Iterator[UnansweredQuestion]:
 
 
 def _group() -> None:
-    """Renumber the groups of the newest questions."""
+    """Renumber the groups of the newest questions; older ones lose their numbers."""
     newest = UnansweredQuestion.objects.order_by("-asked_at", "pk")
     asked = list(newest.values_list("pk", "message__content", "group_number")[:MAX_ASKED])
     numbers = numbered([text for _, text, _ in asked])

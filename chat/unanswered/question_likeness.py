@@ -15,7 +15,7 @@ from ingestion.search.tokens import plain_words
 LIKE = 0.6  # two questions with this share of common words are in one group
 MAX_READ = 1_000  # characters of a question that are compared; the rest is usually pasted text
 COMPARED = 100  # number of wordings with which a question is compared
-MIN_TOLD = 10  # words; a shorter message does not describe a situation
+MIN_TOLD = 10  # words; a shorter message without a comma does not describe a situation
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|we|us|our|ich|mir|mich|mein\w*|wir|uns|unser\w*)\b", re.IGNORECASE)
 # A message that consists only of these words contains no question.
 SMALL_TALK = frozenset(
@@ -30,7 +30,10 @@ SMALL_TALK = frozenset(
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether two questions ask the same, or share most words and all numbers and negations."""
+    """Whether two questions share most words and all numbers, and have equally many negations.
+
+    Half of the words of the shorter one are enough if `asks_the_same` accepts the questions.
+    """
     one, other = one[:MAX_READ], other[:MAX_READ]
     first, second = content_words(one), content_words(other)
     shared = len(first & second)
@@ -68,7 +71,7 @@ def numbered(texts: Sequence[str]) -> list[int]:
     numbers: list[int] = []
     known = 0
     of_wording: dict[str, int] = {}
-    of_word: dict[tuple[object, ...], list[tuple[int, str]]] = {}  # wordings by signature and word
+    of_word: dict[tuple[object, ...], list[tuple[int, str]]] = {}  # group and text, by signature and word
     for text in texts:
         wording = plain_words(text)
         number = of_wording.get(wording)

@@ -50,12 +50,12 @@ MAX_REASON = 300  # characters of a reason
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A group, with the verified answer that its questions would get now, if any."""
+    """A group, with the verified answer that one of its shown wordings would get now, if any."""
 
     group: QuestionGroup
     answer: VerifiedAnswer | None
     documents: list[ShownDocument]  # documents that the people who asked were shown
-    feedback: list[UUID]  # bad answers whose feedback may be opened from here
+    feedback: list[UUID]  # answers rated bad, whose feedback may be opened from here
 
     @property
     def query(self) -> str:
@@ -82,7 +82,7 @@ class UnansweredPage(admin.ModelAdmin):  # type: ignore[type-arg]
     """A mixin for the admin of verified answers, with the page of unanswered questions."""
 
     def unanswered_view(self, request: HttpRequest) -> HttpResponse:
-        """Show the list, or the group in the URL. A POST dismisses a group."""
+        """Show a page of the list, or the page with the group in the URL. A POST dismisses a group."""
         actor = request.user
         if not isinstance(actor, User) or not actor.has_perm(PERMISSION):
             raise PermissionDenied
@@ -138,7 +138,10 @@ class UnansweredPage(admin.ModelAdmin):  # type: ignore[type-arg]
         return TemplateResponse(request, "admin/chat/verifiedanswer/unanswered.html", context)
 
     def _dismiss(self, request: HttpRequest, actor: User) -> str:
-        """Dismiss a group; return the URL of the next one, which takes its place in the list."""
+        """Dismiss a group; return the URL of the next one, or of the previous one if it was the last.
+
+        Without a reason, nothing is dismissed, and the URL is that of the group itself.
+        """
         reason = request.POST.get("reason", "").strip()[:MAX_REASON]
         key = request.POST.get("group", "")
         found = unanswered(reader_of(request))

@@ -1,9 +1,9 @@
 """The unanswered questions that a content manager may see.
 
 A wording is shown if at least three people used it or if the person who asked agreed, but never if the
-conversation has sources that the manager may not read. All others are only counted. The same conditions
-decide which of the cited documents are shown. Texts, rights and owners are read again for each page; the
-worker only stores judgements and groups.
+conversation cites sources that the manager may not read. Other questions are only counted. The same
+conditions decide which of the cited documents are shown. Texts, rights and consent are read again for each
+page; the worker only stores judgements and groups.
 """
 
 from collections import Counter
@@ -30,10 +30,10 @@ from .question_judging import LISTED_FOR, PLACE, SITUATION
 
 SQL = Path(__file__).parent / "sql"
 PERMISSION = "chat.view_unanswered"
-MIN_PEOPLE = 3  # number of people who must have asked before anything is shown
-MAX_DOCUMENTS = 5  # documents that are shown for a group; an answer is made from at most so many passages
+MIN_PEOPLE = 3  # number of people who must have asked before anything is shown without consent
+MAX_DOCUMENTS = 5  # documents that are shown for a group; as many as an answer has passages (Options.top)
 MAX_FEEDBACK = 3  # feedback that is linked from a group
-MAX_LOOKED_UP = 200  # newest questions of a group whose documents are counted
+MAX_LOOKED_UP = 200  # number of newest questions of a group from which documents are counted
 REASONS = {
     "refused": gettext_lazy("nothing found"),
     "unsure": gettext_lazy("the search was unsure"),
@@ -93,9 +93,9 @@ class QuestionGroup:
 
     @property
     def may_be_answered(self) -> bool:
-        """Whether documents may answer it in other words.
+        """Whether documents may answer the group's questions, but with different words.
 
-        At least half of its questions must describe a situation, and no answer may be marked bad.
+        At least half of the questions must describe a situation, and no answer may be marked bad.
         """
         return 2 * self.counted[SITUATION] >= self.times and not self.counted["bad"]
 
@@ -117,7 +117,7 @@ class QuestionGroup:
 
     @property
     def usual_words(self) -> list[str]:
-        """The content words that at least half of the people used: the subject of the group."""
+        """The subject of the group: content words used by half of the people, and at least by three."""
         return self._used_by(max(MIN_PEOPLE, self.people / 2))
 
     def _used_by(self, enough: float) -> list[str]:
@@ -153,10 +153,10 @@ class QuestionGroup:
 class Unanswered:
     """The groups that may be shown, and the number of other questions.
 
-    The most frequent group comes first; groups that documents may answer in other words come last.
+    The most frequent group comes first; groups with `may_be_answered` come after all others.
 
-    Their questions have no texts before `read_texts`. `since` is the time of the oldest grouped question if
-    not all questions are grouped.
+    The questions of the groups have no texts before `read_texts`. `since` is the time of the oldest grouped
+    question if not all questions are grouped.
     """
 
     groups: Sequence[QuestionGroup]
@@ -260,10 +260,10 @@ def documents_shown(principal: Principal, groups: Sequence[QuestionGroup]) -> li
 
 
 def feedback_on(groups: Sequence[QuestionGroup]) -> list[list[UUID]]:
-    """The newest bad answers of each group that content managers may read.
+    """For each group, the newest answers rated bad whose feedback content managers may read.
 
-    The person who asked must have agreed. Without this consent, feedback is not linked to a question, whose
-    wording could reveal who gave it.
+    The person who asked must have agreed. Without this consent, feedback is not linked to a question, because
+    the question's wording could reveal who gave the feedback.
     """
     asked = {each.message for group in groups for each in group.asked if each.shared and not each.closed}
     answers = dict(UnansweredQuestion.objects.filter(message__in=asked).values_list("message_id", "answers"))
@@ -290,7 +290,7 @@ def may_be_shown(asked: Sequence[QuestionEntry]) -> bool:
 
 
 def dismiss(group: QuestionGroup, person: int, reason: str) -> None:
-    """Remove the group's questions from the list until one of them is asked again."""
+    """Remove the group's questions from the list, until the same words are asked again."""
     for digest in {each.digest for each in group.asked}:
         DismissedQuestion.objects.update_or_create(
             digest=digest,

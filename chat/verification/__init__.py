@@ -1,7 +1,7 @@
 """Checks whether the sources that an answer cites support its statements.
 
-The functions have no side effects, and take time linear in both texts. They process untrusted text and use
-CPU, so callers run them in a thread.
+The functions have no side effects, and take time linear in the lengths of the answer and its sources. They
+process untrusted text and use CPU, so callers run them in a thread.
 """
 
 from .verdicts import verify, verify_anew

@@ -20,7 +20,7 @@ _TABLE_RULE = re.compile(r"[ \t]*+\|?[ \t]*+:?-[-|: \t]*+$", re.MULTILINE)
 _NOT_SPACE = re.compile(r"[^\s]")
 _WORD = re.compile(r"\w")
 _NUMBER = re.compile(r"(?<![^\n>])[ \t]{0,20}\d{1,9}[.)][ \t]{1,20}")
-# Text with fewer words before a citation is not a statement (“According to the guide [a]”).
+# Text with fewer words before a citation is no statement by itself: “As in [a], it ends in May [b].”
 _SEGMENT_WORDS = 3
 _AFTER = re.compile(r"[.,;:!?…)\]\"'”’»*_。！？\s]*+")
 
@@ -36,7 +36,10 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class StatementSpan:
-    """A statement at start:end of the answer; if `past_bound`, it is not compared with sources."""
+    """A statement at start:end of the answer.
+
+    With `past_bound`, it is the text beyond MAX_STATEMENTS, which is not compared with sources.
+    """
 
     start: int
     end: int
@@ -47,12 +50,13 @@ class StatementSpan:
 def cut(answer: str, labels: Collection[str]) -> list[StatementSpan]:
     """The statements in order: sentences, list items and table rows.
 
-    Headings, lead-ins, questions and code are left out.
+    Fenced code is left out, and so are headings, table headers, questions, and lead-ins (sentences that end
+    with a colon), unless they have citations.
 
     A sentence with citations in several places becomes one statement for each place. A citation after a full
     stop belongs to the sentence before it. Citations of a lead-in also belong to the list items below it that
-    have none. Citations at the end of a table row belong to all its sentences. A block quotation with
-    citations only at its end is one statement.
+    have none. A sentence without citations in a table row gets those that follow it in the row. A block
+    quotation with citations only at its end is one statement.
     """
     masked = _without_code(answer)
     citations = [

@@ -90,7 +90,8 @@ _WHOM = re.compile(
     r"\bwho (?:(?:do|does|did|don t|doesn t|didn t)\b"
     r"|(?:can|could|may|must|shall|should|will|would) (?:i|we|you|they|he|she)\b)"
 )
-# Pronouns of the person who asks: as the actor, or as somebody to whom something is done.
+# Pronouns of the person who asks: as the actor (_ACTS), or as somebody to whom something is done
+# (_IS_ACTED_ON). WHO_ACT also has the general “you” and “one”; _OTHERS has the pronouns of other people.
 _ACTS = frozenset(("i", "we", "ich", "wir"))
 WHO_ACT = _ACTS | {"you", "sie", "man", "one"}
 _IS_ACTED_ON = frozenset(("me", "us", "mich", "mir", "uns"))
@@ -98,7 +99,7 @@ _OTHERS = frozenset(("they", "them", "he", "him", "she", "er", "ihm", "ihn"))
 _ACQUIRES = re.compile(r"\b(?:gets?|getting|got|obtains?|bekomm\w*|erhalt\w*|erhält)\b")
 _PLACES = frozenset(("where", "where from", "how", "who", "whom"))
 QUANTITIES = frozenset(("how much", "how many", "how long", "how often", "how far", "when"))
-# Prepositions that change the meaning. Other prepositions are interchangeable.
+# Prepositions by kind: one of another kind changes the meaning. All other prepositions are interchangeable.
 _PREPOSITIONS = {
     "with": "with",
     "mit": "with",
@@ -132,7 +133,8 @@ _TELLING = frozenset(
     weniger andere noch schon auch außer statt als ab
     """.split()  # noqa: SIM905 (a list of words reads as one)
 )
-# Nouns with which texts refer to their sources. Verification ignores these nouns in answers.
+# Nouns with which texts refer to their sources. `tokens` leaves them out as stop words, because verification
+# ignores them in answers.
 _OF_SOURCES = re.compile(
     r"\b(page|document|source|section|seite|abschnitt|dokument|quelle)(?:e?s|e?n)?\b", re.IGNORECASE
 )

@@ -23,8 +23,8 @@ _SENTENCE_ENDS = (".", "!", "?", "…", ";", ":", "。", "！", "？")
 _NUMBERED = re.compile(r"[.)]\s")
 _EDGES = ".,;:!?()[]{}\"'“”„‘’«»‹›…*_`>|•–-—。！？、，"
 _WRAPPED = (
-    # Share of the longest line; a line break is intentional if the next word would have fitted into this
-    # length.
+    # Share of the longest line; a sentence's first line break is only intentional if the next word would
+    # have fitted into this length.
     0.85
 )
 _LABEL = re.compile(r"(?:^|;\s)\s{0,20}([^:;\s][^:;\n]{0,60}):\s")
@@ -33,7 +33,7 @@ _FOOT_LENGTH = 200
 _NOT_SPACES = re.compile(r"\S+")
 _ITEM = re.compile(r"[ \t]{0,20}(?:[-*•]|\d{1,3}[.)]|[a-z]\))[ \t]")
 _HEADER_LINES = 2  # in the header of a table, including a heading above it
-_HEADER_TOKENS = 40  # tokens in one of these lines
+_HEADER_TOKENS = 40  # tokens of such a line that are used
 _ARTICLE = 8  # characters before the first token of a sentence that are searched for its article
 _MIN_WORDS = 2  # words of a quotation
 _MIN_CHARACTERS = 4  # characters of a quotation in a script without spaces
@@ -65,12 +65,12 @@ class Unit:
     place: int  # index among the units of the passage
     tokens: tuple[Token, ...]
     is_heading: bool
-    is_sentence: bool = True  # False for headings and rows, in which any word may be capitalised
+    is_sentence: bool = True  # False for headings and lines without a final mark: any word may be capitalised
     context: frozenset[str] = frozenset()  # words of the heading above and of the table's header
-    table: int = -1  # the number of its table in the passage; -1 outside tables
+    table: int = -1  # the number of its table in the passage; -1 outside tables and in their headers
     header: tuple[Token, ...] = ()  # the header of this table
     denied: bool = False  # whether the lead-in of its list has a negation: “It must not:”
-    columns: tuple[Token, ...] = ()  # the last line of this header
+    columns: tuple[Token, ...] = ()  # the line of this header that names the columns
     cells: tuple[Cell, ...] = ()  # the cells of a row in the form “Class: A; Passengers: 320”
     text: str = field(default="", repr=False, compare=False)  # the text of the passage
 
@@ -131,9 +131,9 @@ class Unit:
 
 
 def said(found: Iterable[Token]) -> frozenset[tuple[str, bool]]:
-    """All words, each with whether it is used as a word that has an opposite.
+    """All words, each with whether it was recognised as a word that has an opposite.
 
-    For example, “last” is the opposite of “first”, but not in “it lasts”.
+    For example, “open” has the opposite “closed”, but not as the stem of “opening”.
     """
     kinds = (Kind.WORD, Kind.NAME, Kind.POLAR)
     return frozenset((token.value, token.kind is Kind.POLAR) for token in found if token.kind in kinds)
@@ -184,7 +184,7 @@ class Passage:
 
     @cached_property
     def units(self) -> list[Unit]:
-        """The sentences, list items and table rows; in PDF files, lines of a table are its rows."""
+        """Sentences, headings, list items and rows; in PDF files, each line of a table is a row."""
         lines = _lines(self.text)
         header: tuple[Token, ...] = ()
         columns: tuple[Token, ...] = ()
@@ -245,7 +245,10 @@ class Passage:
 
     @cached_property
     def around(self) -> frozenset[str]:
-        """The words of the title and headings, which a statement may use although the text lacks them."""
+        """The words of the title, the headings and the label.
+
+        A statement may use them although the text lacks them.
+        """
         return frozenset(token.value for token in self.tokens if token.kind is not Kind.NEGATION)
 
     @cached_property
@@ -272,7 +275,7 @@ class Passage:
 
     @cached_property
     def tokens(self) -> list[Token]:
-        """The tokens of the title and headings."""
+        """The tokens of the title, the headings and the label."""
         return tokens(self._around)
 
     @cached_property
@@ -290,7 +293,10 @@ class Passage:
         return _letters(self.text)
 
     def quoted(self, statement: str) -> Mark | None:
-        """Where the words of a statement occur in the same order; only spaces and punctuation may differ."""
+        """Where the words of a statement occur in the same order.
+
+        Only case, spaces and punctuation may differ.
+        """
         if UNSPACED.search(statement):
             return self._quoted_characters(statement)
         wanted = [bare for word in statement.split() if (bare := _bare(word))]

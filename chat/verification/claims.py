@@ -24,16 +24,16 @@ _WERDEN = re.compile(r"\b(?:wird|werden|wurde|wurden|worden)\b")
 _VON = re.compile(r"\b(?:vom|von (?:der|dem|einer|einem)|durch (?:den|die|das))\s$")
 _ENDS = ",.;:!?()"
 _NO_NOUNS = ("ly", "ed", "ing")
-# Kinds of evidence against a claim. A single contradiction is enough to mark a claim. A misplaced fact is in
-# the source, but next to other words: this contradicts a nearly literal claim, and makes a paraphrase
-# unclear. An unanswered fact is not in the source, but no other fact is in its place either, so the source
-# may express it differently.
+# Kinds of evidence against a claim. A single contradiction is enough for the verdict “not_found”. A misplaced
+# fact is in the source, but next to other words: it contradicts a nearly literal claim, but only counts
+# against a paraphrase (see checks/credence.py). An unanswered fact is not in the source, but no other fact is
+# in its place either, so the source may express it differently.
 CONTRADICTION = 1.0
 MISPLACED = 0.9
 UNANSWERED = 0.8
 # Shares of a statement's words that the source has. At MIN_SHARE or above, a missing word counts as
-# replaced with another one; below OTHER_SUBJECT, the source is about something else; in between, it may use
-# synonyms.
+# replaced with another one; below OTHER_SUBJECT, the source is about something else; in between, the source
+# may use synonyms.
 MIN_SHARE = 0.55
 OTHER_SUBJECT = 0.3
 LITERAL_SHARE = 0.85  # at this share or above, a difference is not a paraphrase
@@ -151,7 +151,7 @@ class Claim:
 
     @cached_property
     def clauses(self) -> list[list[str]]:
-        """The words of each clause with at least two words and no number."""
+        """The words of each clause with several words and no number; empty for a single clause."""
         clauses: list[list[Token]] = [[]]
         for place, token in enumerate(self.tokens):
             if place and _CLAUSE.search(self.text, self.tokens[place - 1].end, token.start):
@@ -178,7 +178,7 @@ class Claim:
 
     @cached_property
     def measures(self) -> dict[tuple[str, float], str]:
-        """The value of each duration by its `measure`, because a source may use another unit."""
+        """The value of each duration, by its `measure`, which is the same in other units of time."""
         return {found: token.value for token in self.tokens if token.unit and (found := measure(token))}
 
     def common(self, unit: Unit) -> frozenset[str]:

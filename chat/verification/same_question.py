@@ -1,7 +1,7 @@
 """Decides whether two questions ask the same thing, so that one answer can be given to both.
 
 Words, numbers, names, negations and question words must be equivalent; in doubtful cases, the answer is no.
-English and German are supported; in other languages, the words must be equal.
+English and German are supported; in other languages, the words must be nearly equal.
 """
 
 import re
@@ -145,7 +145,7 @@ def _is_passive_of(passive: Question, active: Question, start: int, end: int) ->
 
 
 def _act_alike(one: Question, other: Question, places: Sequence[int]) -> bool:
-    """Whether each verb has the same voice in both questions, and each comparative is in both.
+    """Whether verbs have compatible forms in both questions, and each comparative is in both.
 
     “Which tools are used?” and “Which tools do we use?” ask the same thing; “How am I informed?” and “How do
     I inform?” do not.
@@ -177,7 +177,7 @@ def _is_turned(one: Question, other: Question, places: Sequence[int]) -> bool:
     start = next(place for place in range(count) if places[place] != place)
     end = next(place for place in range(count, 0, -1) if places[place - 1] != place - 1)
     turn = places.index(start)  # where the second part begins in `one`
-    middle = places[start]  # where it begins in `other`
+    middle = places[start]  # where the first part of `one` begins in `other`
     if [*places[turn:end], *places[start:turn]] != list(range(start, end)):
         return False
     if (start, end) == (0, count) and one.has_fronted_clause != other.has_fronted_clause:
@@ -187,7 +187,8 @@ def _is_turned(one: Question, other: Question, places: Sequence[int]) -> bool:
     ):
         return True
     # The head of the phrase must be a single word: “change the password of a user” is not “a user changes the
-    # password”. Without a verb it may have several: “bicycle mileage rate” is “mileage rate for bicycles”.
+    # password”. In a question without a verb, the head may have several: “bicycle mileage rate” is “mileage
+    # rate for bicycles”.
     is_thing = one.names_one_thing or other.names_one_thing
     parts = (
         (one, one.gap(turn - 1), other.gap(middle - 1), other.content[start:middle]),
@@ -204,9 +205,9 @@ def _is_turned(one: Question, other: Question, places: Sequence[int]) -> bool:
 
 
 def _has_in_front(one: Question, other: Question, words: int, place: int) -> bool:
-    """Whether `one` begins with a preposition and `words` content words.
+    """Whether a preposition and `words` content words precede the question word of `one`.
 
-    The preposition must be the one before the content word at `place` in `other`.
+    `other` must have the same preposition before its content word at `place`.
     """
     preposition = one.prepositions[0]
     return bool(preposition) and preposition == other.prepositions[place] and one.is_fronted(words)
@@ -238,7 +239,7 @@ def _bases(word: str) -> frozenset[str]:
                 bases.append(base[:-1])
             if ending == "ed" and base.endswith("i"):
                 bases.append(f"{base[:-1]}y")
-    # German endings. The rest must be long, so that no English word becomes another word.
+    # German endings, only of long words with an umlaut or “ß”, so that no English word becomes another one.
     for ending in ("en", "n", "er", "em", "es"):
         base = word.removesuffix(ending)
         if base != word and len(base) >= 6 and any(letter in "äöüß" for letter in word):

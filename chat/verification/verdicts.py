@@ -36,16 +36,16 @@ MAX_CHARACTERS = 2_000  # characters of a statement that are compared
 CACHED_ANSWERS = 16
 BARE_ANSWERS = frozenset({"yes", "no", "ja", "nein"})
 MAX_UNITS = 3  # sentences of a passage that may support a statement together
-OFF_TOPIC = 0.42  # a statement that shares no word with its sources and is less alike is about something else
+OFF_TOPIC = 0.42  # a statement without a word of its sources is off topic if its likeness is below this
 MIN_LITERAL = 4  # a statement with fewer words must also meet MIN_SENTENCE_SHARE to be nearly literal
 MIN_SENTENCE_SHARE = 0.6  # share of the sentence's words that such a short statement must have
 MIN_GAIN = 1.4  # another sentence is added if it matches further words of at least this weight
-MIN_GAIN_BESIDE = 1.0  # the same for an adjacent sentence, if the first does not support the statement alone
+MIN_GAIN_BESIDE = 1.0  # the same for a sentence next to the best one, if the first choice gives no support
 # Penalty for each word of a sentence, because a shorter one with the same words is better evidence.
 LENGTH = 0.02
 TOPIC = 0.5  # weight of a word elsewhere in the passage
 HEADING = 0.5  # penalty for a heading
-MENTION_RADIUS = 4  # maximum distance, in units, of a mention from the evidence
+MENTION_RADIUS = 4  # units before and after the chosen ones that may also mention the statement's words
 WIDE_GAP = 30  # longest text, in characters, between two words that are marked as one range
 
 
@@ -53,12 +53,12 @@ WIDE_GAP = 30  # longest text, in characters, between two words that are marked 
 class _Finding:
     """The result of comparing a statement with some units.
 
-    `unclear` means that no fact contradicts the statement, but the wording differs too much.
+    `unclear` means that no fact contradicts the statement, but the wording differs too much to decide.
     """
 
     verdict: Verdict
     units: tuple[Unit, ...] = ()
-    marks: tuple[tuple[int, Mark], ...] = ()  # by rank of the passage
+    marks: tuple[tuple[int, Mark], ...] = ()  # each with the rank of its passage
     share: float = 0.0
     unclear: bool = False
 
@@ -174,7 +174,8 @@ def _proved(
 ) -> Statement:
     """The statement with a proof for each citation.
 
-    The finding is the one for the citation's own sources (`alone`), or for all cited sources (`together`).
+    A proof is based on the finding for the citation's own sources (`alone`), or for all cited sources if only
+    these support the statement (`together`).
     """
     proofs = []
     for citation in each.citations:
@@ -212,7 +213,7 @@ def _quoted(text: str, passages: Sequence[Passage]) -> _Finding | None:
 
 
 def _best(claim: Claim, passages: Sequence[Passage]) -> _Finding:
-    """The best finding for a passage with one label, or for all of these passages together.
+    """The best finding for one of the passages with a label, or for all of them together.
 
     They are combined if none of them supports the statement by itself.
     """
@@ -232,8 +233,8 @@ def _compared(claim: Claim, units: Sequence[Unit], passages: Sequence[Passage]) 
     around = frozenset().union(*(passage.around for passage in passages))
     chosen = _chosen(claim, units, MIN_GAIN)
     if not chosen:
-        # No words in common. Likeness cannot be measured across languages, because only English and German
-        # have vectors.
+        # No words in common. A low likeness only shows another subject if both texts are English, or both are
+        # German: only English words have vectors, and only German ones are translated.
         languages = {passage.language for passage in passages}
         is_same_language = "" not in languages and (not claim.language or claim.language in languages)
         is_like = (

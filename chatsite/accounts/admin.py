@@ -1,4 +1,4 @@
-"""Users, groups and API keys in the admin."""
+"""Users, groups, API keys, sign-in mappings and identities, and the audit log in the admin."""
 
 from http import HTTPStatus
 from typing import Any
@@ -46,7 +46,7 @@ ACTS = {
     "delete": gettext_lazy("delete"),
     "view": gettext_lazy("view"),
 }
-SUBJECT_SHOWN = 400  # characters of a subject in the list, enough for a document with all its readers
+SUBJECT_SHOWN = 400  # characters of an audit entry's subject, enough for a document with all its readers
 
 admin.site.index_title = gettext_lazy("Content, people and keys")
 admin.site.login_form = AdminSignInForm
@@ -56,8 +56,8 @@ def offered_permissions(request: HttpRequest, holder: str) -> QuerySet[Permissio
     """The permissions that the caller may give, without those that have no effect.
 
     Django's permissions to add, change, delete and view a model have an effect if the admin has a page for
-    it; all others are the site's own. `holder` selects the person or group of this page; its current
-    permissions remain in the list.
+    it; on a read-only page, only the last one. All other permissions are the site's own. `holder` is the
+    lookup of the person or group of this page, whose current permissions remain in the list.
     """
     models = filter(admin.site.is_registered, apps.get_models())
     pages = {model: admin.site.get_model_admin(model) for model in models}
@@ -96,7 +96,7 @@ class PermissionsField(ModelMultipleChoiceField):  # type: ignore[type-arg]
 class UserAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
     """Accounts: names, groups and rights.
 
-    Staff can view, but not change, accounts with more rights than theirs.
+    Staff can view, but not change, accounts with rights that they do not have themselves.
     """
 
     audited_as = AuditEntry.Action.ACCOUNT_CHANGED
@@ -182,7 +182,7 @@ class UserAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
-        """Set a new password, which ends all sessions and open sockets of the person at once."""
+        """Set a new password, which ends all sessions of the person except the caller's own."""
         person = self.get_object(request, unquote(id))
         if person and person.service_for:
             raise PermissionDenied("A service account has no password: it belongs to a program.")
@@ -411,7 +411,7 @@ class ExternalIdentityAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # ty
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
-    """Views and changes of rights and content by staff.
+    """The audit log: sign-ins, and actions that concern rights or other people's content.
 
     Nobody can add, change or delete entries. Entries may contain questions that people asked, so viewing them
     is audited, too.

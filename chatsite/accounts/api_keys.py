@@ -31,7 +31,8 @@ class Scope(models.TextChoices):
 
 
 STAFF_SCOPES = frozenset({Scope.ADMIN_DOCUMENTS})
-# Keys created before scopes existed get these scopes, which allow what such keys could do.
+# The scopes of new keys by default. Keys created before scopes existed have them, too: they allow what such
+# keys could do.
 DEFAULT_SCOPES = [str(scope) for scope in (Scope.CHAT, Scope.SEARCH, Scope.DOCUMENTS_READ)]
 
 
@@ -56,7 +57,7 @@ def network_of(text: str) -> str:
 
 
 def address_of(text: str) -> str | None:
-    """A caller's address, with IPv4 addresses mapped to IPv6 as IPv4; None if unknown."""
+    """A caller's address, with an IPv4-mapped IPv6 address as IPv4; None if unknown."""
     try:
         address = ip_address(text)
     except ValueError:

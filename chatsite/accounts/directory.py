@@ -1,7 +1,8 @@
 """Finds people and groups by parts of their names, for forms that select readers.
 
-Everyone with an account finds all others with an account, as in an organisation's address book. Guests find
-nobody, and nobody finds guests, programs or disabled accounts.
+Everyone with an account finds all other people with an account, as in an organisation's address book. Guests
+find nobody, and the search offers no guests, service accounts or disabled accounts. Staff find all groups;
+others find only the groups that they are in.
 """
 
 import re
@@ -29,7 +30,11 @@ def words_of(query: str) -> list[str]:
 
 
 def people(query: str, among: QuerySet[User] | None = None) -> QuerySet[User]:
-    """People whose name contains each word of the query; matches at the beginning first."""
+    """People whose names contain each word of the query, in any order.
+
+    Names that begin with the first word come first. `among` replaces the default selection, which has no
+    guests, service accounts or disabled accounts.
+    """
     active = User.objects.filter(is_active=True, guest_until=None, service_for="") if among is None else among
     words = words_of(query)
     if not words:
@@ -62,7 +67,10 @@ def entry(user: User) -> str:
 
 
 def usernames(text: str) -> set[str]:
-    """The user names in typed text: entries, or user names separated by commas or spaces."""
+    """The user names in typed text.
+
+    Commas, semicolons or line breaks separate its parts: results of `entry`, or user names with spaces.
+    """
     found: set[str] = set()
     for piece in re.split(r"[,;\n]", text):
         named = NAMED.fullmatch(piece.strip())

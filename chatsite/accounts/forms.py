@@ -21,7 +21,7 @@ from .models import ApiKey
 from .passwords import hashing, throttling
 
 MAX_WAITING = 16  # attempts that may wait for earlier hashing; further ones are refused
-MAX_WAITING_KNOWN = 64  # the same for known browsers
+MAX_WAITING_KNOWN = 64  # the limit for browsers in which the person has signed in before
 BUSY_SECONDS = 5
 
 KEY_DAYS = (30, 90, 365)
@@ -92,7 +92,7 @@ class SignInForm(AuthenticationForm):
 
 
 class AdminSignInForm(SignInForm, AdminAuthenticationForm):
-    """The admin's sign-in form: the same limit, and staff only."""
+    """The admin's sign-in form: for staff only, with the limits of SignInForm."""
 
 
 class OwnPasswordForm(PasswordChangeForm):
@@ -102,7 +102,7 @@ class OwnPasswordForm(PasswordChangeForm):
 
 
 def _offer_days(field: forms.Field) -> None:
-    """The choices for a new key's lifetime, with the site's default selected."""
+    """Set the choices for a new key's lifetime, with the site's default selected."""
     assert isinstance(field, forms.ChoiceField)
     choices = []
     for days in sorted({*KEY_DAYS, settings.API_KEY_DAYS} - {0}):
@@ -115,7 +115,7 @@ def _offer_days(field: forms.Field) -> None:
 
 
 class ApiKeyForm(forms.Form):
-    """The purpose of a new key, and its lifetime."""
+    """The purpose, lifetime and scopes of a new key."""
 
     name = forms.CharField(
         label=gettext_lazy("What is the key for?"),
@@ -134,7 +134,7 @@ class ApiKeyForm(forms.Form):
         scopes.initial = DEFAULT_SCOPES
 
     def clean_scopes(self) -> list[str]:
-        """The selected scopes; the default ones for a post without that field."""
+        """The selected scopes, or the default ones if the posted form did not offer any."""
         chosen: list[str] = self.cleaned_data["scopes"]
         if not chosen and "scopes_offered" in self.data:
             raise forms.ValidationError(gettext("Choose what the key may do."))
@@ -142,7 +142,7 @@ class ApiKeyForm(forms.Form):
 
 
 class ApiKeyAdminForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A new key in the admin; an existing one keeps its scopes, which are shown as text."""
+    """A key in the admin. Only the name of an existing key can be changed."""
 
     scopes = forms.MultipleChoiceField(
         choices=Scope.choices,

@@ -1,8 +1,8 @@
 """Limits on new guests and their questions per minute.
 
 There are limits for one address, for one IPv6 site, and in total. Each count is one row with the timestamps
-of the last minute, changed by one statement, so that concurrent processes wait for its row. Refused and
-rolled back attempts do not count.
+of the last minute. One statement checks and changes it, so that concurrent processes wait for each other.
+Refused and rolled-back attempts do not count.
 """
 
 from django.conf import settings
@@ -58,7 +58,7 @@ def address_digest(address: str) -> str:
 def count_guest(digest: str) -> float:
     """Count a new guest from an address.
 
-    Returns 0, or the seconds until the next one is admitted.
+    Returns 0, or, if the guest is refused, the seconds until one is admitted.
     """
     return _count("guests", digest, settings.GUESTS_PER_ADDRESS, settings.GUESTS_PER_MINUTE)
 
@@ -66,7 +66,7 @@ def count_guest(digest: str) -> float:
 def count_question(user_id: int) -> float:
     """Count a guest's question at the address where the guest was created.
 
-    Returns 0, or the seconds until the next question is accepted.
+    Returns 0, or, if the question is refused, the seconds until one is accepted.
     """
     digest = User.objects.filter(pk=user_id).values_list("guest_address", flat=True).first()
     return _count(

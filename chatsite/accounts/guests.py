@@ -1,8 +1,8 @@
 """Guests: people without an account.
 
-The operator can admit them (CHATSITE_LOGIN_REQUIRED=0). Each guest's session has a user row, which nobody can
-sign in as, so that conversations, limits and rights work as for other people. Views that serve guests are
-marked; on others a guest counts as anonymous.
+The operator can admit them (CHATSITE_LOGIN_REQUIRED=0). Each guest's session has a user row, so that
+conversations, limits and rights work as for other people; nobody can sign in as that user. Views that serve
+guests are marked (`guests_welcome`); to all other views, a guest is anonymous.
 """
 
 import asyncio
@@ -49,7 +49,10 @@ def guests_welcome(view: View) -> View:
 
 
 class GuestBackend(BaseBackend):
-    """Loads the guest of a session; None if the operator requires accounts again."""
+    """Authentication backend that loads the guest of a session.
+
+    A guest who has expired, or is no longer admitted because the site requires accounts again, is not loaded.
+    """
 
     def get_user(self, user_id: int) -> User | None:
         if settings.LOGIN_REQUIRED:
@@ -59,7 +62,10 @@ class GuestBackend(BaseBackend):
 
 
 class GuestMiddleware:
-    """Creates a guest for a caller without an account, on views that welcome guests."""
+    """Creates a guest for a new caller without an account, on views that serve guests.
+
+    On all other views, it makes a guest anonymous.
+    """
 
     async_capable = True
     sync_capable = False
@@ -119,13 +125,13 @@ def create_guest(request: HttpRequest, digest: str) -> User:
 
 
 def purge() -> int:
-    """Remove expired guests with their conversations, and expired sessions."""
+    """Remove expired guests with their conversations, expired sessions and old guest counts."""
     now = timezone.now()
     Session.objects.filter(expire_date__lt=now).delete()
     gone = User.objects.filter(guest_until__lt=now)
     count = gone.count()
     purge_counts()
-    with reading_everything():  # documents that name a guest as a reader lose this entry
+    with reading_everything():  # also deletes access-list entries that name a guest
         gone.delete()
     return count
 

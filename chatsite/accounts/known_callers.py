@@ -36,10 +36,10 @@ def known_caller(scope: Mapping[str, Any], guests: bool) -> str:
 
 
 def credential(scope: Mapping[str, Any]) -> str:
-    """What identifies the sender of an ASGI scope before the database is queried; empty if nothing does.
+    """A text that identifies the sender of an ASGI scope without a query; empty if none does.
 
-    This is the same for all keys, tokens and sessions of a person that this process has verified before.
-    Otherwise it is the key, token or session itself, valid or not.
+    For a key, token or session that this process has verified before, it names the person, so that it is the
+    same for all of a person's credentials. Otherwise it is the key, token or session key, valid or not.
     """
     secret = _presented_secret(scope)
     session = "" if secret else session_key(scope)

@@ -35,8 +35,9 @@ UserT = TypeVar("UserT", bound=AbstractBaseUser | AnonymousUser)
 class ReaderMiddleware(AsyncMiddleware):
     """Makes the caller the reader of row-level security.
 
-    Must follow Django's AuthenticationMiddleware. It makes no query: the session's user becomes the reader
-    when a view first accesses `request.user`. A key or token in a header (KEY_HEADERS) takes precedence.
+    Must follow Django's AuthenticationMiddleware. It makes no query itself: the session's user becomes the
+    reader on the first access to `request.user` or `request.auser()`. A key or token in a header
+    (KEY_HEADERS) takes precedence.
     """
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -47,7 +48,7 @@ class ReaderMiddleware(AsyncMiddleware):
         request.auser = find  # type: ignore[assignment]
         response = await self.get_response(request)
         # Pages contain titles of the person's conversations, and API responses depend on the key or cookie,
-        # so shared caches must not store them unless the view says otherwise.
+        # so no cache may store these responses unless the view says otherwise.
         if getattr(request, "session_in_use", False) or presents_key(request):
             response.headers.setdefault("Cache-Control", "private, no-store")
         if is_for_programs(request.path) and "public" not in response.headers.get("Cache-Control", ""):
@@ -61,7 +62,10 @@ class ReaderMiddleware(AsyncMiddleware):
 
 
 def _reader(request: HttpRequest, user: UserT) -> UserT:
-    """Make the session's user the request's reader, activate their settings, and return the user."""
+    """Return the session's user, after activating their settings.
+
+    The user becomes the reader, unless the request already has a reader.
+    """
     note_session(request.COOKIES.get(settings.SESSION_COOKIE_NAME), user.pk)
     if user.is_authenticated:
         request.session_in_use = True  # type: ignore[attr-defined]  # SessionMiddleware then postpones its end
@@ -72,7 +76,7 @@ def _reader(request: HttpRequest, user: UserT) -> UserT:
 
 
 class SessionMiddleware(EventLoopMiddleware, middleware.SessionMiddleware):
-    """Django's session middleware on the event loop, which also keeps track of idle sessions."""
+    """Django's session middleware on the event loop; also renews the idle time-out of sessions."""
 
     def may_query_database(self, request: HttpRequest) -> bool:
         if getattr(request, "session_in_use", False):  # the session is loaded

@@ -27,9 +27,9 @@ class Principal:
     """A caller and their credential.
 
     It has no groups: queries look them up, so that leaving a group takes effect with the next query, even for
-    a socket opened an hour ago. `credential` identifies the credential: a session key (also of a guest), the
-    id of an API key, or the second in which an ID token expires; empty for a command. `scopes` are those of
-    the API key; None means no limit.
+    a socket opened an hour ago. `credential` is a session key (also of a guest), the id of an API key, or the
+    Unix time at which a token expires; empty for a command. `scopes` are those of the API key; None means no
+    limit.
     """
 
     user_id: int
@@ -47,7 +47,7 @@ def principal_of(user: User, session_key: str | None) -> Principal:
 
 
 def failure_name(principal: Principal) -> str:
-    """The name under which failures of a caller's requests to a model are counted; all guests are one."""
+    """The name under which failures of a caller's requests to a model are counted; guests share one."""
     return "guests" if principal.method == "guest" else str(principal.user_id)
 
 
@@ -59,8 +59,8 @@ def still_valid(principal: Principal) -> bool:
 def valid_among(principals: Collection[Principal]) -> set[Principal]:
     """The principals that are still valid.
 
-    Sends two statements in one message, and one or two queries for sessions. It is called once a second for
-    all open streams, so the statements are written as SQL.
+    Sends two statements in one message, and at most two queries for sessions. It is called once a second for
+    all open streams, so these statements are written as SQL.
     """
     now = timezone.now()
     people, keys = rows_of_each(
@@ -96,8 +96,8 @@ def valid_among(principals: Collection[Principal]) -> set[Principal]:
 def _signed_in(principals: Collection[Principal], passwords: Mapping[int, str]) -> set[Principal]:
     """The principals whose session is open and was begun with their current password.
 
-    Django has the same rule. A session is decoded only once for each password hash, because its user and hash
-    never change under one session key.
+    Django has the same rule. A match is remembered for the session key, the user and the password hash, so
+    that the session is not decoded again: its user and hash never change under one key.
     """
     by_session = {
         principal.credential: principal

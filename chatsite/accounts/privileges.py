@@ -1,8 +1,8 @@
 """Who may administer whom.
 
 Nobody can grant, or gain, rights that they do not have themselves. Superusers administer everybody. Other
-staff, with any permissions, administer only people whose permissions and groups are a subset of their own:
-otherwise they could gain rights by resetting somebody's password or by joining a group.
+staff, whatever their permissions, administer only people whose permissions and groups are a subset of their
+own: otherwise they could gain rights by resetting somebody's password or by joining a group.
 """
 
 from django.contrib.auth.models import AnonymousUser, Group, Permission

@@ -1,9 +1,10 @@
 """The sessions of a person on all devices, and their expiry.
 
-A session ends CHATSITE_SESSION_IDLE_HOURS after the last page or question, and CHATSITE_SESSION_DAYS after it
-began. The expiry date in the database takes both limits into account, and applies to requests, sockets and
-streams alike; the cookie has only the second limit, because a socket cannot renew a cookie. The admin asks
-for the password again if no admin page was opened for CHATSITE_ADMIN_IDLE_MINUTES.
+A session ends CHATSITE_SESSION_IDLE_HOURS after the last page or question, but no later than
+CHATSITE_SESSION_DAYS after it began. The expiry date in the database takes both limits into account, and
+applies to requests, sockets and streams alike; the cookie has only the second limit, because a socket cannot
+renew a cookie. The admin asks for the password again if no admin page was opened for
+CHATSITE_ADMIN_IDLE_MINUTES.
 """
 
 from contextlib import suppress
@@ -93,7 +94,7 @@ def kept_alive(session: SessionBase) -> SessionBase:
 
 
 def seconds_left(session: SessionBase, now: float) -> int:
-    """Seconds until the session ends, even with activity; a session without a start time starts now."""
+    """Seconds until CHATSITE_SESSION_DAYS have passed; a session without a start starts now."""
     started = session.setdefault(STARTED, now)
     return int(started + settings.SESSION_DAYS * 86_400 - now)
 
@@ -118,9 +119,10 @@ def admin_was_used(session: SessionBase) -> None:
 
 
 def end_sessions(user_id: int, keep: str = "") -> int:
-    """End all sessions of the person except `keep`; returns their number.
+    """End all sessions of the person except the one with the key `keep`.
 
-    Decodes every session, because sessions have no column for the user; this is rarely needed.
+    Decodes all current sessions, because sessions have no column for the user; this is rarely needed.
+    Returns the number of deleted rows, which include the devices of the sessions.
     """
     sessions = Session.objects.filter(expire_date__gt=timezone.now()).exclude(pk=keep)
     theirs = [row.pk for row in sessions.iterator() if row.get_decoded().get(SESSION_KEY) == str(user_id)]

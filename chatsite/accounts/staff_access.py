@@ -1,6 +1,6 @@
 """Staff access to another person's content.
 
-It needs a reason, lasts 15 minutes, and is disclosed to the person later.
+It needs a reason and is disclosed to the person later. A conversation can be read for 15 minutes.
 """
 
 from datetime import timedelta
@@ -21,7 +21,7 @@ OPEN = timedelta(minutes=15)
 
 @transaction.atomic
 def begin(reader: User, person: User, conversation: UUID, reason: str) -> None:
-    """Let `reader` read one conversation of `person` for a while, with an audit entry."""
+    """Let `reader` read one conversation of `person` for 15 minutes, with an audit entry."""
     Look.objects.create(reader=reader, person=person, conversation=conversation, reason=reason)
     action = AuditEntry.Action.CONVERSATION_READ
     record(action, actor=reader, person=person, subject=f"{conversation}, because: {reason}")
@@ -37,7 +37,7 @@ def begin_export(reader: User, person: User, reason: str) -> None:
 
 @transaction.atomic(durable=True)
 def begin_search(reader: User, person: User, question: str, reason: str) -> None:
-    """Record that `reader` searches with the rights of `person`, before anything is found.
+    """Record, before the search, that `reader` searches with the rights of `person`.
 
     Searches for the same reason within an hour are disclosed as one.
     """
@@ -55,7 +55,7 @@ def begin_search(reader: User, person: User, question: str, reason: str) -> None
 
 
 def is_open(reader: User, conversation: UUID) -> bool:
-    """Whether `reader` gave a reason recently and still has the permission."""
+    """Whether `reader` recently gave a reason for this conversation and has the permission."""
     lately = Look.objects.filter(reader=reader, conversation=conversation, begun_at__gt=timezone.now() - OPEN)
     return reader.has_perm(PERMISSION) and lately.exists()
 

@@ -1,4 +1,4 @@
-"""URLs to sign in and out, of a person's settings, and of help."""
+"""URLs for signing in and out, settings, the directory, help, `whoami` and webhooks."""
 
 from django.urls import path, re_path
 

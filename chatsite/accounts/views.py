@@ -62,7 +62,10 @@ class SignIn(auth_views.LoginView):
 
 
 class SignOut(auth_views.LogoutView):
-    """End this session, and remind people that their session with the provider continues."""
+    """End this session.
+
+    People who signed in through the provider are reminded that their session with it continues.
+    """
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         record_sign_out(request)
@@ -103,8 +106,8 @@ class PasswordChange(auth_views.PasswordChangeView):
 def settings_page(request: HttpRequest) -> HttpResponse:
     """The settings page: the person's language, and how the portal behaves on this device.
 
-    Works without JavaScript. The palette sends a form with `part`, which changes only the appearance; its
-    response has no body.
+    Works without JavaScript. The command palette sends a form with the field `part`, which changes only the
+    theme; the response to it has no body.
     """
     if "part" in request.POST:
         appearance = Preferences.of(request.POST).theme
@@ -193,7 +196,7 @@ def revoke_key(request: HttpRequest, key_id: int) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def sessions(request: HttpRequest) -> HttpResponse:
-    """Lists the person's sessions; ends another one, or all others."""
+    """Lists the person's sessions; a POST ends one of the other sessions, or all of them."""
     principal = session_principal(request)
     mine = Device.objects.filter(user=principal.user_id, session__expire_date__gt=timezone.now())
     if request.method != "POST":

@@ -1,4 +1,7 @@
-"""The admin as an installed app. Its site needs the models, so it is loaded after them."""
+"""The admin as an installed app.
+
+Its site is named as a dotted path, because it imports the models, which are loaded later than this module.
+"""
 
 from django.contrib.admin.apps import AdminConfig
 

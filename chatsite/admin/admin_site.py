@@ -56,8 +56,8 @@ APPS = {"auth": gettext_lazy("Groups and their permissions"), "procrastinate": g
 class Picker(AutocompleteJsonView):
     """Autocomplete results for fields of the admin: people with their names, and no guests.
 
-    People who may change the readers of documents may search for people and groups here, even without the
-    right to open their pages.
+    Staff who may add or change documents may search for people and groups in the fields for a document's
+    readers and owner, even without the right to view accounts and groups.
     """
 
     def has_perm(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -73,7 +73,7 @@ class Picker(AutocompleteJsonView):
         if found.model is not User:
             return found
         if not super().has_perm(self.request):
-            for word in self.term.split():  # and not by e-mail address, which the searcher may not see
+            for word in self.term.split():  # only by name: the searcher may not see e-mail addresses
                 names = Q(username__icontains=word) | Q(first_name__icontains=word)
                 found = found.filter(names | Q(last_name__icontains=word))
         return found.filter(guest_until=None)
@@ -88,7 +88,7 @@ class Picker(AutocompleteJsonView):
 class SiteAdmin(admin.AdminSite):
     """Django's admin with an idle limit and the portal's sign-in limits.
 
-    Malformed parameters get a 400. Staff manage documents here that they may not be able to read in the
+    Malformed parameters get a 400. Staff manage all documents here, even those that they cannot read in the
     portal.
     """
 
@@ -100,7 +100,7 @@ class SiteAdmin(admin.AdminSite):
         """Sign in through Django's page, with the same limits on attempts as the portal."""
         shown = extra_context or {}
         if request.user.is_authenticated and admin_is_idle(request.session):
-            # Not “you are signed in as …, but not authorized”, which Django shows to users.
+            # Otherwise, Django would show “You are authenticated as …, but are not authorized”.
             shown |= {"user": AnonymousUser(), "admin_was_idle": True}
         if settings.OIDC_ISSUER:
             shown |= {"provider_name": settings.OIDC_NAME}
@@ -135,7 +135,7 @@ class SiteAdmin(admin.AdminSite):
         ]
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
-        """Django's list, with plain names instead of the package names."""
+        """Django's list, with the names in APPS instead of those of the packages."""
         apps: list[Any] = super().get_app_list(request, app_label)
         for app in apps:
             app["name"] = APPS.get(app["app_label"], app["name"])
@@ -145,9 +145,9 @@ class SiteAdmin(admin.AdminSite):
         return Picker.as_view(admin_site=self)(request)
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        """Django's index, with the usage overview above it for those who may see it.
+        """Django's index, below the usage overview for people who may see the overview.
 
-        Unanswered questions are counted by the rules of their page, but not shown.
+        Unanswered questions are only counted, by the rules of the page that lists them.
         """
         shown = {**overview_pages.overview(request), **(extra_context or {})}
         if request.user.has_perm(SEES_UNANSWERED):

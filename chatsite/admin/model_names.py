@@ -1,7 +1,8 @@
 """The names of models and fields as the admin shows them, in the reader's language.
 
 Most fields have no verbose name; the name that Django derives from the attribute is translated here, once for
-all models. Migrations keep the English names, because they compare the names that the models define.
+all models. Migrations keep the English names, because `makemigrations` compares the names that the models
+define, which do not change.
 """
 
 from typing import Any
@@ -251,7 +252,7 @@ OF_DJANGO = (
     gettext_noop("Save as new"),
     gettext_noop("History"),
 )
-# The models of the job queue belong to another package.
+# Names of the job queue's models, which another package (procrastinate) defines.
 OTHERS = {
     "ProcrastinateJob": (gettext_lazy("background job"), gettext_lazy("background jobs")),
     "ProcrastinateEvent": (gettext_lazy("event of a job"), gettext_lazy("events of a job")),

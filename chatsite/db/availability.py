@@ -16,17 +16,17 @@ from django.db import InterfaceError, OperationalError
 from chatsite import metrics
 
 DISK_FULL = "53100"  # SQLSTATE: the server's disk is full
-# Prefixes of: connection failure, shutdown, too many connections, lock not available.
+# SQLSTATE prefixes: connection failure, shutdown, too many connections, lock not available.
 UNAVAILABLE = ("08", "57P", "53300", "55P03")
 PROBE_SECONDS = 1.0
 QUIET_SECONDS = 1.0  # a database that is up has answered some query within this time
-FULL_SECONDS = 1.5
-EPISODE_SECONDS = 10.0  # after this time without errors, the next error starts a new series
+FULL_SECONDS = 1.5  # how long the disk counts as full after an error
+EPISODE_SECONDS = 10.0  # after this time without disk-full errors, the next one starts a new series
 OPERATIONAL = (OperationalError, InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
 
 
 def sqlstate(error: BaseException) -> str:
-    """The SQLSTATE of an error or of the one it wraps; empty if the error arose in the client."""
+    """The SQLSTATE of an error or of an error that it wraps; empty if it arose in the client."""
     wrapped: BaseException | None = error
     while wrapped is not None:
         if state := getattr(wrapped, "sqlstate", None):
@@ -36,7 +36,7 @@ def sqlstate(error: BaseException) -> str:
 
 
 def operational_error(error: BaseException) -> BaseException | None:
-    """The database's operational error: this error or the one that it wraps; None for other errors.
+    """The database's operational error: this error or one that it wraps; None for others.
 
     Errors of the job queue wrap those of the database.
     """
@@ -51,14 +51,14 @@ def is_disk_full(error: BaseException) -> bool:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of a driver's message, which contains no password."""
+    """The first line of an error's message. The driver puts no password into it."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].strip()
 
 
 def unavailability(error: BaseException) -> str:
     """Why the database was unavailable or full, in one line; empty for any other error.
 
-    Other errors are caused by a statement, so they are logged with a traceback.
+    Callers show any other error with its traceback, because a statement may have caused it.
     """
     state, wrapped = sqlstate(error), operational_error(error)
     if wrapped is None or (state and state != DISK_FULL and not state.startswith(UNAVAILABLE)):
@@ -75,7 +75,7 @@ class DatabaseBreaker:
         self.full_since = float("inf")  # monotonic clock: when the current series of disk-full errors began
 
     def record_timeout(self) -> None:
-        """Record that a request timed out.
+        """Record that waiting for a connection or a statement timed out.
 
         If another statement was answered a moment ago, the database is up and merely busy, so the breaker
         stays closed: a short wait alone proves nothing.
@@ -89,11 +89,11 @@ class DatabaseBreaker:
         self.is_unavailable = False
 
     def record_success(self) -> None:
-        """Record that a statement succeeded."""
+        """Record that the server responded to a statement, even with an error."""
         self.is_unavailable, self._succeeded_at = False, time.monotonic()
 
     def record_error(self, error: BaseException) -> None:
-        """Record that a statement failed with an error of the server."""
+        """Record an operational error; only errors about a full disk have an effect."""
         if is_disk_full(error):
             now = time.monotonic()
             if now - self._full_at > EPISODE_SECONDS:
@@ -112,11 +112,11 @@ class DatabaseBreaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the database is unavailable and another request is probing it."""
+        """Whether the database is unavailable and a probe began within the last PROBE_SECONDS."""
         return self.is_unavailable and time.monotonic() < self._probed_at + PROBE_SECONDS
 
     def timed_out_within(self, seconds: float) -> bool:
-        """Whether a request timed out in the last `seconds`."""
+        """Whether the database was found to be unavailable in the last `seconds`."""
         return time.monotonic() - self._timed_out_at < seconds
 
     @property

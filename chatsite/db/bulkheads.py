@@ -1,11 +1,11 @@
-"""Limits on the connections of each view.
+"""Limits on the connections of each view: a locked table stops only the pages that need it.
 
-A locked table thus stops only the pages that need it. Requests that wait for a lock keep their connections.
-Without a limit, the requests of one view would take the whole pool, and every other page would wait too.
+Requests that wait for a lock keep their connections. Without a limit, the requests of one view would take the
+whole pool, and every other page would wait too.
 
 After a view has run into a lock, its requests are refused for a second; then one request probes whether the
-lock is gone, while others wait for the result. If the view had no requests for a while, the state of the lock
-is unknown, and requests that arrive together are all admitted.
+lock is gone, while others wait for the result. KNOWN_SECONDS after the last request that ran into the lock,
+its state is unknown, and requests that arrive together are all admitted.
 """
 
 import threading
@@ -14,10 +14,10 @@ from collections import Counter
 
 from django.conf import settings
 
-PROBE_SECONDS = 1.0
-# Pause between checks of whether a probe has ended; the next probe follows after PROBE_SECONDS.
+PROBE_SECONDS = 1.0  # how long requests are refused after a lock, and how long others wait for a probe
+# Waiting requests check this often whether a probe has taken longer than PROBE_SECONDS.
 POLL_SECONDS = 0.1
-# How long a lock is remembered after a request ran into it; longer than a statement waits for a lock.
+# How long a lock is remembered after a request ran into it; by default, longer than LOCK_SECONDS.
 KNOWN_SECONDS = 4.0
 
 
@@ -38,7 +38,7 @@ class Bulkheads:
         return _is_recent(self._stuck, view, PROBE_SECONDS)
 
     def enter(self, view: str, seconds: float) -> bool:
-        """Wait up to `seconds` for one of the view's places; returns whether one was free."""
+        """Wait up to `seconds` for one of the view's places; False if it got none or is refused."""
         if not view:
             return True
         deadline = time.monotonic() + seconds

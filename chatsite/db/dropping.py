@@ -1,4 +1,4 @@
-"""Temporary databases: claiming them, and dropping those that were left or that somebody may still use."""
+"""Temporary databases: claims them, drops abandoned ones, and drops any by force."""
 
 from contextlib import suppress
 from typing import Any
@@ -10,7 +10,7 @@ Session = psycopg.Connection[tuple[Any, ...]]
 
 _CLAIM = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
 _UNCLAIM = "SELECT pg_advisory_unlock(%s, hashtext(%s))"
-# Databases to which nobody is connected and that the role may drop.
+# Databases with a prefix to which nobody is connected, and which the role may drop.
 _ABANDONED = """
     SELECT datname FROM pg_database
     WHERE starts_with(datname, %s) AND pg_has_role(datdba, 'USAGE')
@@ -40,7 +40,7 @@ def drop_abandoned(session: Session, locks: int, prefix: str) -> list[str]:
 
 
 def drop_database(session: psycopg.Connection[Any], name: str) -> None:
-    """Drop a database, if it exists, and end its sessions. `session` commits by itself.
+    """Drop a database, if it exists, and end its sessions. `session` must be in autocommit mode.
 
     With FORCE, PostgreSQL ends this role's sessions, but it refuses if the superuser's autovacuum is running
     there. Without FORCE, PostgreSQL ends autovacuum, and waits five seconds for all other sessions to end.

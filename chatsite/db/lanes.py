@@ -14,7 +14,7 @@ class Departures:
 
     def __init__(self) -> None:
         self.each = FIRST_SECONDS  # average seconds between two departures
-        self.since = time.monotonic()  # the last departure, or the first arrival in an empty queue
+        self.since = time.monotonic()  # when the last caller left, or the first one came to an empty queue
         self._is_first = True
 
     def begin(self) -> None:
@@ -23,7 +23,7 @@ class Departures:
         self._is_first = True
 
     def note(self) -> None:
-        """Record a departure. The first one only starts the measurement of intervals."""
+        """Record a departure. The first departure only starts the measurement of intervals."""
         now = time.monotonic()
         if not self._is_first:
             self.each += WEIGHT * (now - self.since - self.each)
@@ -32,7 +32,7 @@ class Departures:
 
     @property
     def stall(self) -> float:
-        """Seconds since the last departure."""
+        """Seconds since the last departure, or since the first arrival."""
         return time.monotonic() - self.since
 
     def wait(self, number: int) -> float:
@@ -64,7 +64,7 @@ class Lane:
         try:
             await asyncio.wait({turn}, timeout=min(DECISION_SECONDS, seconds))
             left = seconds - (time.monotonic() - asked)
-            # If nobody has left the queue, the database may be restarting, so keep waiting.
+            # If nobody has left the queue meanwhile, the database may be restarting, so keep waiting.
             moves = self._departures.since > asked
             if not turn.done() and not (moves and self._departures.wait(self._position(turn)) > left):
                 await asyncio.wait({turn}, timeout=max(0.0, left))

@@ -35,7 +35,7 @@ def unapplied_migrations() -> frozenset[tuple[str, str]]:
 def demand_migrations() -> None:
     """Raise CommandError unless the database is fully migrated.
 
-    For commands that use stored data.
+    Commands that use stored data call this first.
     """
     try:
         missing = unapplied_migrations()

@@ -21,8 +21,8 @@ PAUSE = 0.3
 async def retry_until_available(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Like in_database, but repeats an idempotent call until the database answers.
 
-    Meanwhile, readers of a stream receive nothing, because their rights cannot be checked. Raises the
-    database's error after half a minute, or after a few seconds if its disk is full.
+    A stream that waits here sends nothing meanwhile, because its reader's rights cannot be checked. Raises
+    the database's error after half a minute, or after a few seconds if its disk is full.
     """
     started = time.monotonic()
     while True:

@@ -1,7 +1,8 @@
 """Which changes of models need a migration: those that concern the database.
 
-Django would also record every text of the admin, so that nearly half of all operations would change nothing
-in the database. On an empty database, each of them would take as long as one that does.
+Django would also record the fields' texts for forms and the admin. Nearly half of all operations would then
+change nothing in the database, although each takes as long as a real change when an empty database is
+migrated.
 """
 
 from typing import Any
@@ -9,13 +10,13 @@ from typing import Any
 from django.db import models
 from django.db.migrations.autodetector import MigrationAutodetector
 
-# Arguments of fields that only forms, the admin and validation read. Django itself ignores them when it
+# Arguments of fields that only forms, the admin and validation read. Django ignores them, too, when it
 # changes a column (`Field.non_db_attrs`).
 TEXTS = frozenset({"choices", "help_text", "verbose_name"})
 
 
 class SchemaAutodetector(MigrationAutodetector):
-    """Ignores the texts of fields."""
+    """Ignores the arguments in TEXTS."""
 
     def deep_deconstruct(self, obj: Any) -> Any:
         found = super().deep_deconstruct(obj)

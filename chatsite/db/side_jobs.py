@@ -8,10 +8,10 @@ QUEUE = "side"
 
 
 def requeue(task: str, argument: str, wanted: Iterable[int], defer: Callable[[int], None]) -> int:
-    """Defer a job of `task` for each of the `wanted` ids that has none; returns the number of jobs.
+    """Defer a job of `task` for each `wanted` id without an unfinished one; returns how many.
 
-    An id with a queued or running job gets no second job. A job is lost if a worker of another version does
-    not know its task, or if the database fails more often than the job is retried.
+    `argument` names the task's parameter for the id. A job is lost if a worker of another version does not
+    know its task, or if the database fails more often than the job is retried.
     """
     needed = set(wanted)
     if not needed:

@@ -36,7 +36,7 @@ _columns: dict[str, tuple[str, ...]] = {}  # column names of each statement's ro
 def statement(name: str, folder: Path = _DIRECTORY) -> str:
     """The text of <name>.sql with its variables in the driver's notation.
 
-    Comments are removed: the server and the driver would parse them at every execution.
+    Comment lines are removed: the server and the driver would parse them at every execution.
     """
     text = (folder / f"{name}.sql").read_text(encoding="utf-8")
     whole = _MARGIN.sub("", text).strip().removesuffix(";")
@@ -44,10 +44,11 @@ def statement(name: str, folder: Path = _DIRECTORY) -> str:
 
 
 class PreparedStatement(str):
-    """A statement that each session parses and plans once, and then runs by its name.
+    """A statement that each session prepares once, and then runs by its name (PREPARE, EXECUTE).
 
-    Planning takes most of the time of a short statement with row-level security. Without reliable session
-    state, behind a pooler, the text itself is run. Policies are evaluated at each execution, as usual.
+    Planning takes most of the time of a short statement with row-level security. Without
+    `DatabaseWrapper.can_exchange`, for example behind a pooler, the text itself is run. Policies are
+    evaluated at each execution, as usual.
     """
 
     __slots__ = ("call", "constants", "definition", "name")
@@ -83,11 +84,11 @@ class _Places(dict[str, str]):
 def prepared(
     name: str, folder: Path = _DIRECTORY, constants: tuple[tuple[str, Hashable], ...] = ()
 ) -> PreparedStatement:
-    """Like :func:`statement`, but each session plans the statement only once.
+    """Like :func:`statement`, but each session prepares the statement only once.
 
-    The plan does not depend on the values of parameters. The values of `constants` are part of the text, so
-    that the planner knows them. Sessions keep a statement for each combination of these values, so there must
-    be few combinations.
+    PostgreSQL can then reuse a plan that does not depend on the values of parameters. The values of
+    `constants` are part of the text, so that the planner knows them. Sessions keep a statement for each
+    combination of these values, so there must be few combinations.
     """
     return PreparedStatement(statement(name, folder), name, dict(constants))
 
@@ -179,7 +180,7 @@ def _rows_by_cursor(texts: Sequence[str], parameters: Mapping[str, Any]) -> list
 def instances(model: type[M], found_rows: Rows) -> list[M]:
     """The rows as instances of `model`, as `model.objects.raw` returns them.
 
-    Other columns become attributes. This takes a fifth of the time of `raw`.
+    Columns that are not fields become attributes. This takes a fifth of the time of `raw`.
     """
     found = []
     for row in found_rows:
@@ -199,7 +200,7 @@ def instances(model: type[M], found_rows: Rows) -> list[M]:
 class _Literals(dict[str, str]):
     """Values as SQL literals by name.
 
-    Each is formatted only once, even if a statement uses it several times. The driver would format a value
+    A value is formatted only once, even if a statement uses it several times. The driver would format it
     for each occurrence, and parse statements of more than 4,096 bytes at each execution, so that searches
     would take several times as long.
     """
@@ -233,7 +234,7 @@ def _quoted(value: Any, transformer: Transformer) -> str:
 
 
 def _text(value: str, transformer: Transformer) -> str:
-    """Quotes text; the driver reports text that cannot be stored."""
+    """Quotes text; text with a null character goes to the driver, which reports the error."""
     if "\0" in value:
         return _quoted(value, transformer)
     quoted = "'" + value.replace("'", "''") + "'"
@@ -249,7 +250,7 @@ def _time(value: datetime, transformer: Transformer) -> str:
 
 
 def _array(values: list[Any], transformer: Transformer) -> str:
-    """Formats the common types of arrays, because the driver inspects each value several times."""
+    """Formats common types of arrays; the driver would inspect each value several times."""
     kinds = set(map(type, values))
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind not in _ARRAYS:

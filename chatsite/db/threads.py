@@ -1,12 +1,12 @@
 """Runs database work of asynchronous code in threads, for a reader.
 
-The threads return their connections. A run lives for minutes and uses the database for milliseconds. Every
-call goes through :func:`in_database`, which returns the connection to the pool before the caller continues,
-so that an open stream holds none.
+A run takes minutes, but uses the database for milliseconds. Every call therefore goes through
+:func:`in_database` or :func:`in_database_within_budget`, whose thread returns its connection to the pool
+before the caller continues, so that an open stream holds none.
 
 PostgreSQL shows documents and passages only to a reader who may read them (row-level security, in addition to
-the predicate in each query). Before each statement the backend (chatsite.db.backend) sets that reader: a
-user's id, everything, or nobody, which is the default.
+the predicate in each query). The backend (chatsite.db.backend) tells PostgreSQL the reader of each statement:
+a user's id, everything, or nobody, which is the default in web processes.
 
 None of the context managers below may enclose a `yield` of an asynchronous generator, because its consumer's
 code would run with the changed reader.
@@ -42,18 +42,18 @@ T = TypeVar("T")
 
 NOBODY = ""
 EVERYTHING = "everything"
-# Django's parameters, which libpq does not know
+# Connection parameters of Django and psycopg, which libpq does not know
 DJANGOS = frozenset({"context", "cursor_factory", "prepare_threshold"})
-WAIT_SECONDS = 3.0  # wait for a thread or a connection, if no budget limits the total
+WAIT_SECONDS = 3.0  # longest wait for a thread or a connection; a time budget may shorten it
 LOCKED = "A lock delays the database."
 BUSY = "All database threads are busy."
 ALL = "*"  # name of the lane that all views share; no view has this name
-# The least budget of a request that has waited long for a slot of its address: that wait says nothing about
-# the database.
+# The least budget of a request that has waited long for a slot (chatsite.http.address_limit): that wait says
+# nothing about the database.
 MIN_BUDGET_SECONDS = 0.5
-MIN_SECONDS = 0.2  # time for a statement when the budget is used up; most take less
-UNDONE = frozenset({"40001", "40P01"})  # SQLSTATE of a serialization failure, of a deadlock
-MARGIN_SECONDS = 2.0  # in addition to the server's limit, so that its own cancellation arrives first
+MIN_SECONDS = 0.2  # each wait may take this long even if the budget is used up; most statements take less
+UNDONE = frozenset({"40001", "40P01"})  # SQLSTATEs of a serialization failure and a deadlock
+MARGIN_SECONDS = 2.0  # added to the server's limit, so that the server's own cancellation arrives first
 
 
 class Budget:
@@ -72,8 +72,8 @@ class Budget:
 class _Reader:
     """The reader for whom statements run.
 
-    `request` is the surrounding request, whose caller becomes known later. `budget` limits the wait of
-    callers who should get a refusal instead of a long wait.
+    `request` is the reader of the surrounding request, whose caller becomes known later. `budget` limits the
+    wait of callers who should get a refusal instead of a long wait.
     """
 
     name: str
@@ -105,9 +105,8 @@ def reader_name() -> str:
 def statement_seconds() -> float | None:
     """How long a statement may take now before its session is closed.
 
-    After that time, the server is assumed to hang. The time is what is left of a budget; without a budget, it
-    is slightly more than the server's limit. None in commands and workers, where only the server limits
-    statements.
+    The time is what is left of the time budget, but at least MIN_SECONDS; without a budget, it is slightly
+    more than the server's limit. None in commands and workers, where only the server limits statements.
     """
     if _default.name:
         return None
@@ -126,7 +125,8 @@ def connection_seconds() -> float:
 class Waiting:
     """Counts a block as waiting for the database; nested waits count once.
 
-    It is a class and not a generator, because every statement uses it, and a class takes half as many calls.
+    It is a class and not a generator function, because every statement uses it, and a class takes half as
+    many calls.
     """
 
     __slots__ = ("_budget", "_left", "_started")
@@ -148,9 +148,9 @@ def _budget() -> Budget | None:
 
 @contextmanager
 def reading_as(user_id: int | None) -> Iterator[None]:
-    """Read what this person may read (None: nobody).
+    """Let the block read what this person may read; None means nobody.
 
-    Threads of in_database and new tasks inherit the reader.
+    Functions in :func:`in_database` and tasks that are created in the block inherit the reader.
     """
     with _reading(NOBODY if user_id is None else str(user_id)):
         yield
@@ -158,14 +158,14 @@ def reading_as(user_id: int | None) -> Iterator[None]:
 
 @contextmanager
 def reading_everything() -> Iterator[None]:
-    """Read and write all documents; only for a few statements, after a permission was checked."""
+    """Read and write all documents; for a few statements only, whose caller checks permissions."""
     with _reading(EVERYTHING):
         yield
 
 
 @contextmanager
 def reading_for_request(waited: float = 0.0) -> Iterator[None]:
-    """Read nothing until :func:`request_reads_as` names the caller.
+    """Let a request read as nobody until :func:`request_reads_as` sets the caller.
 
     That function can be called anywhere within the request. `waited` is the number of seconds for which the
     request was queued before.
@@ -180,12 +180,12 @@ def reading_for_request(waited: float = 0.0) -> Iterator[None]:
 
 
 def request_reads_as(user_id: int | None) -> None:
-    """Name the request's caller (None: nobody). Does nothing outside of requests."""
+    """Make the caller the request's reader; None means nobody. No effect outside of requests."""
     _set_request(NOBODY if user_id is None else str(user_id))
 
 
 def request_is_for(view: str) -> None:
-    """Name the request's view."""
+    """Set the request's view, whose share of threads and connections is limited."""
     current = _reader.get()
     if current and current.request:
         current.request.view = view
@@ -213,7 +213,7 @@ def request_may_wait() -> None:
 def time_budget(budget: Budget) -> Iterator[None]:
     """Let all database calls in the block share one time budget.
 
-    This is for callers outside of requests.
+    This is for callers outside of requests; requests have a budget (:func:`reading_for_request`).
     """
     current = _reader.get()
     token = _reader.set(_Reader(reader_name(), current.request if current else None, budget))
@@ -250,16 +250,13 @@ def _set_request(name: str, *, keep_budget: bool = True) -> None:
 
 @functools.cache
 def _threads() -> WarmThreads:
-    # No more threads than the pool has connections, so that work queues here, in order, and not inside the
+    # Fewer threads than the pool has connections, so that work queues here, in order, and not inside the
     # pool.
     return WarmThreads(settings.DATABASE_THREADS, "database")
 
 
 def libpq_parameters() -> dict[str, Any]:
-    """The libpq parameters for a separate session with the site's database.
-
-    They bypass any pooler.
-    """
+    """The libpq parameters for a separate session with the site's database, without a pooler."""
     if settings.DATABASES["default"]["OPTIONS"]["transaction_pooling"]:
         return dict(settings.DATABASE_DIRECT)
     parameters = connection.get_connection_params()
@@ -290,9 +287,9 @@ def _call(reader: _Reader | None, asked: float, function: Callable[[], T]) -> T:
 
 
 def retry_on_deadlock(function: Callable[P, T]) -> Callable[P, T]:
-    """Repeat a function that is one transaction.
+    """Repeat a one-transaction function once after a deadlock or a serialization failure.
 
-    It is repeated once after a deadlock or a serialization failure.
+    Within a surrounding transaction, it is not repeated, and the error is raised.
     """
 
     @functools.wraps(function)
@@ -310,7 +307,7 @@ def retry_on_deadlock(function: Callable[P, T]) -> Callable[P, T]:
 async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run `function` in a database thread, for the caller's reader, and release its connection.
 
-    Cancelling the caller does not undo the work: the thread finishes its statement.
+    Cancelling the caller does not stop a function that a thread has begun.
     """
     return await asyncio.wrap_future(_submit(_reader.get(), time.monotonic(), function, *args, **kwargs))
 
@@ -318,8 +315,8 @@ async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwarg
 async def in_database_within_budget(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Like :func:`in_database`, within the caller's time budget.
 
-    Raises OperationalError, without having run anything, if no thread becomes free in time; while the
-    database is unavailable, it raises the error at once.
+    Raises OperationalError, without having run anything, if no thread becomes free in time. It raises the
+    error at once if the database is unavailable and is being probed, or if the view has just run into a lock.
     """
     if breaker.is_open or (breaker.is_unavailable and _threads().waiting):
         raise OperationalError("The database does not answer at the moment.")
@@ -331,7 +328,7 @@ async def in_database_within_budget(function: Callable[P, T], *args: P.args, **k
     seconds = max(MIN_SECONDS, min(WAIT_SECONDS, reader.budget.left))
     if bulkheads.refuses(view):
         raise OperationalError(LOCKED)
-    # Two threads are reserved for running answers, and one view can use at most half of all threads.
+    # Two threads are reserved for runs, which call in_database; one view can use at most half of all threads.
     lanes = _lanes_of()
     if view not in lanes:
         lanes[view] = Lane(max(1, settings.DATABASE_THREADS // 2))
@@ -347,7 +344,7 @@ async def in_database_within_budget(function: Callable[P, T], *args: P.args, **k
         started = _submit(reader, asked, function, *args, **kwargs)
         result = asyncio.wrap_future(started)
         taken = places.pop_all()
-        result.add_done_callback(lambda _: taken.close())  # when the thread is free again
+        result.add_done_callback(lambda _: taken.close())  # keep the places until the thread is free again
     await asyncio.wait({result}, timeout=max(0.0, asked + seconds - time.monotonic()))
     if not result.done() and started.cancel():
         raise OperationalError(BUSY)
@@ -355,7 +352,7 @@ async def in_database_within_budget(function: Callable[P, T], *args: P.args, **k
 
 
 def is_crowded() -> bool:
-    """Whether requests of this event loop wait for a database thread."""
+    """Whether calls wait for a database thread, or requests of this event loop in a lane."""
     return bool(_threads().waiting) or any(lane.waiting for lane in _lanes_of().values())
 
 
@@ -364,8 +361,8 @@ def _submit(
 ) -> "Future[T]":
     """Queue the work with a copy of the caller's context.
 
-    The context contains the trace and the id of the request. Django stores language and time zone per thread,
-    so they are set in the database thread; they end with the copy.
+    The context contains the trace and the id of the request. Django's language and time zone are not visible
+    in other threads, so they are set again in the database thread, where they end with the copy.
     """
     language, zone = translation.get_language(), timezone.get_current_timezone()
     speaks_otherwise = language != settings.LANGUAGE_CODE

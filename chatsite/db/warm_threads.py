@@ -1,8 +1,8 @@
 """A thread pool whose most recently used idle thread takes the next call.
 
-An answer uses a database thread four times, for some milliseconds each. The standard library's executor wakes
-the thread that has been idle for longest, whose stack, allocator and database objects are no longer in the
-processor's caches.
+An answer uses a database thread several times, for some milliseconds each. The standard library's executor
+would wake the thread that has been idle for longest, whose stack, allocator and database objects are no
+longer in the processor's caches.
 """
 
 import atexit
@@ -64,7 +64,7 @@ class WarmThreads(Executor):
             worker.join()
 
     def _next(self, worker: "_Worker") -> None:
-        """Give a thread that has finished its call the next one; otherwise note it as idle, or end it."""
+        """Give a thread that is done its next call; if none waits, note it as idle, or end it."""
         with self._lock:
             if self._waiting:
                 worker.give(self._waiting.popleft())

@@ -1,7 +1,8 @@
 """The access log (CHATSITE_ACCESS_LOG): one line for each request and socket.
 
-It has no personal content. Requests and sockets are also counted here for `/metrics`. A line has the pattern
-of the URL instead of the URL, so that search terms, ids and tokens stay out of the log.
+A line has the pattern of the URL instead of the URL, so that search terms, ids and tokens stay out of the
+log; the only personal datum is the user's id. Requests and sockets are also counted here for `/metrics`, and
+traced.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ REFUSED_SOCKET = 403  # the server's response if a socket is closed before it wa
 
 
 class Record:
-    """What is logged about a request: the pattern of its URL, and the id of its user."""
+    """What is logged about a request, such as the pattern of its URL and the id of its user."""
 
     __slots__ = ("head", "request_id", "route", "status", "user")
 
@@ -38,7 +39,7 @@ class Record:
         self.user: int | None = None
         self.status: int | None = None  # None if the caller disconnected before a response began
         self.request_id = ""
-        self.head = 0.0  # when the response started
+        self.head = 0.0  # when the response started (of a socket: when the last message was sent)
 
     def read_request(self, request: HttpRequest) -> None:
         """Read the route and the user from Django's request, without a query."""
@@ -51,14 +52,14 @@ class Record:
         if reader.isdecimal():
             self.user = int(reader)
         elif is_evaluated(user := getattr(request, "user", None)):
-            self.user = getattr(user, "pk", None)  # also for the admin, where no reader is set
+            self.user = getattr(user, "pk", None)  # in the admin, the reader is EVERYTHING
 
     def read_message(self, message: Message) -> None:
         """Read the status and the request id from a message to the caller."""
         kind = message["type"]
         if kind in {"http.response.start", "websocket.http.response.start"}:
             self.status = message["status"]
-            if not self.request_id:  # refusals that do not come from Django have lower-case headers
+            if not self.request_id:  # refusals from outside of Django, with lower-case headers
                 named = (value for name, value in message["headers"] if name == b"x-request-id")
                 self.request_id = next(named, b"").decode("latin-1")
         elif kind == "websocket.accept":
@@ -70,8 +71,8 @@ class Record:
 class AccessLog:
     """The outermost ASGI middleware, for requests and sockets.
 
-    `sockets` are the URL patterns of sockets. Writes a line when a response has been sent or a socket is
-    closed.
+    `sockets` are the URL patterns of sockets. Writes a line when a response has been sent, or when a socket
+    or connection is closed.
     """
 
     def __init__(self, application: Application, sockets: Sequence[URLPattern] = ()) -> None:

@@ -1,4 +1,4 @@
-"""Limits on the concurrent requests of one caller and of one address; the others queue.
+"""Limits on the concurrent requests of one caller and of one address; further ones queue.
 
 Without these limits, a thousand requests that are sent at once would all start at once, with everybody else
 waiting behind them, and one person who keeps opening expensive pages would take most of a process's time.
@@ -41,7 +41,7 @@ _release_slot: ContextVar[Callable[[], object] | None] = ContextVar("release_slo
 
 
 def release_slot() -> None:
-    """Give up the request's slot early, because it is only waiting. Callable from any thread."""
+    """Release the current request's slots early, if it will only wait. Callable from any thread."""
     if release := _release_slot.get():
         release()
 
@@ -68,7 +68,7 @@ class Queues:
     async def acquire(self, key: Key, limit: int, gone: "asyncio.Future[None] | None" = None) -> bool:
         """Wait for a slot.
 
-        False if that would take longer than WAIT_SECONDS, or if the caller is gone.
+        False if that would take longer than WAIT_SECONDS, if the queue is full, or if the caller is gone.
         """
         if self._fair:
             self._note(key)
@@ -146,9 +146,9 @@ def _expected_seconds(queue: _Queue, turn: "asyncio.Future[bool]", slots: int) -
 
 
 def subscriber(client: str, prefix: int = IPV6_PREFIX) -> str:
-    """The address, or the network of an IPv6 address, in which one caller has very many addresses.
+    """The address; for an IPv6 address, its network, because one caller has very many of them.
 
-    Other text is unchanged.
+    Text that is no address is unchanged.
     """
     try:
         address = ip_address(client.partition("%")[0])
@@ -164,17 +164,18 @@ def subscriber(client: str, prefix: int = IPV6_PREFIX) -> str:
 class AddressLimit:
     """Middleware that gives slots to each caller and to each address.
 
-    A setting of 0 means no limit. There are CALLER_CONCURRENT_REQUESTS slots for a caller, and
-    ADDRESS_CONCURRENT_REQUESTS for an address. A request holds its slots until its response starts, at most
-    for SLOT_SECONDS, so open streams, long answers and accepted sockets do not count. A request that only
-    waits can release its slots earlier (`release_slot`). The wait for slots counts as a wait for the database
-    (`WAITED_KEY`), so that while PostgreSQL hangs, a queued request is refused no later than one that got its
-    slots at once. A caller is a person with all their keys and sessions: `credential(scope)` returns the
-    person, or what the request presents if that has not been verified yet. Requests without a credential only
-    use the slots of their address. Requests queue for their caller's slots first, so that waiting requests
-    take no slot from other callers at the same address. While other callers are active, a caller has only
-    half of its slots. Behind a trusted proxy, the address is that of the caller. Health checks have slots of
-    their own, because a load balancer may share its address with busy clients.
+    There are CALLER_CONCURRENT_REQUESTS slots for a caller, and ADDRESS_CONCURRENT_REQUESTS for an address; a
+    setting of 0 means no limit. A request holds its slots until its response starts, at most for
+    SLOT_SECONDS, so open streams, long answers and accepted sockets do not count. A request that only waits
+    can release its slots earlier (`release_slot`). The wait for slots is subtracted from the time budget for
+    the database (`WAITED_KEY`), so that while PostgreSQL hangs, the two waits do not add up.
+
+    A caller is a person with all their keys and sessions: `credential(scope)` returns the person, or the
+    credential if it has not been verified yet. Requests without a credential, and those for static files,
+    only use the slots of their address. Other requests queue for their caller's slots first, so that waiting
+    requests take no slot from other callers at the same address. While other callers are active, a caller has
+    only half of its slots. Behind a trusted proxy, the address is that of the proxy's client. Health checks
+    have slots of their own, because a load balancer may share its address with busy clients.
     """
 
     def __init__(

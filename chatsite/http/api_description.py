@@ -1,8 +1,8 @@
-"""The API description (OpenAPI 3.1) at /api/schema/, and pages to browse it at /api/docs/.
+"""The API description (OpenAPI 3.1) at /api/schema/, and a page to browse it at /api/docs/.
 
 Published protocols have no serializers; they are described by hand in chatsite/openapi. The description of
-resources, such as /chat-history, is generated from serializers. Tests compare both with the site's URLs and
-responses.
+resources, such as /chat-history, is generated from serializers. Tests compare both parts with the site's URLs
+and responses.
 """
 
 import functools
@@ -52,7 +52,7 @@ TAGS = {
 
 
 class ResourceSchema(AutoSchema):
-    """Describes a view with serializers, which has its tag and the form of its errors as attributes."""
+    """Describes a view with serializers, whose `api_…` attributes give its tag and error schema."""
 
     def get_tags(self) -> list[str]:
         return [cast(Any, self.view).api_tag]

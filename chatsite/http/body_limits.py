@@ -39,11 +39,11 @@ DRAIN_SECONDS = 1.0
 DRAIN_PIECES_PER_SECOND = 500
 MAX_IDLE_THREADS = 16
 IDLE_SECONDS = 30.0  # longest pause between two parts of a body
-# How many large bodies one account may send to each process at the same time; further ones queue.
+# How many large bodies one account may send to each process at the same time; further ones wait WAIT_SECONDS.
 LARGE_BODIES = 4
-WAIT_SECONDS = 0.8  # short, so that a refusal is sent within a second
-# How many uploads one person may send to each process at the same time. More would only wait for each
-# other, because they share a quota.
+WAIT_SECONDS = 0.8  # then the body is refused; short, so that this takes less than a second
+# How many uploads one person may send to each process at the same time. More would only wait for each other,
+# because storing a file locks the person's quota.
 UPLOADS = 6
 UPLOAD_PATHS = [re.compile(pattern) for pattern in settings.UPLOAD_PATHS]
 UPLOAD_METHODS = frozenset({"POST", "PUT"})  # not PATCH, which only changes metadata
@@ -62,7 +62,7 @@ class BodyTooLarge(Exception):
 
 
 class BodyTooSlow(Exception):
-    """The rest of the body did not arrive in time."""
+    """The next part of the body did not arrive in time."""
 
 
 class UploadLimit:
@@ -103,12 +103,12 @@ class UploadLimit:
 
 
 class BodyLimit:
-    """Middleware: 413 for a body over the limit, 408 for an incomplete one, and 415 for a compressed one.
+    """Middleware: 413 for a body over the limit, 408 if it stalls, and 415 if it is compressed.
 
     The limit applies to the declared length and to the received bytes. Other responses are 507 if the disk is
-    full, 503 if the database cannot provide the caller's limit, and 429 if a caller sends too many large
-    bodies at the same time: each one is spooled to a file until it is complete, and copied again when it is
-    stored.
+    full, 503 if the database cannot identify the caller, on whom the limit depends, and 429 if a caller sends
+    too many large bodies at the same time: each one is spooled to a file until it is complete, and copied
+    again when it is stored.
 
     `known_caller(scope, guests)` returns the id of the account that sent the request, or an empty string;
     `guests` says whether guests count.
@@ -180,14 +180,14 @@ class BodyLimit:
         large: int = settings.UPLOAD_BODY_LIMIT if is_upload(scope) else next(fitting, small)
         if large == small or 0 <= _declared_length(scope) <= small:
             return small, ""
-        # Bodies up to this limit are questions with images, which guests may send too.
+        # Bodies up to ATTACHMENT_BODY_LIMIT are questions with images, which guests may send too.
         guests = large <= settings.ATTACHMENT_BODY_LIMIT
         caller: str = await in_database_within_budget(self._known_caller, scope, guests)
         return large if caller else small, caller
 
 
 def is_upload(scope: Scope) -> bool:
-    """Whether a request may contain a file."""
+    """Whether a request may upload a document."""
     return any(path.search(scope["path"]) for path in UPLOAD_PATHS) and scope["method"] in UPLOAD_METHODS
 
 
@@ -195,7 +195,7 @@ class _CountedBody:
     """Wraps `receive` and `send` of one request.
 
     It counts the body's bytes and notices the start of the response. The caller's slot for a large body is
-    released when the body is complete; with `until_answered`, when the response starts.
+    released when the body is complete or the response starts; with `until_answered`, only when it starts.
     """
 
     def __init__(
@@ -247,8 +247,9 @@ class _CountedBody:
 class RequestThread(ThreadPoolExecutor):
     """The thread that runs a request's synchronous code.
 
-    It also closes the response that was sent. If none of the request's code ran in the thread, nothing was
-    opened there; then the event loop closes the response, which takes less time than waking a thread.
+    The thread also closes the response that was sent. If none of the request's code ran in the thread,
+    nothing was opened there; `submit` then closes the response on the event loop, which takes less time than
+    waking a thread.
     """
 
     def __init__(self) -> None:
@@ -275,8 +276,8 @@ class LengthHandler(ASGIHandler):
 
     Without Content-Length, Django's form parser and Django REST framework would treat a body as empty.
 
-    The thread that runs a request's synchronous code is reused. Without this, Django starts one for each
-    request, and another to wait until it has ended.
+    The thread that runs a request's synchronous code is reused. Otherwise, Django would start one thread for
+    each request, and a second one to wait for the end of the first.
     """
 
     def __init__(self) -> None:
@@ -294,7 +295,7 @@ class LengthHandler(ASGIHandler):
         finally:
             if ended and len(self._idle) < MAX_IDLE_THREADS:
                 self._idle.append(thread)
-            else:  # the thread may still run code of a cancelled request
+            else:  # enough threads are idle, or this one may still run code of a cancelled request
                 thread.shutdown(wait=False)
 
     async def send_response(self, response: HttpResponseBase, send: Any) -> None:
@@ -332,7 +333,7 @@ def _has_body(scope: Mapping[str, Any]) -> bool:
 
 
 def _declared_length(scope: Mapping[str, Any]) -> int:
-    """Content-Length, or -1 for a chunked body."""
+    """Content-Length, or -1 if it is missing or invalid, or the body is chunked."""
     value = header(scope, b"content-length")
     if value is None or header(scope, b"transfer-encoding") is not None or not value.isdigit():
         return -1
@@ -347,7 +348,7 @@ def _refusal(scope: Scope, limit: int) -> tuple[int, str] | None:
 
 
 def session_key(scope: Mapping[str, Any]) -> str:
-    """The session key of the cookie; empty without one."""
+    """The session key in the session cookie; empty without such a cookie."""
     cookies = SimpleCookie()
     try:
         cookies.load((header(scope, b"cookie") or b"").decode("latin-1"))
@@ -383,7 +384,7 @@ async def refuse(scope: Scope, receive: Receive, send: Send, status: int, words:
 
 
 class _Pace:
-    """Limits all callers together to DRAIN_PIECES_PER_SECOND."""
+    """Limits all refused bodies of an event loop together to DRAIN_PIECES_PER_SECOND."""
 
     def __init__(self) -> None:
         self._next = 0.0

@@ -16,7 +16,7 @@ async def while_allowed(
 ) -> AsyncIterator[bytes]:
     """Yield the pieces while `may_send`, which queries the database, returns true.
 
-    `checked_at` is the time of the last check, by the monotonic clock. Sending to a slow client takes
+    `checked_at` is the time of the last check, by the monotonic clock. Sending to a slow client may take
     minutes. Raises RequestAborted, which cuts the connection, if the right ends meanwhile or cannot be
     checked.
     """

@@ -1,8 +1,8 @@
 """Reading cookies in linear time.
 
-The standard library of Python before 3.11.10 and 3.12.6 takes quadratic time for backslashes in a quoted
-cookie (CVE-2024-7592), on the event loop and before anybody is authenticated. Django and the standard library
-both call `http.cookies._unquote`, which this module replaces; a test checks that it still exists.
+Python before 3.11.10 and 3.12.6 takes quadratic time to unquote a cookie with many backslashes
+(CVE-2024-7592), here on the event loop and before the caller is authenticated. Django and the standard
+library both call `http.cookies._unquote`, which this module replaces; a test checks that it still exists.
 """
 
 import re

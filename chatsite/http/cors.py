@@ -1,7 +1,8 @@
 """Cross-origin access to the API from browsers (CHATSITE_CORS_ORIGINS); none by default.
 
-This middleware wraps all others, so that their refusals have the headers too. It applies only to API paths:
-no page of the portal or the admin can be read from another origin.
+This middleware wraps the limits on overload and bodies as well as Django, so that their refusals have the
+headers too; those of the outer middleware (see asgi.py) have none. It applies only to API paths: no page of
+the portal or the admin can be read from another origin.
 """
 
 import re
@@ -22,7 +23,7 @@ NAMES = re.compile(rb"[A-Za-z0-9_-]+( *, *[A-Za-z0-9_-]+)*")
 class Cors:
     """ASGI middleware for CORS.
 
-    It answers preflights from allowed origins, and adds CORS headers to other responses.
+    It answers preflights from allowed origins, and adds CORS headers to other responses for them.
     """
 
     def __init__(self, application: Application) -> None:

@@ -10,8 +10,9 @@ from django.utils.translation import gettext
 
 MAX_FILE_BYTES = 1_000_000
 # Where a spreadsheet could see a formula, which begins with =, +, -, @ or one of their full-width forms: at
-# the beginning of a cell, and after each semicolon or line break. German spreadsheets separate cells by
-# semicolons, and ignore quotation marks that do not begin a cell.
+# the beginning of a cell, and after each semicolon, tab or line break. German spreadsheets separate cells by
+# semicolons, and ignore quotation marks that do not begin a cell. _PLAIN_FORMULA matches the apostrophes that
+# `plain` adds.
 _FORMULA = re.compile(
     r"\A(?=['\"]*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])|(?<=[;\t\r\n])(?=['\"]*[=+\-@\uff1d\uff0b\uff0d\uff20])"
 )

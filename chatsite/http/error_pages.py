@@ -36,7 +36,7 @@ PROGRAM_PATHS = (
     "/ask",
     "/api",
     "/v1",
-    # Where clients of OpenAI's API look if their base URL lacks /v1:
+    # Up to /responses: where clients of OpenAI's API look if their base URL is wrong (chat.api.base_url).
     "/completions",
     "/embeddings",
     "/models",
@@ -147,7 +147,7 @@ def register_missing(start: str, words: str, advice: str) -> None:
 
 
 def register_hint(hint: Hint) -> None:
-    """Let `hint(request)` return the error body for a missing URL, or None for the usual one."""
+    """Let `hint(request)` return the JSON body for a missing URL, or None for the usual one."""
     _hints.append(hint)
 
 
@@ -188,7 +188,7 @@ def is_for_programs(path: str) -> bool:
 def wants_json(request: HttpRequest) -> bool:
     """Whether to respond with JSON.
 
-    API paths do so unless HTML is requested; other paths only if JSON is requested.
+    API paths respond with JSON unless HTML is requested, other paths only if JSON is preferred.
     """
     if is_for_programs(request.path):
         return "text/html" not in request.headers.get("Accept", "")
@@ -206,7 +206,7 @@ def _response(request: HttpRequest, status: int, words: str = "") -> HttpRespons
     if wants_json(request):
         content, media_type = body(request.path, status, words)
         return HttpResponse(content, status=status, content_type=media_type)
-    # Rendered without a request, so that no context processor runs, and none can fail here.
+    # Render without the request, so that no context processor runs: one might fail here.
     page = ErrorPage(loader.render_to_string(f"{status}.html", shown), status=status)
     page.shown = shown
     return page
@@ -219,7 +219,7 @@ class ErrorPage(HttpResponse):
 
 
 def in_portal(request: HttpRequest, page: ErrorPage) -> HttpResponse:
-    """The page with the portal's sidebar, if the person is signed in; unchanged if rendering it fails."""
+    """The page with the portal's sidebar; unchanged if nobody is signed in or rendering fails."""
     try:
         if not request.user.is_authenticated:
             return page

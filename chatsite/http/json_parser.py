@@ -8,7 +8,7 @@ from rest_framework import exceptions, parsers
 
 
 class StrictJSONParser(parsers.BaseParser):
-    """JSON without NaN, without lone surrogates, and with limited depth."""
+    """JSON without NaN and infinity, without lone surrogates, and with limited depth."""
 
     media_type = "application/json"
 
@@ -20,7 +20,7 @@ class StrictJSONParser(parsers.BaseParser):
 
 
 def _refusal(error: str) -> str:
-    """The refusal of a body, with the place that jiter names (“… at line 1 column 47”)."""
+    """The message for an invalid body, with the place from jiter (“… at line 1 column 47”)."""
     line, _, column = error.rpartition(" at line ")[2].partition(" column ")
     if line.isdecimal() and column.isdecimal():
         words = gettext("The body is not valid JSON (line %(line)s, column %(column)s).")

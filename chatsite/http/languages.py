@@ -1,6 +1,6 @@
 """The language and time zone of a caller, and times in them.
 
-The person's setting comes first, then the browser's, then the site's.
+The browser's settings take precedence over the site's, and the language in a person's account over both.
 """
 
 from datetime import datetime
@@ -27,7 +27,7 @@ def _zone(name: str) -> ZoneInfo | None:
 
 
 def activate_browser_settings(request: HttpRequest) -> None:
-    """Use the language of `Accept-Language` and the time zone of the cookie until the person is known."""
+    """Use the language of `Accept-Language` and the time zone of the cookie."""
     translation.activate(translation.get_language_from_request(request))
     name = request.COOKIES.get(ZONE_COOKIE, "")
     zone = _zone(name) if 0 < len(name) <= MAX_ZONE_CHARACTERS else None

@@ -43,7 +43,7 @@ def identifier_from(header: str) -> str:
 
 
 class AsyncMiddleware:
-    """Base of middleware that never leaves the event loop."""
+    """Base of middleware that Django awaits on the event loop, without a thread."""
 
     async_capable = True
     sync_capable = False
@@ -64,7 +64,7 @@ class RequestIdMiddleware(AsyncMiddleware):
         request.request_id = identifier  # type: ignore[attr-defined]
         logs.request_id.set(identifier)
         scope = getattr(request, "scope", {})  # a test's request has no scope
-        # All database calls of middleware share the request's time budget for the database.
+        # All database calls of the request, including those of middleware, share its time budget.
         with reading_for_request(scope.get(WAITED_KEY, 0.0)):
             response = await self.get_response(request)
             if record := scope.get(RECORD):
@@ -76,7 +76,7 @@ class RequestIdMiddleware(AsyncMiddleware):
 class ContentSecurityPolicyMiddleware(AsyncMiddleware):
     """Allows only the site's own scripts, styles, images and connections.
 
-    A view can set a stricter policy.
+    A view can set another policy.
     """
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -115,7 +115,7 @@ class SecurityMiddleware(EventLoopMiddleware, security.SecurityMiddleware):
 
 
 class LocaleMiddleware(EventLoopMiddleware, locale.LocaleMiddleware):
-    """Activates the browser's language and time zone; authentication activates the person's own."""
+    """Activates the browser's language and time zone; authentication, the person's language."""
 
     def process_request(self, request: HttpRequest) -> None:
         languages.activate_browser_settings(request)
@@ -151,7 +151,7 @@ class MessageMiddleware(EventLoopMiddleware, messages.MessageMiddleware):
         return super().process_response(request, response) if _has_message_storage(request) else response
 
     def may_query_database(self, request: HttpRequest) -> bool:
-        """True if there are messages, because those that do not fit the cookie go into the session."""
+        """True if messages were shown or added: the session stores those that the cookie cannot."""
         storage = messages_of(request)
         return _has_message_storage(request) and (storage.used or storage.added_new)
 

@@ -1,8 +1,8 @@
 """Determines the origin of a browser's request from headers that no page can set.
 
-These are `Sec-Fetch-Site` and `Origin`. Browsers attach the site's cookies to requests from other ports of
-the host and from subdomains, so a cookie alone does not prove that one of the site's own pages sent a
-request.
+These are `Sec-Fetch-Site` and `Origin`; some functions also use `Sec-Fetch-Mode`, `Sec-Fetch-Dest` and
+`Referer`. Browsers attach the site's cookies to requests from other ports of the host and from subdomains, so
+a cookie alone does not prove that one of the site's own pages sent a request.
 """
 
 from collections.abc import Iterable
@@ -39,9 +39,9 @@ class OwnOrigin:
 def proves_same_origin(request: HttpRequest) -> bool:
     """Whether the browser asserts that a page of this site sent the request.
 
-    A page of a trusted origin also counts. If `Sec-Fetch-Site` is sent, it alone decides: browsers send it
-    over HTTPS and to loopback addresses. Otherwise `Origin` decides. A program that sends neither proves
-    nothing.
+    If `Sec-Fetch-Site` is sent, it alone decides: browsers send it over HTTPS and to loopback addresses.
+    Otherwise `Origin` decides; origins in CHATSITE_CORS_ORIGINS then count, too. A program that sends neither
+    header proves nothing.
     """
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
@@ -62,7 +62,7 @@ def opened_from_here(request: HttpRequest) -> bool:
 def comes_from_elsewhere(request: HttpRequest) -> bool:
     """Whether a page of a foreign, untrusted origin caused the request.
 
-    Following a link to the site is allowed; it opens the site in a tab, with all of its cookies.
+    A link on a foreign page does not count: it opens the site in a tab, with all of the site's cookies.
     """
     origin = request.headers.get("Origin") or _origin_of(request.headers.get("Referer", ""))
     if origin in settings.CORS_ORIGINS or _is_trusted(origin.lower()):
@@ -89,9 +89,9 @@ def _is_own(origin: str, host: str) -> bool:
 
 
 def _is_trusted(origin: str) -> bool:
-    """Whether a lower-case origin is in CHATSITE_TRUSTED_ORIGINS.
+    """Whether a lower-case origin matches CHATSITE_TRUSTED_ORIGINS.
 
-    Behind a proxy, this is the site itself.
+    Behind a proxy, these contain the site's own origin.
     """
     try:
         sent = urlsplit(origin)

@@ -1,8 +1,8 @@
 """Refuses questions, searches and uploads that this process cannot start soon.
 
-The decision is made as soon as the head of a request has arrived: a caller who is refused after seconds has
-waited in vain, and has cost as much time as an answer. Pages, health checks, stops and open streams are never
-refused here.
+The decision is made before a request's body is read: after a late refusal, the caller has waited in vain,
+and the process has spent as much time as on an answer. Other pages, health checks, stops and open streams are
+never refused here.
 """
 
 import asyncio
@@ -17,7 +17,8 @@ from . import error_pages
 from .asgi_types import Application, Message, Receive, Scope, Send
 from .body_limits import is_upload, refuse
 
-# Requests that start an answer or a search, by method. A test in test_overload compares them with the URLs.
+# Paths of requests that may start an answer, a search or an embedding, by method. A test in test_overload
+# compares them with the URLs.
 BEGINS = {
     "POST": re.compile(
         r"""^/(
@@ -35,7 +36,7 @@ TICK_SECONDS = 0.05
 LAG_WEIGHT = 0.4  # weight of the newest tick in the moving average of the lag
 BUSY_LAG = 0.008  # seconds; a process whose event loop lags more is busy
 MAX_LAG = 0.8  # seconds; with more lag, even a refusal would take a second
-MIN_WAITING = 8  # this many requests may always wait, even if earlier ones were slow
+MIN_WAITING = 8  # with fewer waiting requests, none is refused unless the lag exceeds MAX_LAG
 MAX_WAIT_SECONDS = 2.0  # longest expected wait of a new request
 
 
@@ -55,18 +56,19 @@ class Ticket:
             self._backlog.entered()
 
     def leave(self, *, begun: bool = True) -> None:
-        """Leave the backlog: the answer or search has started (`begun`), or was refused."""
+        """Leave the backlog: the answer or search has started (`begun`), or ended before that."""
         if self._is_waiting:
             self._is_waiting = False
             self._backlog.left(begun=begun)
 
 
 class Backlog:
-    """The requests of one event loop that are complete and have not started yet.
+    """The requests of one event loop that have arrived completely and have not started yet.
 
     These are questions and searches. A question starts when its prompt is sent to the model, a search when
-    its response starts, so that slow clients and slow models do not count as work. The expected wait of a new
-    request is the number of waiting requests times the average interval between two starts.
+    its response starts. Time that slow clients and slow models take therefore does not count. The expected
+    wait of a new request is the number of waiting requests times the average interval between two starts, or
+    the time since the last start if that is longer.
     """
 
     def __init__(self) -> None:
@@ -81,19 +83,20 @@ class Backlog:
     def is_full(self) -> bool:
         """Whether new requests should be refused.
 
-        A process that is not busy refuses nothing: its requests are waiting for something else, such as a
-        remote model.
+        If the event loop is not busy and no request waits for a database thread, nothing is refused: the
+        requests are waiting for something else, such as a remote model.
         """
         if self.lag > MAX_LAG:
             return True
         if self.waiting < MIN_WAITING or not (self.lag > BUSY_LAG or is_crowded()):
             return False
-        # If fifty requests arrive together, none starts for a while, and then all start together.
+        # The time since the last start also counts: if fifty requests arrive together, none starts for a
+        # while, and then all start together.
         return max(self.waiting * self.departures.each, self.departures.stall) > MAX_WAIT_SECONDS
 
     @property
     def is_crowded(self) -> bool:
-        """Whether many requests wait and the process is busy."""
+        """Whether many requests wait and the event loop is busy."""
         return self.waiting >= MIN_WAITING and self.lag > BUSY_LAG
 
     def entered(self) -> None:
@@ -120,7 +123,7 @@ _ticket: ContextVar[Ticket | None] = ContextVar("ticket", default=None)
 
 
 def take_ticket() -> Ticket:
-    """Take over the current request's ticket for the run that it starts, or create a ticket."""
+    """Take the current request's ticket for a run; create one if it is missing or taken."""
     ticket = _ticket.get()
     if ticket is None or ticket.is_taken:
         ticket = Ticket(backlog())

@@ -24,7 +24,7 @@ class ProblemDetails(exceptions.APIException):
 
 
 def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
-    """The response for an exception of a view; None for an unexpected one."""
+    """The response for an APIException or Http404 of a view; None for any other exception."""
     if isinstance(exc, Http404):
         return problem(HTTPStatus.NOT_FOUND, gettext("This does not exist, or you may not see it."))
     if not isinstance(exc, exceptions.APIException):

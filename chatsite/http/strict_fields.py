@@ -70,7 +70,7 @@ class WordBooleanField(serializers.BooleanField):
 
 
 class StrictIntegerField(serializers.IntegerField):
-    """An integer; strings and booleans are rejected."""
+    """An integer, also in the form 2.0; strings and booleans are rejected."""
 
     def to_internal_value(self, data: Any) -> int:
         if isinstance(data, bool) or not isinstance(data, int | float) or data != data // 1:

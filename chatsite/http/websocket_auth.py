@@ -30,7 +30,8 @@ logger = logging.getLogger(__name__)
 class OwnSession:
     """ASGI middleware for sockets: sets the scope's `user` and `session` from the cookie.
 
-    Runs in the threads of chatsite.db.threads, within the time budget of a request; otherwise 503.
+    The session is read in a database thread (chatsite.db.threads), within the time budget of a request. If
+    the database is unavailable, the socket is refused with 503.
     """
 
     def __init__(self, application: Application) -> None:

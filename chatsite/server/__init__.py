@@ -1,1 +1,1 @@
-"""Starts and stops the site: its address, database, static files and processes."""
+"""Operates the site: its address, database, static files, processes, diagnosis and backups."""

@@ -23,13 +23,13 @@ def take(host: str, port: int) -> socket.socket:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
         raise StartRefused(f"HOST {host} is not an address of this machine.") from None
-    # Names such as localhost have two addresses: people and programs try the IPv4 address first.
+    # Names such as localhost have two addresses: prefer IPv4, which every client can use.
     family, kind, protocol, _, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # The kernel drops a connection and its buffers if the client reads nothing for this long. The server
-        # cannot do this itself, because closing a connection waits until the buffer has been sent.
+        # The kernel drops a connection and its buffers if the client reads nothing for READER_SECONDS. The
+        # server cannot do this itself: after it closes a connection, the kernel still tries to send the rest.
         if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
             milliseconds = int(settings.READER_SECONDS * 1000)
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)

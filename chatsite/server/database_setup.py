@@ -27,7 +27,7 @@ CONNECT_SECONDS = 5
 
 
 def parameters() -> dict[str, Any]:
-    """libpq parameters of the configured database, bypassing any pooler."""
+    """libpq parameters of the configured database; DATABASE_DIRECT_URL has precedence."""
     direct, usual = (environment.database_url(name) for name in ("DATABASE_DIRECT_URL", "DATABASE_URL"))
     return direct or usual or embedded_postgres.connection_parameters(settings.DATA_DIR)
 

@@ -1,4 +1,4 @@
-"""Finds problems of a site, and says in plain words what to do about each. Changes nothing."""
+"""Finds problems of a site without changing it, and says in plain words how to solve each."""
 
 import json
 import os
@@ -37,9 +37,9 @@ MAX_CLOCK_SECONDS = 5.0
 OLD_JOB_SECONDS = 1_800
 OLD_BACKUP = timedelta(days=8)
 MAX_FILES = 500  # number of newest documents whose files are checked
-MAX_OBJECTS = 20  # the same in a bucket, which takes a request for each
+MAX_OBJECTS = 20  # the same in a bucket, where each file takes a request
 MODEL_SECONDS = 5.0
-NAME_CHARACTERS = 200  # of a name that the model's server gave
+NAME_CHARACTERS = 200  # names of models, which the model's server chooses, are cut to this length
 OPENAI = "https://api.openai.com/v1"
 WORKERS = "SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat > now() - interval '1 minute'"
 JOBS = """
@@ -75,7 +75,7 @@ def wrong(words: str) -> Finding:
 def findings(*, ask_servers: bool = True) -> Iterator[Finding]:
     """All findings, those about the database last.
 
-    The requests to the model's server and to the bucket may take seconds.
+    The requests to the model's server and to the bucket, made only if `ask_servers`, may take seconds.
     """
     yield from _of_settings()
     yield from _of_folders()
@@ -267,7 +267,7 @@ def _of_queue() -> Iterator[Finding]:
         )
         yield wrong(words % {"minutes": f"{age / 60:.0f}"})
     else:
-        # Does not give the number of workers: each has a row for each of its queues.
+        # The message does not give the number of workers, because each has a row for each of its queues.
         run = gettext("Documents waiting to be read: %(count)s; workers are running.")
         rest = gettext("Documents waiting to be read: %(count)s; no worker is running.")
         yield ok((run if is_worked_on else rest) % {"count": waiting})

@@ -9,15 +9,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-# For Linux: use huge pages in this region, and move its contents into some at once (since 6.1).
+# Advice for `madvise` on Linux: use huge pages; move the contents into huge pages at once (since 6.1).
 MADV_HUGEPAGE, MADV_COLLAPSE = 14, 25
 HUGE_BYTES = 2 << 20
 
 
 def data_regions() -> list[tuple[int, int]]:
-    """The address and length of the parts of this process's data that fill huge pages; empty unless on Linux.
+    """Address and length of the parts of this process's data that fill whole huge pages.
 
-    Call this after everything is loaded, and before there are threads, whose stacks need less than 2 MB.
+    Empty unless on Linux. Call this after everything is loaded, and before threads start: their stacks are
+    larger regions, but need less than 2 MB.
     """
     if sys.platform != "linux":
         return []

@@ -28,7 +28,10 @@ class Interrupt:
         self.check()
 
     def disarm(self) -> None:
-        """Only record signals again, because a late timer signal after the command would kill the process."""
+        """Only record signals again, and stop the timer.
+
+        After the command, a late signal of the timer would kill the process.
+        """
         self._armed = False
         signal.setitimer(signal.ITIMER_REAL, 0)
 

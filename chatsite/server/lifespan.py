@@ -18,7 +18,7 @@ from .watchdog import watched
 async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
     """The ASGI lifespan protocol.
 
-    Puts the function `end` into the lifespan state, which the server calls before it shuts down. `end` gives
+    Puts a function `end` into the lifespan state; the server calls `end` before it shuts down. `end` gives
     running answers some seconds, then stores unfinished ones as interrupted and reports this to their
     readers.
     """

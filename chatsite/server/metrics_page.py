@@ -108,7 +108,7 @@ async def _stored() -> metrics.Snapshot:
 
 
 def stored_numbers() -> metrics.Snapshot:
-    """The numbers of jobs and unfinished runs of all machines, from the database."""
+    """The numbers of jobs, due webhook messages and unfinished runs, from the database."""
     with connection.cursor() as cursor:
         cursor.execute(JOBS)
         jobs = cursor.fetchone()

@@ -71,12 +71,13 @@ def _fault_of_sessions(parameters: Mapping[str, Any], name: str) -> str:
 
 
 def _is_shared(first: Probe, second: Probe, token: str) -> bool:
-    """Whether two clients share one server session, or one client gets several of them."""
+    """Whether two clients share one server session, or one client gets several."""
     first.execute(SET_PROBE, [token])
     own = first.execute(GET_PROBE).fetchone()
     for _ in range(ROUNDS):
-        # A pooler gives a new transaction the session that was returned last. The second client's transaction
-        # therefore gets the first client's session, and the first client must then get another one.
+        # In transaction mode, a pooler gives a new transaction the session that was returned last. The second
+        # client's transaction therefore gets the first client's session, and the first client must then get
+        # another one.
         second.execute("BEGIN")
         other = second.execute(GET_PROBE).fetchone()
         if other is None or other[1] == token or first.execute(GET_PROBE).fetchone() != own:
@@ -86,7 +87,7 @@ def _is_shared(first: Probe, second: Probe, token: str) -> bool:
 
 
 def _check_pooled(pooled: Mapping[str, Any], direct: Mapping[str, Any]) -> None:
-    """Raise StartRefused if DATABASE_URL leads to another database, or if transactions fail there."""
+    """Raise StartRefused unless both URLs lead to the same database, and transactions work."""
     with _connect(pooled, POOLED) as session, _connect(direct, DIRECT) as own:
         try:
             with session.transaction():

@@ -116,7 +116,7 @@ class Children:
             child.start()
 
     def wait(self, seconds: float) -> list[tuple[Child, int]]:
-        """Wait until a process ends, at most `seconds`.
+        """Wait until a process ends or begins to serve, at most `seconds`.
 
         Returns the ended processes with their exit status. Raises KeyboardInterrupt after a signal.
         """
@@ -135,7 +135,7 @@ class Children:
     def keep_running(self, check: Callable[[], None]) -> None:
         """Watch until interrupted: log and restart processes that die.
 
-        `check` is called every second, for servers that are not child processes.
+        `check` is called at least once a second, for whatever else the caller watches.
         """
         while True:
             check()
@@ -149,7 +149,7 @@ class Children:
                     child.start()
 
     def all_crash(self) -> bool:
-        """Whether no process serves requests, and each one that should has crashed more than once."""
+        """Whether no web server serves requests, and each has crashed at least twice in a row."""
         servers = [child for child in self.children if child.serves]
         return bool(servers) and all(child.failures > 1 and not child.serving for child in servers)
 

@@ -2,4 +2,4 @@
 
 
 class StartRefused(Exception):
-    """The site cannot start; the text is one clear line for the operator."""
+    """The site cannot start; the text is for the operator, with one clear line for each problem."""

@@ -32,7 +32,7 @@ def collect() -> None:
 
 
 def fingerprint() -> str:
-    """A digest of the name, size and modification time of every source file."""
+    """A digest of the storage class and of each source file's name, size and modification time."""
     digest = hashlib.sha256(settings.STORAGES["staticfiles"]["BACKEND"].encode())
     for finder in get_finders():
         for name, storage in finder.list([]):

@@ -25,7 +25,7 @@ SERVERS = {
 
 
 def status(request: HttpRequest, context: dict[str, object]) -> TemplateResponse:
-    """Problems and current load of the site. Changes nothing, and makes no requests to other servers."""
+    """Problems and current load of the site. Changes nothing; asks no server but the database."""
     if not (isinstance(request.user, User) and request.user.is_superuser):
         raise PermissionDenied
     found = [*findings(ask_servers=False)]

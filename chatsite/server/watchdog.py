@@ -1,6 +1,6 @@
 """A thread that detects a blocked event loop and logs its stack.
 
-Time in which a thread waited for a CPU does not count (Linux reports it), so a busy machine causes no
+On Linux, time in which threads of the process waited for a CPU does not count, so a busy machine causes no
 warning. Time in which the whole process was stopped does not count either.
 """
 
@@ -36,7 +36,7 @@ def watched(seconds: float) -> Iterator[None]:
 
 
 class Watchdog:
-    """Watches the loop of the thread that creates it."""
+    """Watches an event loop from a thread of its own. Create it in the thread of the loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
         self._loop = loop
@@ -66,7 +66,8 @@ class Watchdog:
         worked = time.process_time()
         while not self._over.wait(self._interval):
             now = self._now()
-            # A call that holds the interpreter's lock also delays this thread, but uses CPU time meanwhile.
+            # If this thread is delayed and no CPU time was used, the process was stopped. A call that holds
+            # the interpreter's lock also delays this thread, but uses CPU time.
             delay = now - before - self._interval
             cpu_time = time.process_time() - worked - self._interval
             since += max(0.0, delay - max(0.0, cpu_time))
@@ -78,9 +79,9 @@ class Watchdog:
                 logger.warning(BLOCKED, now - since, self._stack())
 
     def _now(self) -> float:
-        """Monotonic seconds, minus the time during which a thread of the process waited for a CPU.
+        """Monotonic seconds, minus the time during which threads of the process waited for a CPU.
 
-        Every thread counts, because the waiting one may hold the interpreter's lock.
+        Every thread but this one counts, because a waiting thread may hold the interpreter's lock.
         """
         now = time.monotonic()  # taken first, so that reading the files does not count
         own = str(threading.get_native_id())

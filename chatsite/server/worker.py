@@ -20,7 +20,7 @@ from chatsite.db.threads import (  # noqa: E402
 )
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
-# Must precede the settings, which choose the database connection accordingly.
+# Must precede the settings, which ask `default_reader` to choose the database connection.
 read_everything_by_default()
 django.setup(set_prefix=False)
 
@@ -68,7 +68,10 @@ def main() -> None:
 
 
 async def work() -> None:
-    """Run jobs until SIGTERM. Procrastinate's Django app releases connections after each job."""
+    """Run jobs until SIGTERM or SIGINT.
+
+    Procrastinate's Django app releases connections after each job.
+    """
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
@@ -96,7 +99,8 @@ async def work() -> None:
                 worker.cancel()  # it finishes its current jobs and takes no new ones
             _, unfinished = await asyncio.wait(workers, timeout=GRACE_SECONDS)
             if unfinished:
-                # If a document is still being read, PostgreSQL rolls back, and another worker takes the job.
+                # If a document is still being read, PostgreSQL rolls back when this process exits, and
+                # another worker takes the job.
                 try:
                     await asyncio.wait_for(requeue_active_jobs(), GRACE_SECONDS)
                 finally:

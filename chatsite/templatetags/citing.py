@@ -30,6 +30,6 @@ def conversations_citing(document: Document) -> int:
 
 @register.simple_tag
 def verified_answers_citing(document: Document) -> int:
-    """The number of verified answers in use that cite the document, and so become inactive without it."""
+    """The number of verified answers in use that cite the document and are not given without it."""
     answers = VerifiedAnswer.objects.filter(active=True, valid_until__gte=timezone.localdate())
     return answers.filter(citations__document=document).distinct().count()

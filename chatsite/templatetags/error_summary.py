@@ -41,7 +41,7 @@ def problems_of(form: "BaseForm | BaseFormSet[Any]") -> list[Problem]:
         return []
     found = [Problem(str(text)) for text in form.non_field_errors()]
     for field in form:
-        # Groups of inputs, such as radio buttons or date and time, have no id.
+        # A group of inputs, such as radio buttons or date and time, has no id, but its first input has.
         target = field.id_for_label or f"{field.auto_id}_0"
         found += [Problem(str(text), str(field.label).rstrip(":"), target) for text in field.errors]
     return found

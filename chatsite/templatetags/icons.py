@@ -10,7 +10,7 @@ register = template.Library()
 
 @register.simple_tag
 def icon(name: str, classes: str = "") -> SafeString:
-    """An icon from static/icons.svg, which screen readers skip."""
+    """An icon from static/icons.svg, hidden from screen readers."""
     return format_html(
         '<svg class="{}" aria-hidden="true"><use href="{}#{}" /></svg>',
         f"icon {classes}".rstrip(),

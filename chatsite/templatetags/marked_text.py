@@ -27,7 +27,7 @@ def with_marks(pieces: Iterable[MarkedPiece]) -> SafeString:
 
 @register.filter(is_safe=True)
 def with_anchor(marked: SafeString) -> SafeString:
-    """HTML of `with_marks` with an id at the first mark, for links without JavaScript."""
+    """Give the first mark in HTML of `with_marks` an id, for links without JavaScript."""
     return mark_safe(marked.replace("<mark>", '<mark id="marked">', 1))  # noqa: S308
 
 

@@ -1,6 +1,7 @@
 """Mirror a folder to a site: upload new and changed files, delete those that are gone.
 
-SITE and KEY (scopes documents:read and documents:write) are in the environment.
+The environment has SITE, the site's address, and KEY, an API key with the scopes documents:read and
+documents:write.
 
 python mirror.py FOLDER [--everyone] [--group NAME]...
 """
@@ -24,7 +25,8 @@ TRIES = 5
 def send(method: str, address: str, body: bytes | None = None) -> Any:
     """Send a request, and return the response with its JSON as `.data`.
 
-    Retries after Retry-After while the site is busy. Raises urllib.error.HTTPError for a refusal.
+    While the site is busy, waits for Retry-After and tries again, at most TRIES times in all. Raises
+    urllib.error.HTTPError for a refusal.
     """
     headers = {"Authorization": f"Bearer {os.environ['KEY']}", "Content-Type": "application/octet-stream"}
     request = urllib.request.Request(os.environ["SITE"] + address, body, headers, method=method)
@@ -49,7 +51,7 @@ def reason(refusal: urllib.error.HTTPError) -> str:
         members = [f"{error['pointer']}: {error['detail']}" for error in problem.get("errors", [])]
         return " ".join(members) or str(problem["detail"])
     except (ValueError, KeyError, TypeError, AttributeError):
-        return str(refusal)  # of a proxy, for example
+        return str(refusal)  # the response is not from the site, but from a proxy, for example
 
 
 def mark(folder: Path) -> str:

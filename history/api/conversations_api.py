@@ -47,7 +47,7 @@ from history.serializers.response_serializers import (
 from .pagination import ConversationPagination, SearchPagination
 
 NOT_FOUND = gettext_lazy("There is no such conversation.")
-# Codes of errors by status. The messages are the same as at /api/….
+# Codes of errors by status; all other statuses have the code `invalid_request`.
 CODES = {
     401: "unauthorized",
     403: "forbidden",
@@ -72,7 +72,7 @@ LOCATION = OpenApiParameter("Location", str, OpenApiParameter.HEADER, response=[
 
 
 class Busy(exceptions.APIException):
-    """Another long export is being rendered, or a right was withdrawn while this one was."""
+    """Another long export is being rendered, or a right was withdrawn during this request."""
 
     status_code = status.HTTP_503_SERVICE_UNAVAILABLE
     default_detail = gettext_lazy(error_pages.WORDS[status_code])

@@ -33,12 +33,12 @@ class ConversationPagination(BasePagination):
     def page(
         self, queryset: Any, limit: int, below: conversation_lists.Place | None
     ) -> tuple[Sequence[Conversation], conversation_lists.Place | None]:
-        """Up to `limit` rows, and the start of the next page, if any."""
+        """Up to `limit` rows, and the place after which the next page begins, if any."""
         return conversation_lists.page(queryset, limit, below)
 
     def limit(self) -> int:
         limit = self.request.query_params.get("limit", str(self.page_size))
-        # int() also accepts digits of other scripts, and raises another error for very many digits.
+        # int() also accepts digits of other scripts, and raises ValueError for thousands of digits.
         whole = limit.isascii() and limit.isdigit() and len(limit) < 10
         if not (whole and 1 <= int(limit) <= self.max_page_size):
             raise ValidationError(
@@ -79,7 +79,7 @@ class ConversationPagination(BasePagination):
 
 
 class ProjectPagination(ConversationPagination):
-    """Pages of projects, most recently used first, each with the number of its conversations."""
+    """Pages of projects, last used first, with the numbers of the caller's conversations."""
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self.request, self.view = request, view

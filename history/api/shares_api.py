@@ -21,7 +21,7 @@ from history.invalid import Invalid
 from history.models import Conversation, Message, Share
 from history.serializers.named_readers import NamedReadersSerializer, audience_of_names
 
-MAX_LISTED = 1_000  # newest
+MAX_LISTED = 1_000  # older shares are not listed
 SHARE_ID = OpenApiParameter("share_id", UUID, OpenApiParameter.PATH, description="The id of a share.")
 
 

@@ -26,7 +26,7 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
         return self.filter(archived_at=None)
 
     def deleted_by(self, principal: Principal) -> "ConversationQuerySet":
-        """The caller's deleted conversations that can still be restored."""
+        """The caller's deleted conversations, which can be restored until they are purged."""
         return self.filter(owner_id=principal.user_id, deleted_at__isnull=False)
 
 
@@ -67,7 +67,7 @@ class Project(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="projects", db_index=False
-    )  # index project_list
+    )  # the index project_list covers it
     name = models.CharField(max_length=MAX_NAME_CHARACTERS)
     instructions = models.CharField(
         max_length=MAX_INSTRUCTIONS_CHARACTERS,
@@ -114,7 +114,7 @@ class Conversation(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="conversations", db_index=False
-    )  # index conversation_list
+    )  # the index conversation_list covers it
     title = models.CharField(max_length=200, blank=True)
     title_by_owner = models.BooleanField(
         default=False, help_text=gettext_lazy("The owner chose the title, which is never replaced.")
@@ -141,7 +141,7 @@ class Conversation(models.Model):
         on_delete=models.SET_NULL,
         related_name="conversations",
         db_index=False,
-    )  # index conversation_project
+    )  # the index conversation_project covers it
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(
         default=timezone.now, help_text=gettext_lazy("Time of the newest message.")

@@ -29,8 +29,8 @@ class MessageQuerySet(models.QuerySet["Message"]):
 class Message(models.Model):
     """A question or an answer.
 
-    A terminal state never changes; every state keeps the text written so far. All versions of edited
-    questions and regenerated answers are kept: see history.branches.
+    The terminal state of an answer of this site never changes, and keeps the text written until then. All
+    versions of edited questions and regenerated answers are kept: see history.branches.
     """
 
     class Role(models.TextChoices):
@@ -51,7 +51,7 @@ class Message(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     conversation = models.ForeignKey(
         Conversation, on_delete=models.CASCADE, related_name="messages", db_index=False
-    )  # index message_position
+    )  # the index message_position covers it
     position = models.PositiveIntegerField(help_text=gettext_lazy("Order in the conversation, from 0."))
     follows = models.IntegerField(
         null=True,
@@ -158,7 +158,7 @@ class Message(models.Model):
 
     @property
     def can_continue(self) -> bool:
-        """Whether this is one of the site's own answers, not a team's, that was cut short."""
+        """Whether the answer was cut short and can be continued, unlike a team's or verified one."""
         cut = self.state == self.State.INTERRUPTED or (
             self.state == self.State.COMPLETE and self.finish_reason == "length"
         )
@@ -223,7 +223,7 @@ class Source(models.Model):
 
     message = models.ForeignKey(
         Message, on_delete=models.CASCADE, related_name="sources", db_index=False
-    )  # index source_rank
+    )  # the index source_rank covers it
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
     document_version = models.PositiveIntegerField()
     passage_id = models.BigIntegerField(

@@ -33,7 +33,7 @@ class ShareQuerySet(models.QuerySet["Share"]):
         return others.filter(received).annotate(is_new=~Exists(opened))
 
     def live(self) -> "ShareQuerySet":
-        """The shares whose link works: not ended, with an existing conversation and an active owner."""
+        """The shares whose link works: neither expired nor revoked, and with an active owner."""
         return self.filter(
             Q(expires_at=None) | Q(expires_at__gt=timezone.now()),
             revoked_at=None,
@@ -112,10 +112,10 @@ class Share(models.Model):
         return gettext("Share of %(moment)s") % {"moment": date_and_time(self.created_at)}
 
     def title_from(self, first: int) -> str:
-        """The title of a shared conversation, or an empty text if it comes from another question.
+        """The stored title, or the conversation's; empty if that was made from another question.
 
-        `first` is the position of the first shown message. An edited first question has another position than
-        the question from which the title was generated.
+        `first` is the position of the first shown message. A generated title is made from the question at
+        position 0; an edited first question has another position.
         """
         if self.title is not None:
             return self.title

@@ -1,6 +1,6 @@
 """Serializers for the requests to /chat-history.
 
-The names of their members occur only here and in response_serializers.
+Their members are those of the Chat UI's protocol; response_serializers has those of the responses.
 """
 
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ STORED_STATES = {
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A message to save. Members missing from the request are None."""
+    """A message to save. Members missing from the request are None or empty."""
 
     key: str
     role: str
@@ -120,7 +120,7 @@ class WordField(serializers.ChoiceField):
 
 
 class ProjectField(serializers.UUIDField):
-    """The id of a project, which is checked when it is used."""
+    """The id of a project, whose existence is checked when the id is used."""
 
     default_error_messages = dict.fromkeys(("null", "invalid"), NO_PROJECT)
 
@@ -253,7 +253,7 @@ class SavedMessageSerializer(BodySerializer):
         if len(values["content"]) > most and len(without_links(values["content"])) > most:
             raise serializers.ValidationError({"content": too_long(most)})
         created, clock = values.get("createdAt"), values.get("timestamp")
-        # `timestamp` is used only if it contains a date, unlike “10:15 AM”.
+        # Without `createdAt`, `timestamp` is used if it contains a date, unlike “10:15 AM”.
         created_at = _parsed(clock or "") if created is None else _parsed(created)
         if created is not None and created_at is None:
             raise serializers.ValidationError(

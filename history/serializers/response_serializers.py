@@ -1,6 +1,6 @@
 """Serializers for the responses of /chat-history.
 
-The names of their members occur only here and in request_serializers.
+The names of their members are defined here and in request_serializers.
 """
 
 from collections.abc import Sequence
@@ -76,7 +76,7 @@ class ConversationRowSerializer(serializers.Serializer[Any]):
     )
 
     def to_representation(self, row: Any) -> dict[str, Any]:
-        # OWN_MEMBERS are not part of the published protocol.
+        # OWN_MEMBERS are not part of the published protocol, so they are omitted if empty.
         sent = super().to_representation(row)
         return {name: value for name, value in sent.items() if value or name not in OWN_MEMBERS}
 
@@ -169,7 +169,7 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
     """A stored message.
 
     The context has the `sources` that the reader may open now, by message id. The response names no other
-    sources, either in its list of sources or in the text.
+    sources of this site, either in its list of sources or in the text.
     """
 
     messageId = serializers.SerializerMethodField()
@@ -223,7 +223,7 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
     def get_content(self, row: Message) -> str:
         """The text as Markdown, with citations as links.
 
-        Citations that the reader may not open are removed.
+        Citations of sources that the reader may not open now are removed.
         """
         return with_links(readable_text(row, self._readable(row)), self._addresses(row))
 
@@ -271,11 +271,11 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
         return cast(Sequence[Source], self.context["sources"].get(row.pk, ()))
 
     def _gone(self, row: Message) -> set[str]:
-        """The cited sources that the reader may not open now."""
+        """The labels of the cited sources that the reader may not open now."""
         return set(row.citations) - {source.label for source in self._readable(row)}
 
     def _addresses(self, row: Message) -> dict[str, str]:
-        """The URL of each cited source by its label."""
+        """The URLs of the cited sources that the reader may open now, by label."""
         readable = self._readable(row)
         return {source.label: address_of(source) for source in readable if source.label in row.citations}
 
@@ -307,7 +307,7 @@ def _saved_members(row: Message) -> dict[str, Any]:
     return {name: members[name] for name in ("sources", "error") if members.get(name)}
 
 
-# Additions to the API description, which cannot be generated from the serializers.
+# Additions to the API description that drf-spectacular cannot derive from the serializers.
 
 
 class ConversationRowDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
@@ -323,7 +323,7 @@ class ConversationRowDescription(OpenApiSerializerExtension):  # type: ignore[no
 
 
 class StoredMessageDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
-    """Some members are optional, and imported messages have their own form."""
+    """Some members are optional. Imported `sources` and `error` may be any objects."""
 
     target_class = "history.serializers.response_serializers.StoredMessageSerializer"
 

@@ -1,4 +1,4 @@
-"""An admin page that explains why a person may read a document, and what they would find.
+"""An admin page that explains a person's access to a document, and searches as that person.
 
 The page may show content that the administrator may not read, so each use is audited before anything is
 shown.
@@ -47,7 +47,7 @@ NAME_CHARACTERS = 460  # length of first name, last name and user name together
 
 @dataclass(frozen=True, slots=True)
 class ExplainedDocument:
-    """A document in the form, with its explanation."""
+    """A document that the form names, and why the person may or may not read it."""
 
     document: Document
     explanation: Explanation
@@ -62,7 +62,7 @@ class SearchedAs:
 
 
 class SuggestingTextInput(forms.TextInput):
-    """A text field with suggestions for one name."""
+    """A text field for one name, with suggestions."""
 
     class Media:
         js = [forms.Script("suggest.js", type="module")]
@@ -201,7 +201,7 @@ class AccessPage:
                         staff_access.begin_search(request.user, person, question, form.cleaned_data["reason"])
                     principal = Principal(person.pk, "command")
                     with reading_as(person.pk):
-                        # As in the portal, a search of everything leaves out files attached to questions.
+                        # As in the portal, leave out private files that the person attached to questions.
                         apart = scopes.kept_apart(principal)
                         context["searched"] = SearchedAs(
                             search(principal, question, top=FOUND_SHOWN, without=apart),

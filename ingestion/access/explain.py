@@ -22,7 +22,7 @@ from .models import AccessEntry
 
 NAMES_SHOWN = 10
 DOCUMENTS_SHOWN = 20
-MAX_BRACKETS = 5  # maximum number of opening brackets in a title or path that are tried
+MAX_BRACKETS = 5  # how many opening brackets are tried as the start of the path in “title (path)”
 NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 Kind = Literal["owner", "person", "group", "guests", "everyone"]
@@ -91,7 +91,7 @@ def explain(user: User, document: Document) -> Explanation:
 
 
 def people_named(text: str) -> list[User]:
-    """The people with this user name, or with this full name.
+    """The person with this user name; if there is none, up to two people with this full name.
 
     `text` may also contain both names, in the form of `directory.entry`.
     """
@@ -176,7 +176,7 @@ def _access_reasons(user: User, document: Document) -> list[AccessReason]:
 
 
 def _why_not(user: User, document: Document) -> list[str]:
-    """The sentences for a person whom no entry includes: who else may read the document."""
+    """Sentences for a person whom no entry includes, which say who may read the document."""
     name = user.get_username()
     entries = list(document.access_list.entries.select_related("user", "group"))
     people = sorted(entry.user.get_username() for entry in entries if entry.user)

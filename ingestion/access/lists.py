@@ -114,9 +114,9 @@ def widens(before: Audience, after: Audience) -> bool:
 
 
 def narrowed(before: Audience, after: Audience) -> Audience:
-    """The readers of `after` whom `before` also names.
+    """The readers in `after` whom `before` includes, too.
 
-    People whom `before` includes only through a group are left out.
+    A person named in `after` is left out if `before` includes that person only through a group.
     """
     if not widens(before, after):
         return after
@@ -130,10 +130,13 @@ def narrowed(before: Audience, after: Audience) -> Audience:
 
 
 def set_audience(document: Document, audience: Audience) -> None:
-    """Set the document's readers. This updates one row, and takes effect with everyone's next query."""
+    """Set the readers of the document and, by a database trigger, of its parts.
+
+    The change takes effect with everyone's next query.
+    """
     former = document.access_list_id
     document.access_list = access_list_for(audience, document.owner_id)
-    # Read all rows: somebody who manages another person's document may remove their own access.
+    # See all rows: somebody who manages another person's document may remove their own access.
     with reading_everything():
         Document.objects.filter(pk=document.pk).update(
             access_list=document.access_list, audience_version=F("audience_version") + 1
@@ -155,7 +158,7 @@ NAMES_SHOWN = 3
 def change_rights(actor: object, document: Document, audience: Audience, *, in_admin: bool = False) -> None:
     """Set the document's readers on behalf of `actor`.
 
-    An audit entry is written if the document belongs to someone else, or if the change is made in the admin.
+    A change is audited if `actor` does not own the document, or if it is made in the admin.
 
     The caller must have checked that `actor` may do this. A replacement file that is still queued will not
     set its own readers, because this change is newer.
@@ -176,8 +179,8 @@ def change_rights(actor: object, document: Document, audience: Audience, *, in_a
         set_audience(document, audience)
         if in_admin or staff is None or document.owner_id != staff.pk:
             after = readers_for_audit(document.access_list)
-            # If everyone may read the document, or if the list is long, the usual subject omits names and may
-            # be the same before and after. Name the added and removed readers instead.
+            # The text of the readers omits names if everyone may read the document, or if the list is long.
+            # If it is therefore the same before and after, name the added and removed readers instead.
             subject = [
                 f"{what}: ",
                 *before,
@@ -195,7 +198,7 @@ def reader_names(document: Document) -> str:
 def readers_for_audit(access_list: AccessList, besides: int | None = None) -> list[str | NamedPerson]:
     """Some of the readers of a list, in English, for the subject of an audit entry.
 
-    `besides` is the id of an owner who is not named: the list has them, but nobody chose them.
+    `besides` is the id of the owner to leave out, who is on the list without having been chosen.
     """
     with override("en"):
         return _some_readers(access_list, besides)

@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 class TooLargeBatch(exceptions.APIException):
-    """The body is refused."""
+    """The request body has more than MAX_BYTES."""
 
     status_code = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     default_detail = format_lazy(
@@ -68,7 +68,8 @@ class _Bounded:
 class BatchItemSerializer(ChangeSerializer):
     """An operation on one document.
 
-    `put` has the document's content and all of its details, and `patch` only the members that change.
+    `put` has the document's content. It clears the folder and the readers if they are missing; other missing
+    members keep their values. `patch` has only the members that change.
     """
 
     action = StrictChoiceField(["put", "patch", "delete"])
@@ -109,7 +110,7 @@ class BatchItemSerializer(ChangeSerializer):
 
 
 class BatchSerializer(StrictSerializer):
-    """The operations, in this order; the failure of one item does not stop the next ones."""
+    """A batch whose items are not validated yet: the view validates them one by one."""
 
     items = BoundedListField(child=serializers.JSONField(allow_null=True), min_length=1, max_length=MAX_ITEMS)
 

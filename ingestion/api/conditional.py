@@ -53,9 +53,9 @@ def conditions_of(request: Request) -> dict[str, list[str]]:
 
 
 def checked(request: Request, document: Document) -> Document:
-    """The document with its row locked, after checking the request's conditions, if any.
+    """Check the request's conditions, if any, and return the document.
 
-    Raises Http404 and PreconditionFailed.
+    If there are conditions, the document's row is locked. Raises Http404 and PreconditionFailed.
     """
     conditions = conditions_of(request)
     if not conditions:
@@ -73,7 +73,7 @@ def checked(request: Request, document: Document) -> Document:
 
 @contextlib.contextmanager
 def conditionally(request: Request, find: Callable[[], Document]) -> Iterator[None]:
-    """Check the request's conditions, if any, and run the block in the same transaction.
+    """Check the request's conditions; if there are any, run the block in the same transaction.
 
     `find` returns the document, or raises Http404 if there is none yet. Raises PreconditionFailed.
     """

@@ -187,7 +187,10 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
 
 
 class RightsSerializer(serializers.Serializer[Any]):
-    """Who may read a document. If `everyone` is false and nobody is named, only its owner may."""
+    """Who may read a document; subclasses add `everyone`.
+
+    If that is false and nobody is named, only the document's owner may.
+    """
 
     users = BoundedListField(child=StrictCharField(max_length=150), required=False, max_length=200)
     groups = BoundedListField(
@@ -234,7 +237,7 @@ class WebAddressField(StrictCharField):
 
 
 class DetailsSerializer(RightsSerializer):
-    """Details of a document. Missing members keep their values; empty ones clear them."""
+    """Readers and details. A missing detail keeps its value; an empty one clears it."""
 
     title = StrictCharField(
         max_length=details.TITLE_CHARACTERS,

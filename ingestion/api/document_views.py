@@ -1,4 +1,4 @@
-"""`/api/documents`: what the caller may read, and changes of the caller's own documents."""
+"""`/api/documents`: list, read, add, change and delete documents with the caller's rights."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -159,7 +159,7 @@ class DocumentsView(ResourceView):
         return response
 
     def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # type: ignore[override]
-        """Refuse the method; to a caller who tries to add a document here, name the right one."""
+        """Refuse the method. For POST, the error says that documents are added with PUT."""
         if request.method == "POST":
             words = gettext("Add a document with {method} {path}.")
             raise exceptions.MethodNotAllowed(
@@ -208,10 +208,13 @@ class DocumentWriteView(OneDocumentView):
         *,
         may_replace: bool = True,
     ) -> tuple[Document, str]:
-        """Add or replace the document of that name; return it and the outcome. Raises APIException."""
+        """Add or replace the document with this external id. Returns it and the outcome.
+
+        Raises APIException.
+        """
         if not is_external_id(external_id):
             raise ProblemDetails(str(NAMES), "id")
-        # If the external id has no known file extension, use the name of the uploaded file.
+        # If the external id has no known file extension, use the name of the uploaded file if that has one.
         with_ending = (name for name in (external_id, file.name or "") if format_of(name))
         try:
             put = documents.upsert(
@@ -274,7 +277,7 @@ class DocumentWriteView(OneDocumentView):
     def audience(self, requested: Mapping[str, Any], current: Audience | None = None) -> Audience:
         """The readers named in a request, validated like the portal's form. Raises ValidationError."""
         names, people = requested.get("groups", []), requested.get("users", [])
-        # The form's field also accepts lists, and entries like “Ann Smith (ann)”.
+        # Only user names: the form's field would also accept lists, and entries like “Ann Smith (ann)”.
         if unknown := sorted(name for name in {*people} if directory.usernames(name) != {name}):
             words = gettext("There is no account named %(names)s.")
             raise exceptions.ValidationError({"users": [words % {"names": ", ".join(unknown)[:200]}]})
@@ -356,7 +359,7 @@ class DocumentView(DocumentWriteView):
             raise exceptions.ParseError(EMPTY)
         with file:
             new = validated(NewDocumentSerializer, _details_in(request.query_params, body))
-            # Another caller may add the document at the same time.
+            # Another caller may add the document after the check, so `put_file` must not replace it.
             only_adds = conditional.conditions_of(request).get("If-None-Match") == ["*"]
             with conditional.conditionally(request, lambda: self.found(document_id)):
                 document, outcome = self.put_file(file, new, document_id, may_replace=not only_adds)
@@ -392,7 +395,7 @@ class DocumentView(DocumentWriteView):
 class SlashedDocumentView(DocumentView):
     """Refuses names with a slash, which documents cannot have; explains this to a `PUT`."""
 
-    schema = None  # not described
+    schema = None  # not in the API description
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         return super().dispatch(request, document_id=kwargs["slashed"])
@@ -411,7 +414,7 @@ def details_of(requested: Mapping[str, Any]) -> Details:
 def _details_in(query: QueryDict, body: QueryDict | RawBody) -> Mapping[str, Any]:
     """The details in the query and, for a form, in the body.
 
-    Raises ValidationError if one is in both.
+    Raises ValidationError if a detail is in both.
     """
     if isinstance(body, RawBody):
         return query

@@ -1,4 +1,4 @@
-"""`POST /api/search`: the best-matching passages that the caller may read, without a model."""
+"""`POST /api/search`: the best passages that the caller may read, without a language model."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -44,7 +44,7 @@ Neighbours = dict[int, dict[str, list[dict[str, Any]]]]
     }
 )
 class QueryField(StrictCharField):
-    """Text with at least one word to search for."""
+    """Text with at least one character that is not a space or a control character."""
 
 
 class ScopeField(serializers.RegexField):

@@ -1,4 +1,4 @@
-"""Bulk changes of documents, which are selected in the admin.
+"""Bulk changes of documents that are selected in the admin.
 
-A worker changes each of them and stores its result.
+A worker changes one document after the other, and stores the outcome for each.
 """

@@ -54,7 +54,7 @@ class Refused(Exception):
 class BulkProperty(ABC):
     """A property of documents that can be changed in bulk; its values are JSON."""
 
-    mirrored = False  # whether this also applies to documents that mirror a file
+    mirrored = False  # whether it can also be changed for documents that mirror a file
 
     @abstractmethod
     def read(self, document: Document) -> Any: ...
@@ -235,9 +235,9 @@ def start(change: BulkChange, kind: str, wanted: dict[str, Any]) -> bool:
 
 
 def undo(change: BulkChange, actor: User) -> BulkChange | None:
-    """Restore the former value of each changed document.
+    """Queue a change that restores the former value of each changed document, and return it.
 
-    None if that is impossible or was started before.
+    None if `change` cannot be undone, or is being undone already.
     """
     with transaction.atomic():
         known = BulkChange.objects.select_for_update().get(pk=change.pk)
@@ -269,7 +269,7 @@ def can_be_undone(change: BulkChange) -> bool:
 
 
 def stop(change: BulkChange, actor: User) -> bool:
-    """Skip the documents that are still waiting; False if the change has ended."""
+    """Stop before the documents that are still waiting; False if the change is not running."""
     return _turn(change, actor, State.RUNNING, State.STOPPED, "Stopped")
 
 
@@ -303,7 +303,7 @@ def outcomes(change: BulkChange) -> dict[str, int]:
 
 
 def work(change_id: int, seconds: float = SECONDS) -> bool:
-    """Continue a change for a while; returns whether there is more to do."""
+    """Continue a change for a while; returns whether there may be more to do."""
     deadline = time.monotonic() + seconds
     with reading_everything():
         while True:
@@ -405,7 +405,7 @@ def _apply(
     of.write(document, wanted, actor)
     document.refresh_from_db()
     after = of.read(document)
-    # Writing adds the owner and drops deleted accounts, so the stored value may equal the former one.
+    # Writing leaves out the owner and deleted accounts, so the stored value may equal the former one.
     if after == present:
         return Outcome.UNCHANGED
     item.before, item.after = present, after

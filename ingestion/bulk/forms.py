@@ -31,20 +31,20 @@ OLD_ANSWERS = gettext_lazy(
 
 
 def people_field(**options: Any) -> "forms.ModelMultipleChoiceField[User]":
-    """A field that finds people by typing part of their names."""
+    """A field to select people, which suggests them while a part of a name is typed."""
     widget = SeveralPicker(AccessEntry._meta.get_field("user"), site)
     people = User.objects.filter(guest_until=None)
     return forms.ModelMultipleChoiceField(people, required=False, widget=widget, **options)
 
 
 def groups_field(**options: Any) -> "forms.ModelMultipleChoiceField[Group]":
-    """A field that finds groups by typing part of their names."""
+    """A field to select groups, which suggests them while a part of a name is typed."""
     widget = SeveralPicker(AccessEntry._meta.get_field("group"), site)
     return forms.ModelMultipleChoiceField(Group.objects.all(), required=False, widget=widget, **options)
 
 
 class BulkForm(forms.Form):
-    """The form for a kind of change; `wanted` is the value that it stores."""
+    """The form for a kind of change; `wanted` returns the value of `BulkChange.wanted`."""
 
     kind: ClassVar[BulkChange.Kind]
     title: ClassVar["str | Promise"]

@@ -16,7 +16,7 @@ from ingestion.models import Document
 
 from .changes import Readers, as_audience, as_value
 
-MAX_NAMED = 300  # readers on one side
+MAX_NAMED = 300  # readers that one side lists
 EVERYONE, GUESTS = "everyone", "guests"
 Key = tuple[str, int]  # ("everyone" | "guests", 0), ("group", id) or ("person", id)
 
@@ -43,8 +43,8 @@ class Side:
 class Preview:
     """Who gains and who loses access.
 
-    `fixed` is the number of documents that do not change, because a folder or an archive decides who may read
-    them.
+    `fixed` is the number of documents that do not change, because a synchronised folder, an archive or a
+    message determines their readers.
     """
 
     gaining: Side
@@ -77,7 +77,7 @@ def preview(chosen: QuerySet[Document], form: dict[str, Any]) -> Preview:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A group of documents with the same owner and readers."""
+    """The change of readers for documents that have the same owner and the same readers."""
 
     before: Audience
     after: Audience
@@ -112,16 +112,16 @@ class _Comparison:
         return Preview(self._side(gaining, gain), self._side(losing, loss), fixed)
 
     def _people(self, audience: Audience, owner: frozenset[int]) -> frozenset[int] | None:
-        """The accounts that may read; None if all may."""
+        """The accounts that may read; None if everyone may."""
         if audience.everyone:
             return None
         members = (self.members[group] for group in audience.group_ids)
         return (owner | audience.user_ids).union(*members) & self.all
 
     def _named(self, those: Audience, others: Audience, readers: frozenset[int] | None) -> Iterable[Key]:
-        """The readers named in `those` who have an account that may not read under `others`.
+        """The readers named in `those` that include an account that `others` does not include.
 
-        `readers` are the accounts that may read under `others`; None if all may.
+        `readers` are the accounts that `others` includes; None if it includes everyone.
         """
         if those.guests and not others.guests:
             yield GUESTS, 0

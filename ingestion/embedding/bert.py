@@ -17,7 +17,7 @@ from .embedder import Vectors, unit
 
 TOKENS_PER_BATCH = 512  # more would not fit into the processor's caches
 GELU = tuple(map(np.float32, (0.79782828, 0.0364684959, -1.24702107e-4, -3.06106037e-5, 1.12076040e-6)))
-GELU_SQUARE = np.float32(36)  # for larger squares, Φ is 0 or 1
+GELU_SQUARE = np.float32(36)  # for larger squares, Φ is practically 0 or 1
 GELU_ROWS = 64
 LAYER_MODULES = (
     "attention.self.query",
@@ -34,7 +34,7 @@ Numbers = NDArray[np.float32]
 
 
 class BertEmbedder:
-    """A BERT encoder. A text's vector is the mean of its tokens' vectors, or that of the first token."""
+    """A BERT encoder. A text's vector is that of its first token, or the mean over all tokens."""
 
     batch = 32
     is_remote = False
@@ -152,8 +152,9 @@ class BertEmbedder:
 def _gelu(values: Numbers) -> None:
     """Replace each value x by x · Φ(x), with an error of at most 4e-6.
 
-    Φ is approximated by the hyperbolic tangent of a fitted polynomial, which is four times as fast as
-    formulas with exponentials. Rows are processed in blocks that fit into the processor's cache.
+    Φ, the normal distribution function, is approximated by the hyperbolic tangent of a fitted polynomial,
+    which is four times as fast as formulas with exponentials. Rows are processed in blocks that fit into the
+    processor's cache.
     """
     rows = values.reshape(-1, values.shape[-1])
     for start in range(0, len(rows), GELU_ROWS):

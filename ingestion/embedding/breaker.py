@@ -25,7 +25,8 @@ metrics.BREAKERS_OPEN.read_from(
 def embed_question(model: Embedder, texts: Sequence[str], caller: str = "") -> Vectors:
     """Like `model.embed`, but within EMBEDDING_QUESTION_SECONDS; fails at once if the breaker is open.
 
-    `caller` is the person to whom a failure is attributed, because a text of theirs may be the reason.
+    `caller` is the person whose texts these are. The texts may cause a failure, so `CircuitBreaker` limits
+    how many failures of one caller count for others.
     """
     with _making:
         if model not in _breakers:

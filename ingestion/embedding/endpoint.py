@@ -42,12 +42,12 @@ class EndpointEmbedder:
     def __init__(self, name: str, dimensions: int, base_url: str, api_key: str) -> None:
         self.name = name
         self.dimensions = dimensions
-        # The settings no longer name this model's server. A request without a URL would send the texts to
-        # OpenAI, the library's default.
+        # Whether the settings no longer name this model's server. Without a URL and a key, nothing is sent:
+        # the library's default server is OpenAI's.
         self._is_gone = not (base_url or api_key)
         self._base_url = base_url
         self._api_key = api_key
-        self._shortened = False  # whether the server was asked for this number of dimensions
+        self._shortened = False  # whether requests ask the server for vectors with `dimensions` numbers
 
     def embed(self, texts: Sequence[str], seconds: float | None = None) -> Vectors:
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)

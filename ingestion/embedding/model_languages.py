@@ -1,4 +1,4 @@
-"""Whether an embedding model from a folder understands German as well as English."""
+"""Detects embedding models that understand English but not German."""
 
 import functools
 
@@ -12,13 +12,16 @@ _PAIRS = (
     ("Die Rechnung muss bezahlt werden.", "Someone has to pay this invoice."),
     ("Es regnet seit gestern Abend.", "Rain has been falling since last night."),
 )
-# How much more similar a translation must be than the other sentences, as a share of the difference between
-# their similarity and 1.
+# By how much the mean similarity of a sentence to its translation must exceed its similarity to the other
+# sentences, as a share of the greatest possible difference.
 MARGIN = 0.5
 
 
 def is_english_only(name: str, dimensions: int) -> bool:
-    """Whether the model does not understand German. Models on a server are assumed to understand German."""
+    """Whether the model does not understand German.
+
+    Models from a folder are tested. Models on a server, and models that fail, are assumed to understand it.
+    """
     if not is_from_folder(name):
         return is_built_in(name)
     try:

@@ -44,7 +44,7 @@ def is_built_in(name: str = "") -> bool:
 
 
 def is_from_folder(name: str) -> bool:
-    """Whether the weights of this model are in a folder."""
+    """Whether this is the name of a model from a folder, which may have been removed."""
     return name.startswith(PREFIX)
 
 
@@ -54,7 +54,7 @@ def runs_here() -> bool:
 
 
 def embedder(name: str = "", dimensions: int = 0) -> Embedder:
-    """The model with this name and size, by default the configured one; loaded once per process."""
+    """The model with this name, by default the configured one; loaded once per process."""
     if not name:
         name, dimensions = configured()
     with _loading:
@@ -67,7 +67,8 @@ def embedder(name: str = "", dimensions: int = 0) -> Embedder:
                     return _loaded(STATIC if is_static(folder) else BERT, folder)
                 except FolderError as error:
                     raise EmbeddingError(str(error), temporary=False) from error
-            # The folder was removed or now contains another model; do not use a server instead.
+            # The folder was removed or now contains another model. Without a URL and a key, the embedder
+            # raises EmbeddingError instead of sending the texts to the configured server.
             return _loaded(ENDPOINT, name, dimensions, "", "")
         return _loaded(ENDPOINT, name, dimensions, settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY)
 

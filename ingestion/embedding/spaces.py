@@ -1,7 +1,7 @@
 """Embedding spaces: one for each embedding model, of which one is active.
 
-A space stays active until `manage.py reembed` has filled another one, even if the settings name another
-model. As long as the active space has no vectors, the configured model is used.
+A space with vectors stays active until `manage.py reembed` has filled another one, even if the settings name
+another model. A space without vectors is replaced at once by that of the configured model.
 """
 
 from django.db import connection, transaction
@@ -16,7 +16,7 @@ from .selection import configured, embedder
 # Key of the advisory lock for changing the active space: an arbitrary number that must never change.
 SPACE_LOCK = 0x636861740001
 ACTIVE = "SELECT * FROM ingestion_embeddingspace WHERE active LIMIT 1"  # every search runs this
-LOCK_WAIT = "1min"  # how long writing vectors may wait for a change of the active space
+LOCK_WAIT = "1min"  # how long writing vectors may wait while the active space is being changed
 INDEXED_DIMENSIONS = 4_000  # limit of an index on halfvec; larger vectors are scanned
 
 
@@ -33,7 +33,7 @@ def active_space(found: Rows | None = None) -> EmbeddingSpace:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [SPACE_LOCK])
         current = EmbeddingSpace.objects.filter(active=True).first()
-        if current and is_used(current):  # another process changed it meanwhile
+        if current and is_used(current):  # another process has activated or filled it meanwhile
             return current
         space, _ = EmbeddingSpace.objects.get_or_create(name=name, dimensions=dimensions)
         activate(space)
@@ -47,7 +47,7 @@ def is_used(space: EmbeddingSpace) -> bool:
 
 
 def embedder_of(space: EmbeddingSpace) -> Embedder:
-    """The model of the space's vectors, regardless of the settings."""
+    """The model of the space's vectors, even if the settings name another model."""
     return embedder(space.name, space.dimensions)
 
 
@@ -83,7 +83,7 @@ def index_name(space: EmbeddingSpace) -> str:
 
 
 def index_definition(space: EmbeddingSpace) -> str:
-    """The part of CREATE INDEX after its name; empty if the space has too many dimensions."""
+    """The index's name and definition, for CREATE INDEX; empty with too many dimensions."""
     if space.dimensions > INDEXED_DIMENSIONS:
         return ""
     # Safe to format: these are our own integers, and identifiers and types cannot be parameters.

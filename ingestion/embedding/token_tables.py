@@ -1,7 +1,7 @@
 """Models that consist of a table with a vector for each token.
 
-A text's vector is the mean of its tokens' vectors. Such models are small and fast: they need no network and
-have no layers. The built-in model is one of these, as are models that model2vec distils from a
+A text's vector is the mean of its tokens' vectors. Such models are small and fast, because they have no
+layers to compute. Examples are the built-in model, and models that model2vec distils from a
 sentence-embedding model.
 """
 
@@ -20,7 +20,7 @@ from .arrays import arrays, tokenizer_of
 from .embedder import Vectors, unit
 
 TEXTS_PER_BATCH = 8  # texts that are tokenized together: tokens take far more memory than texts
-SHORT_TEXT = 64  # tokens up to which Python counts them faster than NumPy
+SHORT_TEXT = 64  # up to this number of tokens, Python counts faster than NumPy
 
 
 class TokenTable:
@@ -54,7 +54,10 @@ class TokenTable:
 
 
 def _counted(numbers: list[int]) -> tuple[NDArray[np.int64], Vectors]:
-    """The distinct tokens of a text in order, whose vectors are read only once, and how often each occurs."""
+    """The distinct tokens of a text, sorted, and how often each occurs.
+
+    The vector of a repeated token is then read only once.
+    """
     if len(numbers) > SHORT_TEXT:
         tokens, counts = np.unique(np.asarray(numbers, dtype=np.int64), return_counts=True)
         return tokens, counts.astype(np.float32)
@@ -65,8 +68,8 @@ def _counted(numbers: list[int]) -> tuple[NDArray[np.int64], Vectors]:
 class StaticEmbedder(TokenTable):
     """A model of model2vec from a folder.
 
-    The folder has an array `embeddings`, and, if the vocabulary was quantised, a `mapping` from tokens to
-    rows and `weights` of tokens. Unknown tokens are ignored.
+    Its file has an array `embeddings`, and, if the vocabulary was quantised, a `mapping` from tokens to rows
+    and `weights` of tokens. Unknown tokens are ignored.
     """
 
     def __init__(self, folder: str) -> None:
@@ -75,7 +78,7 @@ class StaticEmbedder(TokenTable):
         found = arrays(path / "model.safetensors")
         if VECTORS not in found:
             raise FolderError(f"“{VECTORS}” in model.safetensors has an unknown type.")
-        dimensions(folder)  # checks its shape
+        dimensions(folder)  # raises FolderError if the array's shape is wrong
         super().__init__(model_name(folder), tokenizer, found[VECTORS])
         size = tokenizer.get_vocab_size()
         rows, weights = found.get("mapping"), found.get("weights")

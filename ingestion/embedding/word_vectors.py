@@ -19,7 +19,7 @@ MAX_CACHED = 40_000  # words, a kilobyte each; computing a vector takes far long
 Numbers = NDArray[np.int32]
 
 _places: dict[str, int] = {}
-# The system allocates memory only as it is filled.
+# The operating system allocates this array's memory only as rows are filled.
 _kept = np.zeros((MAX_CACHED + 1, BUILT_IN_DIMENSIONS), dtype=np.float32)
 _generation = 0
 _keeping = threading.Lock()

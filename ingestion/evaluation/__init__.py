@@ -1,1 +1,1 @@
-"""Evaluation of search: questions with known places, metrics with intervals, comparisons."""
+"""Evaluates search with questions whose relevant documents or passages are known."""

@@ -1,7 +1,7 @@
 """BM25 over stemmed words: the baseline for search.
 
-It searches the same passages under the same rights. It does not use the site's ranking: PostgreSQL stems
-words and drops stop words, and this module computes scores with Lucene's idf.
+It searches the same passages under the same rights, with the stems and stop words of the same index. It does
+not use the site's ranking: this module computes scores with Lucene's idf.
 """
 
 import math
@@ -49,7 +49,7 @@ class Bm25:
         self._postings = {word: self._scored(places, norms) for word, places in found.items()}
 
     def best(self, question: str, count: int) -> list[Place]:
-        """The best places, in the order of their best passages; without places that share no word."""
+        """The best places, ordered by their best passage; each has a word of the question."""
         scores = np.zeros(len(self._places))
         for row in self._lexemes(question):
             if postings := self._postings.get((row["language"], row["lexeme"])):

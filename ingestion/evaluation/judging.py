@@ -23,7 +23,7 @@ from ingestion.search.retrieval import MAX_PASSAGES, search
 DEPTHS = (3, 5, 10)
 METRICS = {"recall": recall, "MRR": reciprocal_rank, "nDCG": ndcg}
 COLUMNS = [(name, depth) for name in METRICS for depth in DEPTHS]
-NDCG_10 = COLUMNS.index(("nDCG", 10))  # the metric by which two settings are compared
+NDCG_10 = COLUMNS.index(("nDCG", 10))  # the column by which two settings are compared
 
 
 class UnknownSetting(Exception):
@@ -89,9 +89,9 @@ Resolver = Callable[[str], CitationTarget | str]
 
 
 def resolver_for(principal: Principal, name: str) -> Resolver:
-    """A function that resolves citations with the rights of the reader called `name`.
+    """A function that resolves citations with the rights of `principal`.
 
-    File extensions are optional.
+    File extensions are optional. Messages call the reader `name`.
     """
 
     def resolved(citation: str) -> CitationTarget | str:
@@ -112,7 +112,7 @@ def resolver_for(principal: Principal, name: str) -> Resolver:
 
 
 def _named(name: str) -> DocumentQuerySet:
-    """All documents with that file name, with or without its extension."""
+    """All documents with this file name; `name` may lack the extension."""
     name = name.replace("\0", "")
     return Document.objects.filter(Q(name=name) | Q(name__startswith=f"{name}."))
 
@@ -178,8 +178,9 @@ def _scores(places: Sequence[Place], grades: dict[CitationTarget, float]) -> tup
 
 
 def ranking(found: Sequence[Place], wanted: Container[CitationTarget]) -> Ranking:
-    """The target that each passage matches: the exact place if the question expects one, otherwise
-    the document.
+    """The target that each passage matches; None if it matches no wanted target.
+
+    A passage matches its exact place if that is wanted, otherwise its document.
     """
     keys = []
     for place in found:
@@ -206,7 +207,7 @@ class Refusals:
 
 
 def refusals_of(principal: Principal, questions: Iterable[str], settings: Settings) -> Refusals:
-    """Search for questions that no document answers."""
+    """Search for questions that no document answers, and count the refusals."""
     results = (search(principal, question, **asdict(settings)) for question in questions)
     return Refusals.of((bool(result.passages), result.sure) for result in results)
 

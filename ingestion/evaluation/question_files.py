@@ -73,10 +73,10 @@ def read_lines(path: Path) -> list[str]:
 
 
 def subset(questions: Questions, size: int) -> Questions:
-    """A sample of this many texts, drawn with a fixed seed.
+    """A sample of `size` texts and the questions about them, drawn with a fixed seed.
 
-    At most half of the sample are texts that questions ask for. Questions whose texts do not all fit are left
-    out.
+    Questions are added while their relevant texts fill at most half of the sample; other texts fill the rest.
+    Questions whose relevant texts do not fit are left out.
     """
     assert questions.corpus is not None
     texts = questions.corpus.texts
@@ -122,7 +122,7 @@ def _read_file(path: Path) -> Questions:
 
 
 def _read_folder(folder: Path) -> Questions:
-    """queries.jsonl, qrels/test.tsv (otherwise all of qrels/*.tsv) and, if present, corpus.jsonl."""
+    """Read queries.jsonl, qrels/test.tsv (otherwise qrels/*.tsv) and corpus.jsonl, if present."""
     queries, corpus = folder / "queries.jsonl", folder / "corpus.jsonl"
     texts = {
         _text(row, "_id", queries, place): _text(row, "text", queries, place) for place, row in _rows(queries)

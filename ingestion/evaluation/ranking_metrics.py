@@ -21,7 +21,7 @@ BOUNDS = (2.5, 97.5)  # percentiles
 
 
 def recall(ranking: Ranking, grades: Grades, depth: int) -> float:
-    """The share of the relevant items among the first `depth` results; 0 if there are none."""
+    """The share of relevant items that the first `depth` results match; 0 without such items."""
     wanted = _wanted(grades)
     return len(wanted & set(ranking[:depth])) / len(wanted) if wanted else 0.0
 
@@ -55,7 +55,7 @@ class Interval:
 
 
 def intervals(scores: NDArray[np.float64]) -> list[Interval]:
-    """The 95 % bootstrap interval of each column of `scores`, with a fixed seed.
+    """The mean and the 95 % bootstrap interval of each column of `scores`, with a fixed seed.
 
     `scores` has a row for each question. To compare two settings, pass the differences for each question, so
     that the samples are paired.

@@ -61,9 +61,9 @@ class Report:
     def changed(
         self,
     ) -> tuple[list[tuple[QuestionScore, QuestionScore]], list[tuple[QuestionScore, QuestionScore]]]:
-        """The questions that the first setting answers better, then those answered worse; with both scores.
+        """The questions that do better with the first setting, and those that do worse.
 
-        Scores are nDCG at 10.
+        Each is a pair of its two scores, which are compared by nDCG at 10.
         """
         pairs = list(zip(self.judged, self.other, strict=True))
         gains = [one.scores[NDCG_10] - two.scores[NDCG_10] for one, two in pairs]

@@ -37,7 +37,7 @@ def empty_database() -> Iterator[Principal]:
     """Create a database on the same server; yield a principal who may read its contents.
 
     The database is dropped at the end. The site's role needs CREATEDB. The site's own data is neither read
-    nor written. Databases left by killed runs are dropped first. Raises CommandError.
+    nor written. Databases of killed evaluations are dropped first. Raises CommandError.
     """
     own = connection.settings_dict["NAME"]
     names = connection.settings_dict["TEST"]
@@ -75,10 +75,10 @@ def fill(
 ) -> dict[str, int]:
     """Store every text (id: title, text) as a document of one page, as ingestion would.
 
-    With `whole`, the page is a single passage. This allows comparing rankings with other rankings of whole
+    With `whole`, the page is a single passage. Rankings can then be compared with published ones of whole
     texts, but a long passage may contain words of a question by chance, so that fewer questions are refused
-    than on a site. Returns the document's primary key by id. Without `language`, each text's language is
-    detected. `progress` is called from time to time with the number of stored texts.
+    than on a site. Returns each document's primary key by the text's id. Without `language`, each text's
+    language is detected. `progress` is called from time to time with the number of stored texts.
     """
     everyone = access_list_for(Audience(everyone=True), None)
     identifiers = list(texts)

@@ -31,9 +31,9 @@ from ingestion.search.tokens import plain_words
 from . import glossary_csv
 from .models import HouseWord, names_of
 
-# Text search configurations with which the index may have stemmed a word.
+# Text search configurations with which a word is looked up; the index also uses those of other languages.
 LANGUAGES = ("simple", "english", "german")
-MAX_COUNTED = 1_000  # passages are counted up to this number; a word in more of them is common
+MAX_COUNTED = 1_000  # passages are counted up to this number; words in more of them count as equally common
 MAX_ASKED = 300  # characters of a question shown beside the field
 ASKED = gettext_lazy(
     "People asked “{}”. Enter the words of the question that documents do not use, separated by commas, "
@@ -42,7 +42,7 @@ ASKED = gettext_lazy(
 
 
 class WordForm(forms.ModelForm):  # type: ignore[type-arg]
-    """The form for an entry; refuses one that the manager already has."""
+    """The form for an entry; refuses a duplicate of another entry that the user manages."""
 
     user: User
 
@@ -71,7 +71,7 @@ class WordForm(forms.ModelForm):  # type: ignore[type-arg]
 
 @admin.register(HouseWord)
 class GlossaryAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, CsvAdmin):
-    """The glossary. Managers see entries for everyone and for their own groups."""
+    """The glossary, with the entries that the user manages (see HouseWordQuerySet.managed_by)."""
 
     has_tools = True  # adds links above the list
     audited_as = AuditEntry.Action.WORDS_CHANGED
@@ -94,7 +94,7 @@ class GlossaryAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, C
         return managed.prefetch_related("groups").order_by("term", "pk")
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """Shows the question again when the page was opened from the list of unanswered questions."""
+        """Show the question beside the field if the page was opened from the unanswered questions."""
         if asked := request.GET.get("asked", "")[:MAX_ASKED]:
             hint = format_html(str(ASKED), asked)
             kwargs["help_texts"] = {**kwargs.get("help_texts", {}), "term": hint}
@@ -102,7 +102,7 @@ class GlossaryAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, C
         return type("WordForm", (made,), {"user": user_of(request)})
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Suggest the word of the unanswered question that is rarest in documents."""
+        """Suggest that word of the unanswered question which is rarest in the readable documents."""
         words = names_of(request.GET.get("words", "")[:MAX_ASKED])
         initial = super().get_changeform_initial_data(request)
         return initial | {"term": rarest(user_of(request).pk, words)} if words else initial
@@ -167,7 +167,7 @@ class GlossaryAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, C
         return glossary_csv.write_csv(user)
 
     def built_in(self, request: HttpRequest) -> HttpResponse:
-        """The built-in list; changing an entry creates an entry of the site's own."""
+        """The built-in list; changing one of its entries creates an entry in the glossary."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         wanted = plain_words(request.GET.get("q", "")[:200])

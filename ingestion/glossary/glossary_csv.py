@@ -21,7 +21,7 @@ from .models import HouseWord, names_of
 COLUMNS = ("word", "other words", "meaning", "groups", "kind")
 DELIMITERS = ",;\t"
 BETWEEN_GROUPS = "|"
-# A line before the header, which names the separator for Excel.
+# An optional first line, before the header, with which a file declares its separator to Excel.
 SEPARATOR_LINE = re.compile(r"sep=([,;\t])\r?\n")
 MAX_WORDS = 5_000  # maximum number of entries of a site
 
@@ -73,7 +73,7 @@ class Line:
 
 
 def key_of(word: HouseWord) -> tuple[str, str]:
-    """What identifies an entry: its kind, and its names in any order and spelling."""
+    """What identifies an entry: its kind and the names in `term`, regardless of order and case."""
     return word.kind, ",".join(sorted(plain_words(name) for name in names_of(word.term)))
 
 
@@ -121,7 +121,8 @@ def _store(user: User, lines: list[Line]) -> ImportCounts:
     changed = 0
     managed = HouseWord.objects.managed_by(user.pk, is_superuser=user.is_superuser)
     with transaction.atomic():
-        # The existing entry for each line, if any; an entry with groups must have the same groups.
+        # Find the existing entry for each line: preferably one with the same groups, otherwise any with the
+        # same key.
         known: dict[tuple[str, str], list[HouseWord]] = defaultdict(list)
         for word in managed.select_for_update().prefetch_related("groups"):
             known[key_of(word)].append(word)

@@ -1,7 +1,7 @@
 """Glossary words to add to a search, and terms to explain in a text.
 
-Entries are queried each time with the reader's rights, so that a change takes effect at once in all
-processes.
+Entries are queried for each search and each page, with the reader's rights, so that a change takes effect at
+once in all processes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from .models import MAX_WORDS_OF_A_NAME, HouseWord, names_of
 
 MAX_ASKED = 200  # words of a question that are looked up
 MAX_ADDED = 12  # words added to a question from the glossary
-MAX_EVERYDAY = 8  # everyday words of a question that are replaced by words of documents
+MAX_EVERYDAY = 8  # everyday words of a question to which words of documents are added
 MAX_EXPLAINED = 20  # terms explained in one answer
 MAX_TERMS = 2_000  # terms with a meaning that are searched for in the texts of a page
 MAX_READ = 20_000  # characters of an answer that are searched for terms
@@ -53,7 +53,7 @@ class Meaning:
 
 
 class Lookup:
-    """Finds additional words to search for, from entries that the reader may see.
+    """Finds additional words to search for, in the built-in list and the reader's entries.
 
     The caller executes the statement `known_words` with `parameters`, and passes its rows to `expansion`.
     """
@@ -61,7 +61,7 @@ class Lookup:
     def __init__(self, principal: Principal, question: str) -> None:
         self._asked = plain_words(question).split()[:MAX_ASKED]
         self._from = [list(_from(self._asked, start)) for start in range(len(self._asked))]
-        # In German “die” is an article.
+        # English everyday words that are function words in a German question, such as “die”.
         self._articles = HOMOGRAPHS if is_german(question) else frozenset[str]()
         self._phrases = {phrase for phrases in self._from for phrase in phrases}
         self.parameters = _parameters(principal, sorted(self._phrases))
@@ -141,9 +141,9 @@ class Glossary:
 
 
 def _parameters(principal: Principal, phrases: Sequence[str] | None = None) -> dict[str, Any]:
-    """The parameters of the statement for entries that a reader may see.
+    """The parameters of the statement `known_words`, which finds entries that a reader may see.
 
-    It finds entries with one of these phrases as a name; without phrases, it finds all terms with a meaning.
+    It finds entries with one of these phrases as a name; if `phrases` is None, all terms with a meaning.
     """
     return {"user_id": principal.user_id, "phrases": phrases, "most": MAX_TERMS}
 

@@ -129,6 +129,6 @@ def names_of(text: str) -> list[str]:
 
 
 def keys_of(kind: str, term: str, synonyms: str) -> list[str]:
-    """The distinct words under which an entry is found in a question or an answer."""
+    """The distinct names, in plain words, under which an entry is found in a text."""
     names = names_of(term) + (names_of(synonyms) if kind == HouseWord.Kind.TERM else [])
     return list(dict.fromkeys(key for name in names if (key := plain_words(name))))

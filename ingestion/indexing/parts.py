@@ -1,7 +1,8 @@
 """The parts of an archive or a message: a document for each file in it.
 
-A part is identified by the enclosing document and its path there. A database trigger copies owner, readers,
-category, labels and last day from the enclosing document, and names the part's folder after it.
+A part is identified by the enclosing document and its path there. When the enclosing document changes, a
+database trigger copies its owner, readers, category, labels and last day to the parts, and adapts their
+folders, which begin with the path of the enclosing document.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from ingestion.parsing.sections import Unreadable
 from ingestion.queue import fair_queue
 from ingestion.storage import files
 
-MAX_DEPTH = 2  # nesting depth of parts within parts
+MAX_DEPTH = 2  # maximum of `depth_of` for a part
 MAX_LEFT_OUT = 200  # files that are listed as left out
 TOO_LARGE = "it is larger than {most:g} MB"
 TOO_MANY = "With the archives and messages in it, the file holds more than {most:,} files."

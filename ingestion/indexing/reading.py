@@ -44,13 +44,13 @@ PROGRESS_SECONDS = 0.5
 CANCEL_SECONDS = 5.0  # how long PostgreSQL may take to cancel a statement on request
 SHOWN_CHARACTERS = 6_000  # characters of a document that the model gets to write questions
 MAX_VERSIONS = 20  # versions that are listed
-SWAP_ATTEMPTS = 3  # each one can fail because of a change of the embedding model
+SWAP_ATTEMPTS = 3  # an attempt fails if the embedding model was changed meanwhile
 SPACE_CHANGING = "The embedding model is being changed; the document is read again when that is done."
 
 
 @dataclass(frozen=True, slots=True)
 class NewAudience:
-    """The access list that a document gets with its new file, if `audience_version` is still the same."""
+    """The access list for a document's new file, if `audience_version` is still `version`."""
 
     access_list_id: int
     version: int
@@ -141,8 +141,9 @@ def _swap(
 ) -> bool:
     """Replace the passages, and the file if there is a new one, in one transaction.
 
-    Returns False, without a change, if another embedding model has become active meanwhile. Can be
-    interrupted while the passages are written, which takes minutes for the largest documents.
+    Returns False, without a change, if another embedding model has become active meanwhile. Otherwise returns
+    True, even if the document was deleted. Can be interrupted while the passages are written, which takes
+    minutes for the largest documents.
     """
     with transaction.atomic():
         if not lock_active(prepared.space):
@@ -153,7 +154,7 @@ def _swap(
         current = (
             Document.objects.select_for_update().filter(pk=document.pk, version=document.version).first()
         )
-        if current is None:  # deleted meanwhile
+        if current is None:  # deleted, or read by another process, meanwhile
             if stored:
                 transaction.on_commit(lambda: files.discard(stored, document.pk), robust=True)
             transaction.on_commit(new_parts.discard, robust=True)
@@ -185,7 +186,7 @@ def _swap(
             announce_access(current, current.access_list_id, audience.access_list_id)
         if not waits:
             announce(Event.DOCUMENT_READY, current, changes.get("access_list_id", current.access_list_id))
-        if stored:  # the swap is committed: if the storage fails now, the nightly job removes the file
+        if stored:  # if the storage fails after the commit, the nightly job removes the former file
             files.remove_on_commit(str(current.file.name))
     return True
 
@@ -228,7 +229,7 @@ class _Statement:
 
 
 class _Progress:
-    """Stores the progress of reading: at the start and end of a status, and twice a second in between."""
+    """Stores the progress at the start and end of a status, and up to twice a second between."""
 
     def __init__(self, document_id: int) -> None:
         self._document_id = document_id

@@ -1,4 +1,4 @@
-"""Changes the embedding model: adds its vectors, switches to them, deletes the former ones.
+"""Changes the embedding model: adds new vectors, switches to them, deletes the former ones.
 
 Every step is committed separately and reads from the database what is left to do, so that the job can be
 interrupted and restarted at any point. Search uses the former vectors until the new ones are complete.
@@ -48,7 +48,7 @@ from .replacing import (
 REEMBED_LOCK = 0x636861740002  # key of the advisory lock that a process holds while it changes the model
 PASSAGE_BATCH = 200
 DELETE_BATCH = 5_000
-MAX_LEFT_FOR_LOCK = 200  # passages that are embedded at the end, while writes are blocked
+MAX_LEFT_FOR_LOCK = 200  # passages that may be embedded while writes are blocked; doubled at each attempt
 RETRY_DELAYS = (1, 2, 4, 8, 16, 32)  # seconds before each retry of a failed service
 MAX_RETRY_SECONDS = 60.0  # longest Retry-After that is respected
 PAUSE = 1.0
@@ -176,7 +176,7 @@ def _write(
 ) -> None:
     """Store the vectors of passages that still exist.
 
-    Skips documents that are being replaced or deleted; new passages of theirs are embedded later.
+    Skips documents that are being replaced or deleted; their new passages are embedded later.
     """
     with transaction.atomic():
         documents = Document.objects.filter(pk__in={row.document_id for row in rows}).order_by("pk")
@@ -254,7 +254,7 @@ def _writes_blocked() -> Iterator[None]:
     with connection.cursor() as cursor:
         while True:
             try:
-                # Short, because later statements queue behind this one.
+                # A short timeout: replacements that begin while this statement waits must wait behind it.
                 cursor.execute("SET lock_timeout = '2s'")
                 cursor.execute("SELECT pg_advisory_lock(%s)", [SPACE_LOCK])
                 break

@@ -1,8 +1,8 @@
 """Prepares vectors for new passages, then replaces the former passages in one transaction.
 
 The vectors are prepared outside of the transaction. A text that the same model has already embedded for this
-document is not embedded again, even if it has moved. Prepared vectors are stored in the database, so that an
-interrupted reading continues where it stopped.
+document is not embedded again, even if it has moved within the document. Prepared vectors are stored in the
+database, so that an interrupted reading, when repeated, embeds only the remaining texts.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ LOST = "The data prepared for the document was lost; it is read again."
 
 @dataclass(frozen=True, slots=True)
 class PreparedVectors:
-    """The digests of all pieces, in the order of the passages; their vectors are ready in `space`."""
+    """The digests of all pieces, in order of the passages; PreparedVector has their vectors."""
 
     space: EmbeddingSpace
     counts: "array[int]" = field(default_factory=lambda: array("l"))  # number of pieces of each passage
@@ -60,7 +60,7 @@ def prepare(
 ) -> PreparedVectors:
     """Provide a vector for each piece of the passages, in the active space.
 
-    Raises EmbeddingError. `on_progress` is called after each batch with the number of finished passages.
+    Raises EmbeddingError. `on_progress` is called after each full batch with the number of passages so far.
     """
     prepared = PreparedVectors(active_space())
     space = prepared.space
@@ -95,7 +95,8 @@ def prepare(
 def write_passages(document: Document, passages: Sequence[NewPassage], prepared: PreparedVectors) -> None:
     """Replace the document's passages and vectors in the caller's transaction.
 
-    The passages get the document's current title and language. Raises EmbeddingError.
+    The passages are indexed with the title and language that `document` has, saved or not. Raises
+    EmbeddingError if prepared vectors are missing.
     """
     if len(prepared.counts) != len(passages):
         raise ValueError("The prepared passages are not those to be written.")
@@ -115,7 +116,7 @@ def write_passages(document: Document, passages: Sequence[NewPassage], prepared:
         }
         with connection.cursor() as cursor:
             cursor.execute(statement("insert_vectors"), parameters)
-            # Prepared vectors are missing: a crash of PostgreSQL empties unlogged tables.
+            # Prepared vectors may be missing, because a crash of PostgreSQL empties unlogged tables.
             if cursor.rowcount != len(digests):
                 raise EmbeddingError(LOST, temporary=True)
     PreparedVector.objects.filter(document=document).delete()

@@ -8,11 +8,11 @@ from ingestion.parsing.sections import Section
 
 from .passages import NewPassage
 
-# Search found passages of about 500 characters better than longer ones (see docs/decisions/). A passage that
-# has reached the lower number ends with the current paragraph or row.
+# In measurements, search found passages of about 500 characters better than longer ones. A passage that has
+# reached MIN_LENGTH ends with the current paragraph or row.
 MIN_LENGTH, MAX_LENGTH = 300, 500
 MAX_LEAD_IN = 250  # longest lead-in that is moved to the passage of the next paragraph, in characters
-SHORT_PIECE = 120  # a shorter piece is joined with its neighbour if both stay below MAX_JOINED
+SHORT_PIECE = 120  # a shorter piece is joined with its neighbour if the result is at most MAX_JOINED
 MAX_JOINED = 600
 SPLITTER = TextSplitter((MIN_LENGTH, MAX_LENGTH))
 # Characters that the splitter gets at once: for a text without paragraphs, its time grows with the square of
@@ -34,7 +34,7 @@ def _pieces(text: str) -> Iterator[str]:
         new_end = offset + len(chunk)
         is_short = min(len(chunk), end - start) < SHORT_PIECE
         if end and not (is_short and new_end - start <= MAX_JOINED):
-            # Move a last paragraph that only introduces the following text to the next piece.
+            # If the last paragraph only introduces the following text, move it to the next piece.
             last = text[start:end].rpartition("\n\n")[2]
             is_lead_in = len(last) < end - start and len(last) <= MAX_LEAD_IN and last.endswith(":")
             if is_lead_in and new_end - end + len(last) <= MAX_JOINED:

@@ -55,7 +55,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def parse(options: dict[str, Any]) -> DocumentOptions:
     """Look up the accounts and groups that the flags name.
 
-    Raises CommandError if one does not exist.
+    Raises CommandError if an account or a group does not exist, or if the flags contradict each other.
     """
     users = _named(User.objects.all(), "username", options["user"], "user")
     groups = _named(Group.objects.all(), "name", options["group"], "group")

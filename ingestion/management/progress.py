@@ -40,7 +40,7 @@ class Bar:
 def read_now(document: Document, replacement: dict[str, str | int] | None = None) -> None:
     """Read the document and its parts in this process, and delete their jobs.
 
-    Skips documents that a worker has started or finished.
+    Waits for a worker that is reading the document, and skips documents that a worker has finished.
     """
     for attempt in range(1, ATTEMPTS + 1):
         try:

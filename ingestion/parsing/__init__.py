@@ -1,5 +1,5 @@
 """Readers that turn files into sections of text.
 
-All modules except `process` run in a child process without Django, so that a hostile file can only harm that
-child, whose memory, time and output are limited.
+Files are read in child processes (see `process`), in which Django is not set up. A hostile file can thus only
+harm its child, whose memory, time and output are limited.
 """

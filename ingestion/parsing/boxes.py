@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 Box = tuple[int, int, int, int]  # left, top, right, bottom
-# Words by row and cell, with their start and end in the page's text.
+# The words of each cell of a table row, with their start and end in the page's text.
 Cells = Sequence[Sequence[tuple[str, int, int]]]
 
 COLUMN = re.compile(r"(?:^|(?<=[;\n]))[ ]?[^:;\n]{1,100}: ")
 PIECE = re.compile(r"[^\n]+")
 SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 OPENING = frozenset("([{\u201c\u2018\u201e\u00ab\u00bf\u00a1")
-MIN_COLUMNS = 2  # columns of a table row
-MIN_PART = 12  # characters in a part of a row
+MIN_COLUMNS = 2  # a line with fewer column names is not a table row
+MIN_PART = 12  # characters; a shorter line is not taken for a part of a row
 MIN_LETTERS = 4  # letters in the shortest piece of text that is searched for separately
 GAP = 1.5  # maximum gap between two words of a line, as a multiple of a character's height
 OVERLAP = 0.5  # minimum vertical overlap of characters on one line, as a share of their height
@@ -109,8 +109,8 @@ def _is_value(content: str, start: int, end: int, line_end: int) -> bool:
 def _numbers_of_rows(lines: Sequence[str], rows: Sequence[str]) -> list[int | None]:
     """For each line, the number of the table row to which it belongs; None for other text.
 
-    If several rows are equal, the one directly after the previous line's row is used, or else the one from
-    which the most consecutive rows and lines agree.
+    If several rows match, the row directly after that of the previous line is used, or else the row from
+    which the most consecutive rows equal the lines.
     """
     of_text: dict[str, list[int]] = {}
     for number, row in enumerate(rows):
@@ -133,7 +133,7 @@ def _numbers_of_rows(lines: Sequence[str], rows: Sequence[str]) -> list[int | No
 
 
 def _values(row: str) -> str:
-    """The row without the names of its columns, which may be on another page."""
+    """The row without the names of its columns, because the header may be on another page."""
     return COLUMN.sub("", row).replace("; ", ";")
 
 
@@ -143,7 +143,7 @@ def _agreeing(lines: Iterable[str], rows: Iterable[str]) -> int:
 
 
 def _ranges(letters: str, content: str, first: int, last: int) -> Iterable[tuple[int, int]]:
-    """The ranges of the page's `letters` where the span `first` to `last` of the content is."""
+    """The ranges of the page's `letters` that match the span `first` to `last` of the content."""
     whole, places = _letters(content)
     start = letters.find(whole) if whole else -1
     if start < 0:

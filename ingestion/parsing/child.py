@@ -1,10 +1,10 @@
 """The child process that reads a file or renders a page.
 
-`forkserver` forks it for the module `process`. Output: for `render` the image; for `characters` one line of
-JSON; for `read` JSON lines `{"progress": [done, total]}`, `{"scans": true}`, `{"section": [anchor, page,
-heading, text]}`, files within the file as described in `containers`, `{"left_out": [name, reason]}` for files
-that are not read, and at the end `{"done": {"title", "language", "pages"}}` or `{"unreadable": "a
-sentence"}`.
+`forkserver` forks it for the module `process`. Its output depends on the command: for `render` the image; for
+`characters` one line of JSON; for `read` JSON lines `{"progress": [done, total]}`, `{"scans": true}`,
+`{"section": [anchor, page, heading, text]}`, files within the file as described in `containers`,
+`{"left_out": [name, reason]}` for each of them that is not read, and at the end `{"done": {"title",
+"language", "pages"}}` or `{"unreadable": "a sentence"}`.
 """
 
 import ctypes
@@ -44,7 +44,7 @@ def exit_with_parent() -> None:
 
 
 def limit_resources(memory: int, seconds: int) -> None:
-    """Limit memory and CPU time of this process; the parent limits the elapsed time."""
+    """Limit memory, CPU time and file sizes of this process; the parent limits elapsed time."""
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_FSIZE, (memory, memory))

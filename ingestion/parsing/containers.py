@@ -1,6 +1,6 @@
 """Transfers the files in an archive or a message, which become separate documents.
 
-The child process sends each file as a line `{"part": path}`, then lines `{"bytes": n}` that are followed by n
+The child process sends each file as a line `{"part": path}`, then lines `{"bytes": n}`, each followed by n
 bytes, and `{"end": reason}`; the reason is empty if the file is complete.
 """
 
@@ -30,9 +30,9 @@ MAX_FILES = 1_000
 
 
 def part_path(name: str) -> str:
-    """The path of a file in an archive, without empty steps, control characters and direction marks.
+    """The cleaned path of a file in an archive. Raises Unreadable.
 
-    Raises Unreadable.
+    It has no empty components, control characters or direction marks.
     """
     given = name.replace("\\", "/").split("/")
     if ".." in given or (name and not given[0]) or DRIVE.match(name) or "\0" in name:
@@ -95,10 +95,10 @@ class PartSender:
 
 
 def receive(output: IO[bytes], target: Path, most: int) -> tuple[int, str]:
-    """Write the next file to `target`; returns its size, and why it is incomplete.
+    """Write the next file, of up to `most` bytes, to `target`; returns its size and a reason.
 
-    The reason is empty if the file is complete. Raises Unreadable and OSError. The child's output is not
-    trusted, because a hostile file may have taken over the child.
+    The reason says why the file is incomplete, and is empty otherwise. Raises Unreadable and OSError. The
+    child's output is not trusted, because a hostile file may have taken over the child.
     """
     size = 0
     with target.open("wb") as file:

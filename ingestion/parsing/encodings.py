@@ -24,7 +24,8 @@ DECLARED = re.compile(
     rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w-]{2,30})|\A<\?xml[^>]{0,100}encoding=[\"']([\w-]{2,30})",
     re.IGNORECASE,
 )
-# These encodings assign different letters to the same bytes, so words and language decide between them.
+# Encodings that assign different letters to the same bytes. If a detector finds one of these, `_guessed`
+# does not trust it, and chooses an encoding by the language of the words instead.
 LATIN = re.compile(r"cp125[0247]|iso8859_(?:1|2|3|4|9|10|13|14|15|16)|latin_1|mac_\w+|cp1140|hp_roman8")
 CANDIDATES = ("cp1252", "cp1250", "iso8859_2")
 SETS = {
@@ -50,9 +51,9 @@ def decode(data: bytes) -> str:
 def encoding_of(data: bytes, whole: bool = True) -> str:
     """The most likely encoding.
 
-    The byte order mark, UTF-16, ISO-2022-JP, UTF-8, and the declaration in HTML or XML are tried in this
-    order; otherwise the encoding is guessed. `whole` is False if more bytes follow, so that the last
-    character may be incomplete.
+    The byte order mark, UTF-16, ISO-2022-JP, UTF-8 (with few broken bytes), and the declaration in HTML or
+    XML are tried in this order; otherwise the encoding is guessed. `whole` is False if more bytes follow, so
+    that the last character may be incomplete.
     """
     for mark, encoding in MARKS:
         if data.startswith(mark):
@@ -76,7 +77,7 @@ def _almost_utf8(data: bytes) -> bool:
 
 
 def encoding_of_file(path: Path) -> str:
-    """The encoding of a file, without loading all of it."""
+    """The encoding of a file, which is read in chunks."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     with path.open("rb") as file:
         head = file.read(GUESSING_BYTES)
@@ -95,7 +96,7 @@ def encoding_of_file(path: Path) -> str:
 def wide_encoding(data: bytes) -> str:
     """The variant of UTF-16 that bytes without a byte order mark look like; otherwise empty.
 
-    Of every second byte, nearly all must have one of two low values, because a text has one or two scripts.
+    Nearly all characters must have one of two high bytes below 0x20, because a text has one or two scripts.
     """
     sample = data[: GUESSING_BYTES // 10 & ~1]
     if b"\0\0" in {sample[place : place + 2] for place in range(0, len(sample), 2)}:

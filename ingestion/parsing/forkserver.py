@@ -1,6 +1,7 @@
-"""Forks children, which read files, from a template process that has loaded what they need.
+"""A fork server for the child processes that read files.
 
-Uses only Django's settings.
+A template process imports the libraries of the readers once, and forks a child for each file or page. Of
+Django, this module uses only the settings.
 """
 
 import atexit
@@ -49,7 +50,7 @@ class Child:
         """Wait for the child's end; returns its exit status, or minus the signal. Raises OSError."""
         if self._status is None:
             status = self._template.wait()
-            with self._lock:  # after this, the template may fork another child
+            with self._lock:  # `_kill` does nothing from now on: the template may fork another child
                 self._status = status
         return self._status
 
@@ -82,9 +83,10 @@ class Child:
 
 @contextlib.contextmanager
 def forked(arguments: Sequence[str], folder: str, seconds: float) -> Iterator[Child]:
-    """Fork a child that runs `child.main` with these arguments in a folder of its own.
+    """Fork a child that runs `child.main` with these arguments in `folder`.
 
-    The child ends with the block. Raises OSError if no child can be started.
+    A child that still runs at the end of the block is killed. Raises OSError if no child can be started, or
+    if its template dies.
     """
     template = _free()
     try:
@@ -140,7 +142,7 @@ class _Template:
         return os.waitstatus_to_exitcode(int(status))
 
     def close(self) -> None:
-        """Close the template and its child, if any."""
+        """End the template and its child, if any."""
         self.closed = True
         self._control.close()
         self._process.wait()
@@ -150,7 +152,7 @@ _idle: list[_Template] = []
 
 
 def _free() -> _Template:
-    """A template without a child; each child that runs at the same time needs its own template."""
+    """An idle or a new template. A template has only one child at a time."""
     while _idle:
         template = _idle.pop()
         if template.alive():
@@ -183,7 +185,7 @@ REQUEST_BYTES = 100_000
 
 
 def main(control: socket.socket) -> None:
-    """Serve requests one after the other until the other end is closed."""
+    """Serve requests one after the other until the parent closes its end of the socket."""
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, REQUEST_BYTES, 1)
         if not message:
@@ -191,7 +193,7 @@ def main(control: socket.socket) -> None:
         if not descriptors:  # a request to end the child, which has already ended
             continue
         status = _run(control, json.loads(message), descriptors[0])
-        with contextlib.suppress(OSError):  # if the other end is closed, the next message is empty
+        with contextlib.suppress(OSError):  # if the parent has closed its end, the next message is empty
             control.send(str(status).encode())
 
 

@@ -88,8 +88,9 @@ FORMATS = {
     ".ics": CALENDAR,
     ".zip": ARCHIVE,
 }
-CONTAINERS = frozenset({MAIL.media_type, OUTLOOK.media_type, ARCHIVE.media_type})  # formats that have parts
-PAGED = frozenset({PDF.media_type})  # formats whose pages can be shown as images
+# Media types of files that contain other files, which become parts (see ingestion.indexing.parts).
+CONTAINERS = frozenset({MAIL.media_type, OUTLOOK.media_type, ARCHIVE.media_type})
+PAGED = frozenset({PDF.media_type})  # media types of files whose pages can be shown as images
 
 
 def format_of(name: str) -> Format | None:
@@ -109,8 +110,8 @@ def ending_of(name: str) -> str:
 def ending_for(name: str, media_type: str) -> str:
     """The extension for reading a file of this media type.
 
-    This is the extension of the name, unless the document got the name of a file of another format that could
-    not be read.
+    This is the extension of the name if it fits the media type, otherwise one that does. It does not fit if
+    the document has the name of a replacement in another format that has not been read.
     """
     ending = ending_of(name)
     if ending in FORMATS and FORMATS[ending].media_type == media_type:
@@ -180,7 +181,7 @@ def check(path: Path, expected: Format, limits: Limits) -> None:
 
 
 def _binary(head: bytes) -> bool:
-    """Whether a text is binary: it has zero bytes and is neither UTF-16 nor UTF-32."""
+    """Whether a supposed text is binary: it has zero bytes and is neither UTF-16 nor UTF-32."""
     return b"\x00" in head and not encoding_of(head, whole=False).replace("_", "-").startswith(
         ("utf-16", "utf-32")
     )

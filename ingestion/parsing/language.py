@@ -1,6 +1,6 @@
 """Detects the language of a text.
 
-A language is named like the Snowball algorithm and PostgreSQL's text search configuration.
+Languages have the names of their Snowball stemmers and of PostgreSQL's text search configurations.
 """
 
 import re
@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 UNKNOWN = "simple"
-TAGS = {  # BCP 47 tags by the language names of the list of stop words
+TAGS = {  # BCP 47 tags by the language names in common_words.txt
     "albanian": "sq",
     "arabic": "ar",
     "armenian": "hy",
@@ -52,14 +52,14 @@ TAGS = {  # BCP 47 tags by the language names of the list of stop words
     "yiddish": "yi",
 }
 SAMPLE_CHARACTERS = 60_000
-MIN_WORDS = 2  # minimum number of different known words
-MIN_IN_SHORT, MIN_IN_TABLES = 3, 5  # the same for a text with fewer than SHORT_WORDS words, and for a table
-SHORT_WORDS, SHORT_CHARACTERS = 8, 400
+MIN_WORDS = 2  # minimum number of distinct common words, of any language
+MIN_IN_SHORT, MIN_IN_TABLES = 3, 5  # the minimum for a short text, and for a table
+SHORT_WORDS, SHORT_CHARACTERS = 8, 400  # a short text has fewer words in its first characters
 CELL = re.compile(r"(?<=[:;])\s")  # the space after a column name or a value of a row
-# A text with more pieces than this, which are shorter on average, is a table.
+# A table has more than TABULAR_PIECES pieces (see CELL), of fewer than TABULAR_CHARACTERS on average.
 TABULAR_PIECES, TABULAR_CHARACTERS = 6, 25
-MIN_SHARE = 0.05  # minimum share of known words among all words
-LEAD = 1.15  # minimum ratio between the counts of the first and the second language
+MIN_SHARE = 0.05  # minimum share of common words, of any language, among all words
+LEAD = 1.15  # minimum ratio of the votes for the first language to those for the second
 WORDS = Path(__file__).with_name("common_words.txt")
 # A word consists of letters and combining marks. `\w` does not match the latter, such as Indic vowel signs.
 WORD = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff])+")
@@ -68,8 +68,8 @@ WORD = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\
 def language_of(text: str) -> str:
     """The language of the text; "simple" if it is unclear or has no stemmer.
 
-    Each distinct piece counts once, because tables repeat, for example, the names of columns in each row. A
-    text of few words, or a table without sentences, must contain several common words of the language.
+    Repeated pieces count once, because a table repeats the names of its columns in each row. A short text or
+    a table must contain more common words than other texts.
     """
     pieces = [piece for line in text[:SAMPLE_CHARACTERS].splitlines() for piece in CELL.split(line)]
     distinct = dict.fromkeys(pieces)
@@ -86,10 +86,10 @@ def language_tag(text: str) -> str:
 
 
 def detect_language(text: str, min_words: int = MIN_WORDS) -> str:
-    """The language whose common words are most frequent.
+    """The language whose common words are most frequent; "simple" if it is unclear.
 
-    The name of a language without a stemmer is in brackets. A word that belongs to several languages counts
-    proportionally for each of them.
+    The name of a language without a stemmer is in brackets. A word of n languages gives each of them 1/n of a
+    vote.
     """
     votes: dict[str, float] = {}
     known: set[str] = set()

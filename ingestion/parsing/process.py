@@ -1,6 +1,6 @@
-"""Reads a file in a child process; returns its sections, or the reason why it is unreadable.
+"""Reads files and renders pages of PDFs in child processes.
 
-Of Django, it uses only the settings.
+The module's only dependency on Django is the settings.
 """
 
 import contextlib
@@ -29,15 +29,15 @@ IMAGE_SECONDS = 30
 IMAGE_BYTES = 30_000_000
 PNG_ENDS = (b"\x89PNG", b"IEND\xae\x42\x60\x82")
 CHARACTERS_BYTES = 5_000_000
-LINE_BYTES = 8  # maximum number of bytes of JSON for one character
-AT_ONCE = threading.BoundedSemaphore(2)  # limits the children that render pages at the same time
+LINE_BYTES = 8  # bytes of JSON allowed for each character; most need at most 6
+AT_ONCE = threading.BoundedSemaphore(2)  # limits the children of `render` and `characters` together
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """A file in an archive or a message.
 
-    `path` is its path there; a copy is in the folder that was passed to `read`.
+    `path` is its path there; `file` is a copy in the folder that was passed to `read`.
     """
 
     path: str
@@ -61,7 +61,7 @@ class Reading:
 
 
 class TooSlow(Unreadable):
-    """Reading exceeded the time limit; it may succeed on a less busy machine."""
+    """Reading exceeded the time limit; a retry may succeed when the machine is less busy."""
 
 
 class Interrupted(Exception):
@@ -69,13 +69,13 @@ class Interrupted(Exception):
 
 
 class Stoppable(Protocol):
-    """Work that can be stopped: a child process that reads a file, or a statement that writes passages."""
+    """Work that can be stopped: a child process that reads a file, or SQL that writes passages."""
 
     def end(self) -> object: ...
 
 
 class Interruption:
-    """Allows another thread to stop a reading, by stopping the work that it waits for."""
+    """Lets another thread stop a reading by ending the work that the reading waits for."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -95,7 +95,10 @@ class Interruption:
 
     @contextlib.contextmanager
     def ending(self, awaited: Stoppable) -> Iterator[None]:
-        """If an interruption is requested within the block, stop `awaited` and raise Interrupted."""
+        """Raise Interrupted if an interruption was requested before or within the block.
+
+        A request within the block ends `awaited`.
+        """
         with self._lock:
             self._awaited = awaited
         try:
@@ -117,7 +120,7 @@ def read(
 ) -> Reading:
     """Read a file in the format of the extension `ending`, such as ".pdf".
 
-    Files within an archive or a message are written to `folder`; without a folder, they are skipped. Raises
+    Files within an archive or a message are written to `folder`; without a folder, they are left out. Raises
     Unreadable, FileNotFoundError, and Interrupted.
     """
     path.stat()
@@ -165,7 +168,7 @@ def read(
 
 
 def render(path: Path, page: int) -> bytes:
-    """A page (from 1) of a PDF as PNG. Raises Unreadable if the page does not exist, and TooSlow."""
+    """A page (from 1) of a PDF as PNG. Raises Unreadable, for example if there is no such page."""
     with AT_ONCE, _child("render", path, IMAGE_SECONDS, [str(page)]) as child:
         image = child.output.read(IMAGE_BYTES)
         if not (image.startswith(PNG_ENDS[0]) and image.endswith(PNG_ENDS[1])):
@@ -174,7 +177,7 @@ def render(path: Path, page: int) -> bytes:
 
 
 def characters(path: Path, page: int) -> bytes:
-    """JSON with the characters' positions on a page (from 1). Raises Unreadable if it does not exist."""
+    """The result of `readers.pdf.characters` for a page (from 1), as JSON. Raises Unreadable."""
     with AT_ONCE, _child("characters", path, IMAGE_SECONDS, [str(page)]) as child:
         output = child.output.read(CHARACTERS_BYTES)
         if not output.startswith(b'{"width"') or not output.endswith(b"\n"):
@@ -192,7 +195,10 @@ def _lines(output: IO[bytes], limit: int) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def _child(command: str, path: Path, seconds: float, arguments: Sequence[str]) -> Iterator[Child]:
-    """A running child process, which ends with the block. Raises Unreadable with a message if it crashes."""
+    """A running child process, which ends with the block.
+
+    An Unreadable raised in the block is replaced by a specific one if a time or memory limit ended the child.
+    """
     processor_seconds = int(max(seconds, settings.OCR_SECONDS)) + 1
     limits = [str(settings.READING_MEMORY_BYTES), str(processor_seconds)]
     with workspace() as folder, forked([command, str(path), *limits, *arguments], folder, seconds) as child:
@@ -207,7 +213,7 @@ def _child(command: str, path: Path, seconds: float, arguments: Sequence[str]) -
             if -status in (
                 signal.SIGABRT,
                 signal.SIGKILL,
-            ):  # the child ran out of memory, as a library or the kernel has detected
+            ):  # a library (SIGABRT) or the kernel (SIGKILL) has detected that the child ran out of memory
                 megabytes = settings.READING_MEMORY_BYTES / 1_000_000
                 raise Unreadable(TOO_MUCH_MEMORY.format(megabytes=megabytes)) from None
-            raise  # the child ended by itself
+            raise  # the child has not exceeded a limit

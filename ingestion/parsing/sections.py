@@ -1,4 +1,4 @@
-"""The result of every reader, and the messages for unreadable files."""
+"""The result of every reader, and the exception for unreadable files."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,8 @@ PARENT_CHARACTERS = 60  # maximum length of each heading above another, if the w
 TOO_MUCH_MEMORY = "The file needs more memory to read than is allowed ({megabytes:g} MB)."
 TITLE_CHARACTERS = 200
 SEPARATOR = " › "  # between the headings of a path
-# Control characters except tab and newline, lone surrogates, and marks that change the writing direction.
+# Control characters except tab and newline, lone surrogates, noncharacters, marks that change the writing
+# direction, byte order marks, and soft hyphens.
 UNWANTED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069\ufeff\u00ad]"
 )
@@ -32,7 +33,7 @@ LINE_END = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 
 
 class Unreadable(Exception):
-    """The file cannot be read; the text is one sentence for its owner."""
+    """The file cannot be read; the text is the reason, for its owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Sizes beyond which a file is refused, and the languages for text recognition."""
+    """Sizes beyond which a file is refused, and options of reading."""
 
     pages: int
     characters: int

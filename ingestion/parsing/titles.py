@@ -17,7 +17,7 @@ FILLED_IN = re.compile(
 
 
 def first_title(*candidates: str) -> str:
-    """The first of these that an author wrote; empty if a program filled in all of them."""
+    """The first candidate that an author seems to have written; empty if there is none."""
     for candidate in candidates:
         title = one_line(candidate, TITLE_CHARACTERS)
         is_file = PurePath(title).suffix.lower() in FORMATS

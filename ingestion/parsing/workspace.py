@@ -1,6 +1,6 @@
 """Temporary folders for the child processes that read files.
 
-The next process removes the folders of a killed one.
+A killed process leaves its folder, which a later process removes.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ def workspace() -> Iterator[str]:
 
 
 def sweep() -> None:
-    """Remove the folders that are not locked: their process is dead."""
+    """Remove this account's folders that are not new and not locked: their process is dead."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError), _locked(folder):
             status = folder.stat()
@@ -40,9 +40,9 @@ _sweep_once = cache(sweep)
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, which the kernel releases with the process.
+    """Hold the lock of a folder, which the kernel releases when the process ends.
 
-    Raises OSError if it is held.
+    Raises OSError if another process holds it.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:

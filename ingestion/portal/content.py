@@ -131,7 +131,7 @@ class RenderingTooSlow(APIException):
 
 
 class AnyAccept(BaseContentNegotiation):
-    """Sends the file regardless of `Accept`; errors are JSON."""
+    """Sends the file regardless of `Accept`; API errors are JSON."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
         return next(iter(parsers), None)
@@ -146,7 +146,7 @@ class AnyAccept(BaseContentNegotiation):
 class Content(APIView):
     """Base of these views, for sessions and API keys.
 
-    A browser without either is redirected to sign-in.
+    A browser without either is redirected to sign-in, unless the site admits guests.
     """
 
     guests_welcome = True
@@ -207,9 +207,9 @@ class PageImage(Content):
 
 
 def _cited(principal: Principal, address: str) -> NameResolution:
-    """The readable document with this public id, or else with this name.
+    """The readable document with this public id or else this label, or documents to choose from.
 
-    For one published client, names contain look-alikes instead of digits (see
+    In the URLs of one published client, look-alikes replace the digits of names (see
     chat/protocols/web_component.py). Both spellings are tried, so that no document hides another one.
     """
     if public_id := public_id_of(address):
@@ -257,10 +257,10 @@ def _principal(request: Request) -> Principal:
 def file_response(request: Request, document: Document) -> HttpResponseBase:
     """The file of a document that the caller may read, or 304.
 
-    Raises Http404, StorageAway, and FileDamaged if the stored file has another size. The SHA-256 is compared
-    while a whole file is sent. Of a part, only the size of the whole file is compared.
+    Raises Http404 if the file is missing, FileDamaged if it has another size than the document, and
+    StorageAway. While a whole file is sent, its SHA-256 is compared, too; for a part, only the size is.
     """
-    # Browsers cache the media type with the file, so the type is part of the tag.
+    # Browsers cache the media type with the file, so the ETag depends on that type.
     renamed = document.media_type not in SHOWN and _media_type(document) != document.media_type
     etag = quote_etag(f"{document.sha256}-inert" if renamed else document.sha256)
     if _unchanged(request, etag):
@@ -354,7 +354,7 @@ def _range(request: Request, etag: str, size: int) -> tuple[int, int] | None:
 
 @functools.cache
 def _storage_threads() -> ThreadPoolExecutor:
-    """Threads that only read files: in those of the event loop, a hanging storage would delay answers."""
+    """Threads that only read files: in those of the event loop, slow storage would delay answers."""
     return ThreadPoolExecutor(STORAGE_THREADS, thread_name_prefix="storage")
 
 
@@ -375,9 +375,9 @@ def _may_read(principal: Principal, document_id: int) -> bool:
 class _Pieces:
     """Each call reads the next piece of a response's body; empty after the last one.
 
-    Raises RequestAborted, which cuts the connection because the response has begun, if the storage fails, the
-    file ends early, or the whole file has another SHA-256 than the document. In that case, the last piece is
-    held back.
+    Raises RequestAborted if the storage fails, the file ends early, or the SHA-256 of the whole file is not
+    that of the document; the last piece is then not sent. This cuts the connection, because the response has
+    begun.
     """
 
     def __init__(self, document: Document, file: "File[bytes]", length: int) -> None:

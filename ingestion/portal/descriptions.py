@@ -47,7 +47,7 @@ class Readers:
 
 @dataclass(frozen=True, slots=True)
 class PartsState:
-    """How many files of an archive or a message are in each state, without nested archives."""
+    """How many files of an archive or message are in each state, without those in nested ones."""
 
     total: int = 0
     ready: int = 0
@@ -172,7 +172,7 @@ def state(document: Document, before: int | None = None, parts: PartsState | Non
 
 
 def expired(document: Document) -> str:
-    """A remark about a document's last day, shown after the date."""
+    """A remark about the last day of an expired document, shown below its state."""
     day = date_format(document.valid_until, gettext("j M Y")) if document.valid_until else ""
     return gettext("It was valid until %(day)s: search no longer finds it, and answers do not cite it.") % {
         "day": day

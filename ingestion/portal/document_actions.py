@@ -1,4 +1,4 @@
-"""Views that change a document: set its readers, read it again, delete it. Only POST changes anything."""
+"""Views that change, reread or delete a document. Only POST changes anything."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -45,7 +45,7 @@ IS_PART = gettext_noop(
 
 
 def _acts_as_staff(request: HttpRequest | Request) -> bool:
-    """Whether the caller has the rights of staff; an API key only has these with a certain scope."""
+    """Whether the caller has the rights of staff; a key also needs the scope ADMIN_DOCUMENTS."""
     key = getattr(request, "auth", None)
     return (
         isinstance(request.user, User)
@@ -63,7 +63,7 @@ def _may(request: HttpRequest | Request, document: Document, permission: str) ->
 
 
 def may_change(request: HttpRequest | Request, document: Document) -> bool:
-    """Whether the caller may change the readers of a document that they may read."""
+    """Whether the caller may change a document that they may read."""
     return _may(request, document, "change_document")
 
 
@@ -82,7 +82,7 @@ def record_as_staff(request: HttpRequest | Request, document: Document, did: str
 def details_in_words(document: Document, changed: Mapping[str, Any]) -> str:
     """The changed details with their labels and new values, in English for the audit log.
 
-    If the document's name may be private, the last day is the only value.
+    For a document that only named people may read, all values except the last day are left out.
     """
     words = {"given_title": "title", "source_url": "source", "valid_until": "last day"}
     parts = []
@@ -146,7 +146,7 @@ def rights(request: HttpRequest, public_id: UUID) -> HttpResponse:
 
 
 def details_form(request: HttpRequest, document: Document) -> DetailsForm:
-    """The form with the stored details, or with the submitted ones if they have errors."""
+    """The form with the stored details, or with the submitted ones."""
     initial = {
         "title": document.given_title,
         "labels": ", ".join(document.labels),

@@ -1,4 +1,4 @@
-"""Finds words in one document, as a browser's “Find” does: parts of words match, but other forms do not."""
+"""Finds words in a document like a browser's “Find”: parts of words match, inflections do not."""
 
 from bisect import bisect_right
 from collections.abc import Sequence

@@ -33,7 +33,7 @@ READERS = [
 class AudienceForm(forms.Form):
     """Readers of a document: only me, some groups and people, everyone, or also guests.
 
-    Guests can only be selected if the site has guests.
+    Guests can only be selected if the site admits guests, or if guests are among the current readers.
     """
 
     who = forms.ChoiceField(

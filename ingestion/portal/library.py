@@ -60,7 +60,7 @@ class ListingQuery:
     def of(cls, values: Mapping[str, str]) -> "ListingQuery":
         """The query from the URL's query string; unknown values are ignored."""
         show, sort = values.get("show", ""), values.get("sort", "")
-        # The page repeats the folder for each of its steps, so it grows with the square of its length.
+        # The page repeats the path for each folder in it, so it grows with the square of the path's length.
         words, folder, category, owner = (
             values.get(name, "")[:FOLDER_CHARACTERS].replace("\x00", "").strip()
             for name in ("q", "folder", "category", "owner")
@@ -76,7 +76,7 @@ class ListingQuery:
         )
 
     def address(self, **other: str) -> str:
-        """The query string of the first page, with some parameters replaced."""
+        """The query string with some parameters replaced; without `after`, for the first page."""
         parts = {
             "show": self.show,
             "q": self.words,
@@ -92,7 +92,7 @@ class ListingQuery:
 
     @property
     def narrowed(self) -> bool:
-        """Whether words, folder, category or owner limit the list; other filters have counts."""
+        """Whether words, folder, category or owner limit the list; counts ignore these."""
         return bool(self.words or self.folder or self.category or self.owner)
 
 
@@ -116,7 +116,7 @@ def _conditions(principal: Principal) -> dict[Show, Q]:
 
 
 def listed_for(principal: Principal) -> DocumentQuerySet:
-    """Documents that the caller may read, including their own that are waiting or have failed."""
+    """Documents that the caller may read; those of other people only once they have been read."""
     readable = Document.objects.visible_to(principal)
     return readable.filter(Q(version__gt=0) | Q(owner_id=principal.user_id))
 
@@ -192,15 +192,15 @@ def page(principal: Principal, query: ListingQuery) -> ListingPage:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Choices for filters: folders with their documents, categories, and owners by user name."""
+    """Choices for filters: folders with their numbers of documents, categories, and owners."""
 
     folders: list[tuple[str, str, int]]  # path, name, documents in it and in its subfolders
     categories: list[str]
-    owners: list[tuple[str, str]]
+    owners: list[tuple[str, str]]  # user name, display name
 
 
 def choices(principal: Principal, query: ListingQuery) -> Choices:
-    """The subfolders of the selected folder, and the categories and owners of all visible documents."""
+    """Subfolders of the selected folder with matches, and all visible categories and owners."""
     readable = listed_for(principal).order_by()
     inside: Counter[str] = Counter()
     beyond = f"{query.folder}/" if query.folder else ""

@@ -64,10 +64,10 @@ class PlaceForm(forms.Form):
 
 
 class RepeatedCheck:
-    """Whether the caller may still do something to these documents; looked up again after a second.
+    """Whether the caller may still act on a selected document; looked up anew after a second.
 
-    Changing a hundred documents, or deleting their files from a slow bucket, takes longer. `demand` raises
-    UploadRefused if the caller may no longer do it to any of them.
+    Changing a hundred documents, or deleting their files from a slow bucket, takes longer than that. `demand`
+    raises UploadRefused if the caller may no longer act at all.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ def several(request: HttpRequest) -> HttpResponse:
     may = may_delete if act == "delete" else may_change
     principal = session_principal(request)
     readable = library.with_readers(Document.objects.visible_to(principal)).order_by("name", "public_id")
-    if "failed" in request.POST:  # the action is for all failed documents of the caller
+    if "failed" in request.POST:  # all failed documents of the caller that were never searchable
         failed = readable.owned_by(principal).filter(status=Document.Status.FAILED, version=0, part_of=None)
         selected = failed[:MAX_FAILED]
     else:

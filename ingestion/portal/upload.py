@@ -52,7 +52,7 @@ MAX_RECENT = 50
 @signed_in
 @require_http_methods(["GET", "HEAD", "POST"])
 def add(request: HttpRequest, principal: Principal) -> HttpResponseBase:
-    """The upload form, with the states of documents that the caller added in the last hour."""
+    """Add files; show the form and the states of the caller's recent and unfinished documents."""
     posted = request.method == "POST"
     form = UploadForm(
         request.POST if posted else None,
@@ -64,7 +64,7 @@ def add(request: HttpRequest, principal: Principal) -> HttpResponseBase:
     refused: list[dict[str, str]] = []
     replaced = _to_replace(request, principal)
     if posted and "replace" in request.GET and not replaced:
-        raise Http404  # deleted meanwhile: the file must not become a new document
+        raise Http404  # perhaps deleted meanwhile; the file must not become a new document
     if posted and form.is_valid():
         added, refused = add_files(form, principal, replaces=replaced)
     bad = posted and (bool(refused) or not added)
@@ -169,7 +169,7 @@ def in_use(principal: Principal) -> str:
 
 
 def status_of(refused: list[dict[str, str]]) -> int:
-    """The status of a refusal: 507 or 503 if the storage is the cause, so that more files would fail too."""
+    """The HTTP status of a refusal: 507 or 503 if the storage fails, as it would for more files."""
     codes = {refusal["code"] for refusal in refused}
     return 507 if "storage_full" in codes else 503 if "storage_away" in codes else 422
 
@@ -207,7 +207,7 @@ def _twin(put: UpsertResult) -> str:
 
 
 def _words(added: list[UpsertResult]) -> str:
-    """A text like “2 files added, 1 replaced, 1 unchanged.”, with the names of replaced files."""
+    """A text like “2 files added, 1 replaced.”, which names replaced and duplicate files."""
     replaced = [words for words in map(_replaced, added) if words]
     twins = [words for words in map(_twin, added) if words]
     if len(added) == 1 and replaced:

@@ -213,7 +213,7 @@ def _passages(found: Document, query: QueryDict) -> dict[str, Any]:
 @for_caller
 @require_safe
 def status(request: HttpRequest, principal: Principal) -> JsonResponse:
-    """The states of those documents with these ids that the caller may read.
+    """The states of the documents in the query parameters `id` that the caller may read.
 
     If one of them is finished, the response also has the number of documents that a search covers, for the
     sidebar.

@@ -1,17 +1,18 @@
 """Start-time fair queueing of documents by owner.
 
 Each waiting document has a queue position, and the document with the lowest position is read first. An
-owner's next document gets the position after their last one, but never one below the position that is being
-served. If nothing of an owner is waiting, their first document is therefore read next, even if another owner
-has ten thousand waiting documents. Positions start again at 1 when the queue is empty.
+owner's next document gets the position after their last one, or after the position that is being served if
+that is higher. The first document of an owner with no waiting documents is therefore read next, even if
+another owner has ten thousand waiting documents. Positions start again at 1 when the queue is empty.
 
 Positions count documents, so an owner of slow documents would still take up most of the time. Each worker
 therefore measures how long it has read for each owner (`Shares`), and moves a document behind the next
 document of an owner for whom it has read less.
 
 Slow documents could still occupy every worker. Therefore, if an owner waits and none of their documents is
-being read, the document that was started last yields: it is moved back and started again later. The one that
-was started first never yields, so that every document is read eventually.
+being read, one of those that are being read yields: the one whose job was queued last is moved back and
+started again later. The one whose job was queued first never yields, so that every document is read
+eventually.
 """
 
 import logging
@@ -39,9 +40,9 @@ MAX_COUNTED = 100  # limit when counting the documents ahead of another one
 YIELD_SECONDS = 5.0  # how long all workers must be busy, and another owner wait, before a document yields
 # Positions by which a yielding document moves back; with fewer, it would soon yield again.
 YIELDED_POSITIONS = 10
-MAX_INSPECTED = 100  # waiting jobs that are inspected to find one of an owner without a running job
+MAX_INSPECTED = 100  # waiting jobs, first in the queue, whose owners are looked up
 
-# Read from the jobs, because row-level security hides other owners' documents from the caller.
+# The position being served, read from the jobs because row-level security hides other owners' documents.
 CURRENT_POSITION = """
     SELECT coalesce(
         (SELECT max(-priority) FROM procrastinate_jobs WHERE status = 'doing'),
@@ -50,8 +51,8 @@ CURRENT_POSITION = """
         0
     )
 """
-# Whether this job must end early: its document was deleted, or all jobs have been running for a while, this
-# one was started last, and an owner without a running job has waited for as long.
+# Whether this job must end early: its document was deleted, or all running jobs have run for YIELD_SECONDS,
+# this one was queued last among several, and an owner without a running job has waited for as long.
 MUST_YIELD = """
     WITH active AS (
         SELECT job.id, coalesce(document.owner_id, 0) AS owner_id, EXISTS (
@@ -81,7 +82,7 @@ MUST_YIELD = """
         WHERE job.id = %(job)s
     ) AS yields
 """
-# The first waiting document of each owner, in the order of the queue.
+# The position of each owner's first document among the next MAX_INSPECTED waiting ones.
 FIRST_OF_OTHERS = """
     WITH waiting AS (
         SELECT id, priority, (args ->> 'document_id')::bigint AS document_id
@@ -93,7 +94,8 @@ FIRST_OF_OTHERS = """
     FROM waiting JOIN ingestion_document AS document ON document.id = waiting.document_id
     GROUP BY 1
 """
-MIN_DEBT_SECONDS = 2.0  # a document is moved back if its owner leads another one by this much reading time
+# A document moves back if the worker has read this much longer for its owner than for another waiting one.
+MIN_DEBT_SECONDS = 2.0
 MAX_OWNERS = 1_000  # owners whose times are remembered
 MAX_LOST = 1_000
 LOST = """
@@ -120,8 +122,8 @@ COUNT_BEFORE = """
 class Shares:
     """How long this worker has read for each owner of waiting documents.
 
-    A new owner starts with the smallest time of the others, so that nobody is compensated for periods without
-    documents.
+    A new or returning owner starts with at least the smallest time of the others, so that nobody is
+    compensated for periods without documents.
     """
 
     def __init__(self) -> None:
@@ -129,7 +131,7 @@ class Shares:
         self._least = 0.0
 
     def add(self, owner_id: int, seconds: float) -> None:
-        """Count a document that was read."""
+        """Add the time that was spent on a document of this owner."""
         self._seconds[owner_id] = self.of(owner_id) + seconds
 
     def of(self, owner_id: int) -> float:
@@ -155,7 +157,7 @@ def next_position(document: Document) -> int:
     with connection.cursor() as cursor:
         cursor.execute(CURRENT_POSITION)
         served: int = cursor.fetchone()[0]
-    # Counts all documents of the owner, including those that the caller may not read.
+    # Consider all documents of the owner, including those that the caller may not read.
     with reading_everything():
         last = (
             Document.objects.filter(owner=document.owner_id, status__in=Document.UNFINISHED)
@@ -172,7 +174,7 @@ def position_after_yielding(document: Document) -> int:
 
 
 def put_behind(document_id: int, position: int) -> int:
-    """Move a document that yields to a later position, and return the new priority of its job.
+    """Move a yielding document to a later position, and return the new priority of its job.
 
     Jobs for later files of the same document are moved too: otherwise the older file would be read after a
     newer one, and replace it.
@@ -190,7 +192,7 @@ def put_behind(document_id: int, position: int) -> int:
 def first_positions() -> dict[int, int]:
     """The position of each owner's first document among the next MAX_INSPECTED, by owner.
 
-    The owner 0 stands for documents without an owner.
+    Documents without an owner have the owner 0.
     """
     with connection.cursor() as cursor:
         cursor.execute(FIRST_OF_OTHERS, {"task": TASK, "inspected": MAX_INSPECTED})

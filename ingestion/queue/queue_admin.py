@@ -1,4 +1,4 @@
-"""The queue in the admin: jobs of the workers, in the site's terms instead of the library's."""
+"""The queue in the admin: jobs of the workers, in the site's terms, not Procrastinate's."""
 
 import json
 from typing import Any

@@ -28,7 +28,7 @@ _BEFORE_CLAUSE = re.compile(r"(?:when|if|while|once|wenn|falls|sobald|während)\
 
 
 def defined_thing(question: str) -> frozenset[str]:
-    """The words for the thing that the question asks to define; empty for other questions."""
+    """The stems of the thing that the question asks to define; empty for other questions."""
     match = _DEFINITION.match(" ".join(question[:MAX_DEFINED].split()).rstrip("? "))
     return stems(match["thing"]) if match else frozenset()
 
@@ -67,9 +67,9 @@ def defines(question: str, heading: str, content: str) -> bool:
 
 
 def states(thing: frozenset[str], text: str, headings: frozenset[str] = frozenset()) -> bool:
-    """Whether `text` begins with the thing and says what it is, or introduces it as a name.
+    """Whether `text` begins with the thing and says what it is, or introduces its quoted name.
 
-    In “This directory contains …”, the subject is what the headings name.
+    If it begins with a pronoun, as in “This directory contains …”, the headings may name the thing.
     """
     if not thing:
         return False

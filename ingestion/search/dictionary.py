@@ -159,7 +159,8 @@ def compile_dictionary(source: Path, target: Path) -> int:
 def _pairs(lines: Iterable[str], used: Counter[str]) -> Iterator[tuple[str, str, float]]:
     """Triples of a form of a word, a phrase in the other language, and the pair's weight.
 
-    Counts in `used` how often each word occurs in phrases.
+    The form begins with its language, “de ” or “en ”; a stem begins with “de~ ” or “en~ ”. Counts in
+    `used` how often each word occurs in phrases.
     """
     stem_of_german = functools.lru_cache(maxsize=50_000)(german_stem)
     stem_of_english = functools.lru_cache(maxsize=50_000)(english_stem)
@@ -186,7 +187,7 @@ def _pairs(lines: Iterable[str], used: Counter[str]) -> Iterator[tuple[str, str,
 def _phrases(form: str) -> list[str]:
     """The phrases of a form as plain words.
 
-    Remarks, placeholders such as “etw.”, and slang are left out.
+    Remarks, placeholders such as “etw.”, long phrases, and unusual ones such as slang are left out.
     """
     usual = (part for part in form.split(";") if not _UNUSUAL.search(part))
     phrases = (plain_words(_PLACEHOLDER.sub(" ", _REMARK.sub(" ", part))) for part in usual)

@@ -12,7 +12,7 @@ from ingestion.search.tokens import plain_words
 from ingestion.search.translations import stems_of_question
 
 MAX_WORDS = 40  # a sentence with more words is kept
-# One of these must be in the sentence, and all other words must be among `_OTHERS`.
+# At least one word of the sentence must be among these; the others may also be in `_OTHERS`, or numbers.
 _FORM = frozenset(
     """
     answer answers respond response reply sentence sentences words word bullet bullets brief briefly short
@@ -50,7 +50,7 @@ _ENDS = re.compile(r"(?<=[.!?:;\n])(?=\s)|(?<=[。！？])")
 
 
 def without_form_wishes(question: str) -> str:
-    """The question without such sentences; unchanged if nothing else is left."""
+    """The question without form wishes; unchanged if only weak words (`weak_stems`) are left."""
     pieces = _ENDS.split(question)
     kept = "".join(piece for piece in pieces if not _is_form_wish(piece)).strip()
     if len(kept) == len(question.strip()) or not stems_of_question(kept) - weak_stems():

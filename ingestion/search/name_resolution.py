@@ -23,15 +23,15 @@ class NameResolution:
 
 
 def resolve(principal: Principal, sourcefile: str) -> Document | None:
-    """The readable document named by `sourcefile` (of a FoundPassage); None if there is none."""
+    """The readable document that `sourcefile` (of a FoundPassage) names; None if none or several."""
     return resolve_name(principal, sourcefile).document
 
 
 def resolve_name(principal: Principal, *spellings: str) -> NameResolution:
-    """Resolve a name, a path or a name with digits for this reader, in one or several spellings.
+    """Resolve a label (see labels.py) for this reader, in one or several spellings.
 
-    A document that was cited to this reader under the name takes precedence over others with the same name.
-    If that document was deleted, the name means no document, but the reader can choose from the others.
+    If only one document was cited to this reader under the name, it takes precedence over others with that
+    name. If it is no longer readable, the name means no document, but the reader can choose from the others.
     """
     names = set(spellings)
     if any(storable(name) != name for name in names):

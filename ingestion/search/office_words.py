@@ -16,7 +16,7 @@ LIST = Path(__file__).with_suffix(".txt")
 
 @functools.cache
 def built_in() -> Mapping[str, tuple[str, ...]]:
-    """The words that documents use, by everyday word; those of all lines that contain it."""
+    """The words that documents use, by everyday word or phrase, merged from all lines that contain it."""
     known: dict[str, tuple[str, ...]] = {}
     for everyday, words in lines():
         found = [plain_words(each) for each in words.split(",")]
@@ -27,15 +27,15 @@ def built_in() -> Mapping[str, tuple[str, ...]]:
 
 
 def documents_words(phrase: str) -> tuple[str, ...]:
-    """The words and phrases that documents use for an everyday one.
+    """The words and phrases that documents use for an everyday word or phrase.
 
-    The everyday phrase may have any form (“picked on”, “picking on”).
+    `phrase` may be inflected (“picked on”, “picking on”).
     """
     return built_in().get(phrase) or _by_stems().get(_stemmed(phrase), ())
 
 
 def may_begin(word: str) -> bool:
-    """Whether an everyday phrase may begin with the word, which is true for few words."""
+    """Whether an everyday word or phrase may begin with `word`: a fast test that excludes most words."""
     return word in _beginnings() or _stem(word) in _beginnings()
 
 
@@ -63,9 +63,9 @@ _stem = functools.lru_cache(maxsize=20_000)(stem)
 
 @functools.cache
 def lines() -> tuple[tuple[str, str], ...]:
-    """The entries of the list: everyday words, and the words in documents.
+    """The lines of the list as pairs: everyday words, and the words that documents use.
 
-    Both are separated by commas.
+    Within each text of a pair, words are separated by commas.
     """
     found = []
     for line in LIST.read_text(encoding="utf-8").splitlines():

@@ -17,15 +17,15 @@ from .retrieval import FoundPassage
 from .sentence_splitting import INTRODUCES_LIST, Span, spans_of
 from .table_rows import continues, has_time, table_around
 
-REACH = 20  # how many passages before and after are searched for the rest of a table
+REACH = 20  # how many passages before and after a passage are searched for the rest of its table or section
 MAX_ALONE = 600  # longest passage as split (MAX_JOINED in indexing/splitting.py)
 MAX_LENGTH = 4_000  # longest passage after adding its whole table
 MAX_TIMETABLE = 8_000  # the same for a timetable, because the last departure may be in any row
 MAX_SECTION = 1_200  # longest passage after adding its whole section
-MAX_ITEMS = 800  # maximum number of characters of list items that are added at each end
+MAX_ITEMS = 800  # maximum number of characters added at each end to complete a list or a sentence
 RUNNING_TITLE = 80  # longest text that may interrupt a table at the end of a page
 COMMON_COLUMNS = 2  # columns that rows on two pages must have in common to belong to one table
-UNKNOWN = -1  # number of rows if a table continues beyond REACH
+UNKNOWN = -1  # number of rows if it is not known, for example if a table continues beyond REACH
 _COMPLETE = re.compile(r"[.!:…]['\"”’»)\]]*\s*\Z")
 
 
@@ -40,10 +40,9 @@ class _Neighbour:
 
 
 def complete_passages(principal: Principal, passages: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
-    """The passages, each joined with the rest of a short section, table, list or sentence.
+    """The passages, each joined with the rest of its section, table, list or sentence, if that is short.
 
-    A passage of a longer section or table is not joined, but the result gives the number of rows of a longer
-    table.
+    The rest of a longer table is not added; instead, `table_rows` has the table's number of rows, or UNKNOWN.
     """
     completed = [passage.passage_id for passage in passages if _may_be_part(passage)]
     if not completed:
@@ -59,7 +58,7 @@ def complete_passages(principal: Principal, passages: Sequence[FoundPassage]) ->
 
 
 def without_repeated(passages: Sequence[FoundPassage]) -> tuple[FoundPassage, ...]:
-    """The passages, without those whose text is part of a better one's, for instance of its table."""
+    """The passages, without those whose text an earlier (better) passage of the same document contains."""
     kept: list[FoundPassage] = []
     for passage in passages:
         places = (each.content for each in kept if each.document_id == passage.document_id)
@@ -69,12 +68,12 @@ def without_repeated(passages: Sequence[FoundPassage]) -> tuple[FoundPassage, ..
 
 
 def cut_tables(passages: Sequence[FoundPassage]) -> dict[int, int]:
-    """{passage id: number of rows of the whole table} for passages that have only a part of a table."""
+    """{passage id: rows of the whole table, or UNKNOWN} for passages that have only a part of a table."""
     return {passage.passage_id: passage.table_rows for passage in passages if passage.table_rows}
 
 
 def _may_be_part(passage: FoundPassage) -> bool:
-    """Whether the passage may be part of a short section, a table or a list."""
+    """Whether the passage may be only a part of a short section, a table, a list or a sentence."""
     if passage.heading and len(passage.content) < MAX_SECTION:
         return True
     if not _COMPLETE.search(passage.content) or passage.content[:1].islower():
@@ -108,7 +107,7 @@ def _whole(passage: FoundPassage, around: Mapping[int, _Neighbour]) -> FoundPass
 
 
 def _section(around: Mapping[int, _Neighbour]) -> dict[int, str]:
-    """The texts of the passage's section, by distance from it; empty if the section is too long."""
+    """The texts of the section, by distance from the passage; empty if the section is too long."""
     anchor = around[0].anchor
     contents = {place: each.content for place, each in around.items() if each.anchor == anchor}
     is_whole = -REACH not in contents and REACH not in contents
@@ -118,8 +117,8 @@ def _section(around: Mapping[int, _Neighbour]) -> dict[int, str]:
 def _with_list(around: Mapping[int, _Neighbour]) -> str:
     """The passage's content, with the rest of the lists or sentences with which it begins and ends.
 
-    The rest of a list is the items in the passages directly before and after it, and the sentence that
-    introduces them. Nothing is added if it is too long.
+    The rest of a list consists of the items in the neighbouring passages, and the sentence that introduces
+    them. A rest that is too long is not added.
     """
     here = around[0]
     before = after = ""
@@ -137,7 +136,7 @@ def _with_list(around: Mapping[int, _Neighbour]) -> str:
 
 
 def _goes_on(first: _Neighbour, second: _Neighbour) -> bool:
-    """Whether the last sentence of a passage continues in the next one, or is a question answered there."""
+    """Whether the last sentence of `first` continues in `second`, or is a question answered there."""
     if not (first.spans and second.spans) or first.spans[-1].is_row or _COMPLETE.search(first.content):
         return False
     rest = second.spans[0]
@@ -146,7 +145,7 @@ def _goes_on(first: _Neighbour, second: _Neighbour) -> bool:
 
 
 def _is_in_list(span: Span) -> bool:
-    """Whether a list item may follow this block: it is an item, or introduces some."""
+    """Whether list items may follow this span: it is itself an item, or introduces a list."""
     return span.is_item or span.text.endswith(":") or bool(INTRODUCES_LIST.search(span.text))
 
 
@@ -159,7 +158,7 @@ def _items_at_start(passage: _Neighbour) -> str:
 
 
 def _items_at_end(passage: _Neighbour) -> str:
-    """The items at the end of a passage and their lead-in; empty if none, or too long."""
+    """The items at the end of a passage and the text that introduces them; empty if they are too long."""
     spans = passage.spans
     items = list(takewhile(lambda span: span.is_item, reversed(spans)))
     others = spans[: len(spans) - len(items)]
@@ -181,7 +180,7 @@ def _joined(contents: Mapping[int, str]) -> str:
 
 
 def _following_table(around: Mapping[int, _Neighbour], direction: int) -> tuple[list[str], bool]:
-    """The neighbours that continue the table in one direction.
+    """The texts of the neighbours that continue the table in one direction, nearest first.
 
     Also returns whether the end of the table was found.
     """
@@ -200,14 +199,18 @@ def _following_table(around: Mapping[int, _Neighbour], direction: int) -> tuple[
         if not continues(first.text, second.text, least=1 if here.anchor == near.anchor else COMMON_COLUMNS):
             return contents, True
         if not (is_clear and is_near_clear):
-            # Allow a page number or a running title between the rows.
+            # A text between the rows ends the table, except between pages: there it may be a page number or
+            # a running title, so the table may continue.
             return contents, here.anchor == near.anchor
         contents.append(near.content)
     return contents, False
 
 
 def _edge(passage: _Neighbour, direction: int) -> tuple[Span | None, bool]:
-    """The row nearest to an edge of the passage, and whether it is directly at the edge."""
+    """The row at an edge of the passage, or None; and whether it is the very first or last span.
+
+    A short text, such as a running title, may separate the row from the edge.
+    """
     spans = passage.spans[::-direction]
     if spans and spans[0].is_row:
         return spans[0], True

@@ -81,11 +81,11 @@ UNITS_OF_A_WORD = 2  # characters that count as a word in scripts without spaces
 CONTEXT_WEIGHT = 0.3  # weight of the words, and of the vector, of earlier questions
 DEFINING = 2  # passages with a definition that are moved to the top
 BEST_PLACE = 3  # passages of the best page or section that are not moved behind other places
-# If the best passage for a German question is German, a translated question finds better ones if its fit is
-# at least FIT_IN_ENGLISH, and FITTER_IN_ENGLISH times that of the German question.
+# If the best passage for a German question is not English, the result of the translated question is preferred
+# only if its fit is at least FIT_IN_ENGLISH, and FITTER_IN_ENGLISH times that of the German question.
 FIT_IN_ENGLISH = 5.0
 FITTER_IN_ENGLISH = 2.0
-NEARLY = 0.75  # minimum score of such a passage, as a share of the best passage's score
+NEARLY = 0.75  # minimum score of passages to which BEST_PLACE applies, as a share of the best score
 FEW_PASSAGES = 2_000  # with at most this many readable passages, all their words are searched for compounds
 MIN_END, MIN_FIRST = 5, 4  # letters of a word that ends a compound, and of the part before it
 MAX_COMPOUNDS = 6  # compounds that are added for a word
@@ -134,8 +134,8 @@ class SearchResult:
 
     `candidates` is the number of readable passages that were compared. `mode` is the mode that was used:
     "text" if the question could not be embedded. `fit` says how relevant the best passage seems: 0 is just
-    relevant enough, 1 clearly relevant; there is no upper limit. `found_at` is the time.monotonic() of the
-    last access check.
+    relevant enough, 1 clearly relevant; there is no upper limit. `found_at` is the time.monotonic() right
+    after the search, which has checked the access.
     """
 
     passages: tuple[FoundPassage, ...]
@@ -195,8 +195,8 @@ def search(
     subject; their words count less. `minimum_score` applies to the final score (0..1), in hybrid mode after
     reranking. `to_person` restricts the search to documents that the caller owns or that name them as a
     reader, `to_groups` to those shared with one of their groups; with both, one of these is enough. `scope`
-    is a scope of ingestion.search.scopes; `without` has the ids of documents to leave out. All of these
-    restrict what the caller may read, and never extend it.
+    is a scope of ingestion.search.scopes; `without` has the ids of documents to leave out. These filters
+    only narrow what the caller may read, and never extend it.
     """
     query, context = storable(query), storable(context)
     top = min(top, MAX_PASSAGES)
@@ -228,8 +228,8 @@ def search(
 def _is_better_in_english(english: SearchResult, found: SearchResult) -> bool:
     """Whether the result for a question in English is better than that for the German question.
 
-    Few German documents among many English ones are found for words that any German text has, because these
-    words are rare there.
+    A few German documents among many English ones may be found only for words that any German text has,
+    because these words are rare in the corpus.
     """
     if not english.passages:
         return False
@@ -242,7 +242,7 @@ def _is_better_in_english(english: SearchResult, found: SearchResult) -> bool:
 def _search_once(wanted: _Criteria) -> tuple[SearchResult, bool]:
     """The result, and whether the question should also be searched for in English.
 
-    This is so if its words were translated individually, unless the search compared only other languages.
+    It should be if its words were translated one by one, unless only passages in other languages were found.
     """
     query, mode = wanted.query, wanted.mode
     by_words = mode != "vectors"
@@ -260,7 +260,7 @@ def _search_once(wanted: _Criteria) -> tuple[SearchResult, bool]:
         expansion = _with_compounds(expansion, wanted)
         asked = wanted.parameters(expansion)
     space = active_space(spaces)
-    # If the model knows only English, the vectors of questions in other languages would be ignored.
+    # A model that knows only English cannot embed a German question, so its words are translated first.
     is_translated = (
         mode == "hybrid" and language_of(query) == "german" and is_english_only(space.name, space.dimensions)
     )
@@ -292,10 +292,9 @@ def _search_once(wanted: _Criteria) -> tuple[SearchResult, bool]:
 
 
 def _with_compounds(expansion: Expansion, wanted: _Criteria) -> Expansion:
-    """`expansion` and the compounds for the words of a German question.
+    """`expansion`, with compounds that end with a word of a German question.
 
-    These are the compounds in the searched documents whose last part is such a word: “mitgliedsbeitrag” for
-    “beitrag”.
+    They are taken from the searched documents: “mitgliedsbeitrag” for “beitrag”.
     """
     ends = {german_stem(word): word for word in wanted.counted if len(word) >= MIN_END}
     bounds = {"first": MIN_FIRST, "most": MAX_COMPOUNDS, "ends": list(ends)}
@@ -309,7 +308,7 @@ def _with_compounds(expansion: Expansion, wanted: _Criteria) -> Expansion:
 
 
 def _search_in_english(wanted: _Criteria, found: SearchResult) -> SearchResult:
-    """Search with an English translation of the question, in words of the passages found so far.
+    """Search with an English translation of the question, preferably in words of the passages of `found`.
 
     The result is empty if the question cannot be translated.
     """
@@ -325,7 +324,7 @@ def _search_in_english(wanted: _Criteria, found: SearchResult) -> SearchResult:
 
 
 def count_readable(principal: Principal) -> int:
-    """The number of documents with passages that the caller may read."""
+    """The number of unexpired documents with passages that the caller may read."""
     wanted = {"user_id": principal.user_id, "today": timezone.localdate()}
     return int(rows("count_readable", wanted)[0]["count"])
 
@@ -340,7 +339,7 @@ def readable_state(principal: Principal) -> str:
 
 
 def count_passages(principal: Principal) -> int:
-    """The number of passages that the caller may read."""
+    """The number of passages of unexpired documents that the caller may read."""
     found = Document.objects.visible_to(principal).searchable().aggregate(passages=Sum("passage_count"))
     return int(found["passages"] or 0)
 
@@ -425,9 +424,9 @@ def _reranked(
     trust: VectorTrust,
     readable: float,
 ) -> tuple[Ranking, Loaded]:
-    """The ranking after comparing the texts of the best passages with the question, and these texts.
+    """The ranking after comparing the best passages with the question, and the rows of these passages.
 
-    The texts include titles and headings. The ranking is empty if they are not relevant enough.
+    Titles and headings are compared, too. The ranking is empty if the passages are not relevant enough.
     """
     ranked = ranking.passages
     language = ranked[0].candidate.language
@@ -440,7 +439,7 @@ def _reranked(
     gone: dict[str, str] = {"title": "", "heading": "", "content": ""}
     texts = [loaded.get(passage_id, gone) for passage_id in compared]
     joined = [f"{text['title']} {text['heading']} {text['content']}" for text in texts]
-    # In other languages, PostgreSQL drops stop words.
+    # PostgreSQL has no stop words for LANGUAGES; for others, the statement has dropped them.
     small = common_words(language) if language in LANGUAGES else ()
     words = [row["word"] for row in kept if row["word"] not in small] or asked
     length = len(words) / (UNITS_OF_A_WORD if has_unspaced_script(query) else 1)
@@ -464,9 +463,9 @@ def _reranked(
 def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, top: int) -> list[FoundPassage]:
     """The first `top` passages with different texts.
 
-    Those that are not `loaded` are loaded here. A further passage of the same page or section comes after
-    passages of other places. Passages of the best passage's place are exceptions, if they have a heading and
-    are nearly as good.
+    Those that are not `loaded` are loaded here. Further passages of the same page or section (place) come
+    after passages of other places. Up to BEST_PLACE passages of the best passage's place are exceptions, if
+    they have a heading and are nearly as good.
     """
     found: list[FoundPassage] = []
     others: list[FoundPassage] = []  # passages from places that are already among the results
@@ -483,7 +482,7 @@ def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, to
             more = _load(principal, missing)
             known = {**loaded, **{row["passage_id"]: row for row in more}}
         for item in batch:
-            row = known.get(item.candidate.passage_id)  # None if its document was replaced meanwhile
+            row = known.get(item.candidate.passage_id)  # None if it was replaced or withdrawn meanwhile
             words = plain_words(row["content"]) if row else ""
             if row is None or words in seen:
                 continue
@@ -496,7 +495,7 @@ def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, to
                 vector_score=item.candidate.vector_score,
                 found_by=item.found_by,
             )
-            # A text without pages and headings is not divided into places.
+            # A text without pages and headings has no anchors; none of its passages is moved back.
             best = best or place
             is_of_best = place == best and bool(row["heading"])
             is_nearly_best = is_of_best and item.score >= NEARLY * ranked[0].score

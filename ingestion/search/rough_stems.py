@@ -7,7 +7,7 @@ from .irregular import BASES
 from .tokens import search_text
 
 MAX_STEM = 6
-LAST_LETTERS = 4  # the stem of a compound includes this many letters from its end
+LAST_LETTERS = 4  # the stem of a compound includes this many letters before its ending
 MIN_COMPOUND = 10  # letters of a compound, without its ending
 MAX_ENDINGS = 3
 STOP_WORDS = frozenset(
@@ -33,13 +33,13 @@ _ENDINGS = re.compile(
 
 
 def stems(text: str) -> frozenset[str]:
-    """Approximate stems of words in any language, good enough to compare words."""
+    """Approximate stems of the words of a text in any language, without STOP_WORDS."""
     words = (word for word in search_text(text, stored=False).split() if word not in STOP_WORDS)
     return frozenset(map(stem, words))
 
 
 def held_stems(text: str) -> frozenset[str]:
-    """The stems of all words of a text and of the first parts of its compounds."""
+    """Like `stems`, but also with the stems of the first parts of compounds."""
     words = (word for word in search_text(text, stored=False).split() if word not in STOP_WORDS)
     return frozenset(each for word in words for each in forms(word))
 
@@ -89,6 +89,6 @@ def forms(word: str) -> tuple[str, ...]:
 
 
 def first_part(word: str) -> frozenset[str]:
-    """The stem of the first part of a compound."""
+    """The stem of a compound's first part, from the stem of the compound; empty for other stems."""
     first, tilde, _ = word.partition("~")
     return frozenset({first}) if tilde else frozenset()

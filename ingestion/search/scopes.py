@@ -1,9 +1,9 @@
 """Scopes: the part of the readable documents in which a question searches.
 
 A scope is a string in requests, rows and forms: "all", "own" (documents added by the caller),
-"folder:path/of/it" (with subfolders), "category:Name", or "document:<public id>", several of them separated
-by commas. It restricts what the caller may read and never extends it: a scope that the caller may not read
-finds nothing, just like one that does not exist.
+"folder:path/of/it" (with subfolders), "category:Name", or "document:<public id>", where several ids are
+separated by commas. It restricts what the caller may read and never extends it: a scope that the caller may
+not read finds nothing, just like one that does not exist.
 """
 
 from collections.abc import Iterable
@@ -59,7 +59,7 @@ def searched_parameters(principal: Principal) -> dict[str, Any]:
 
 
 def count_searched(principal: Principal) -> int:
-    """The number of documents in a search of everything, without files attached to other questions."""
+    """The number of documents that a search of everything covers, without the files of `kept_apart`."""
     return int(rows("count_searched", searched_parameters(principal))[0]["count"])
 
 
@@ -71,12 +71,12 @@ def count_attached(principal: Principal, scopes: Iterable[str]) -> int:
 
 
 def count_named(principal: Principal, scope: str) -> int:
-    """The number of readable documents in a scope, without those that could never be read."""
+    """The number of readable documents in a scope, except those whose first processing failed."""
     return _with_parts(principal, scope).exclude(status=Document.Status.FAILED, version=0).count()
 
 
 def count_unread(principal: Principal, scope: str) -> int:
-    """How many of the caller's documents in a scope are still being read."""
+    """How many of the caller's own documents in a document scope are still being read; 0 for other scopes."""
     if not scope.startswith(f"{DOCUMENT}:"):
         return 0
     found = _with_parts(principal, scope)
@@ -100,7 +100,7 @@ def is_closed(principal: Principal, scope: str) -> bool:
 
 
 def describe(principal: Principal, scope: str) -> str:
-    """The scope as text for this reader, to follow "in"; empty for everything."""
+    """The scope as text for this reader, to use within a sentence; empty for everything."""
     kind, _, value = scope.partition(":")
     if kind in ("", ALL):
         return ""
@@ -109,7 +109,7 @@ def describe(principal: Principal, scope: str) -> str:
     if scope == CLOSED:
         return gettext("documents that you cannot read")
     if kind in (FOLDER, CATEGORY):
-        # Hide the name: a person with more rights may have chosen the scope.
+        # Hide the name if the reader can read nothing in it: a person with more rights may have chosen it.
         found = _within(principal, scope).exists()
         if kind == FOLDER:
             open_, closed = (
@@ -135,7 +135,7 @@ def describe(principal: Principal, scope: str) -> str:
 
 
 def _with_parts(principal: Principal, scope: str) -> DocumentQuerySet:
-    """The documents of a scope, including the parts of its documents."""
+    """The readable documents of a scope; a scope of documents includes their parts."""
     found = _within(principal, scope)
     if scope.startswith(f"{DOCUMENT}:"):
         return found.with_parts().visible_to(principal)

@@ -15,7 +15,8 @@ LONGEST = 500  # characters; longer sentences are cut at semicolons or line brea
 _SHORT_LINE = 70  # characters of a line that may be a heading
 _NUMBERED_LINE = 100  # the same for a line that begins with a section number
 MIN_CLAUSE = 12  # characters of an enumerated clause; shorter ones only refer to others, as in “(a) and (b)”
-# A line is short if the next line's first word would fit into this share of the longest line.
+# A line is short if it and the first word of the next line would fit into _SHORT_SHARE of the longest line;
+# if that is longer than _LONGEST_SHORT characters, no line is short.
 _SHORT_SHARE, _LONGEST_SHORT = 0.75, 90
 
 _BLOCK_START = re.compile(r"\s*(?:[-*•–▪‣●○■❑❖➢]\s|\(?\d{1,2}[.)]\s|\(?[a-z]\)\s|#{1,6}\s|\||>)")
@@ -25,7 +26,8 @@ _MARKER = re.compile(r"(?:\s|[-*•–▪‣●○■❑❖➢](?=\s)|#{1,6}(?=\
 _ROW = re.compile(r"\s*[^;:\n]{1,80}: [^;\n]*(?:; [^;:\n]{1,80}: [^;\n]*)+\s*\Z")
 _CELL = re.compile(r"\s*([^;:\n]{1,80}): [^;:\n]+\s*\Z")
 _RULE = re.compile(r"[\s|:\-=_*+]*\Z")
-# Ends of sentences in scripts with and without spaces; the first kind is not followed by a lower-case letter.
+# Ends of sentences: of Latin and similar scripts, where group 1 is the next letter, which must not be lower
+# case; of scripts without spaces; and of scripts such as Arabic and Devanagari.
 _END = re.compile(
     r"(?<![.!?…])[.!?…]+[\"'”’»)\]]*(?=\s+[\"'“‘«„¿¡(\[]*(\w))|[。！？｡]+[」』”’）]*|[؟۔।]+[\"'”’»)\]]*"
 )
@@ -64,7 +66,7 @@ _ABBREVIATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A sentence: `text` is the text at start:end, on one line.
+    """A sentence or another quotable piece: `text` is the text at start:end, on one line.
 
     `block` is the number of its paragraph, list item, row or heading, to distinguish neighbours.
     """
@@ -79,7 +81,7 @@ class Span:
 
 
 def continues(spans: Sequence[Span], place: int) -> bool:
-    """Whether a span goes on from the passage before, or from the last item of a list above it."""
+    """Whether a span continues the previous passage, or the last item of the list above it."""
     span = spans[place]
     above = spans[place - 1] if place else None
     follows = above is None or (above.is_item and above.block != span.block)
@@ -96,8 +98,8 @@ def split_sentences(content: str, *, to_quote: bool = False) -> list[Span]:
     """The non-empty sentences and headings of `content` in order, without bullets and markup.
 
     With `to_quote`, table rows are kept whole, because the second sentence of a cell would lose its column,
-    and the clauses of a sentence such as “No person may: (a) …; (b) …” become list items. Otherwise both are
-    split only at the ends of sentences, each of which can be verified by itself.
+    and the clauses of a sentence such as “No person may: (a) …; (b) …” become list items. Otherwise, rows and
+    such sentences are split only at the ends of sentences, so that each sentence can be verified by itself.
     """
     spans = []
     columns = _first_columns(content)
@@ -126,13 +128,16 @@ def _first_columns(content: str) -> frozenset[str]:
 
 
 def _is_row(line: str, columns: Collection[str]) -> bool:
-    """Whether a line is a table row: of several cells, or with only the first one filled: “Item: Files”."""
+    """Whether a line is a table row: several cells, or only that of a first column (“Item: Files”)."""
     cell = _CELL.match(line)
     return bool(_ROW.match(line)) or (cell is not None and cell[1] in columns)
 
 
 def _blocks(content: str, columns: Collection[str]) -> Iterator[tuple[int, int, bool]]:
-    """Paragraphs, list items, table rows and headings, and whether each is a short line of a paragraph."""
+    """The start and end of each paragraph, list item, row and heading, and whether it is a short line.
+
+    A paragraph whose lines were broken on purpose (`_are_short`) is divided into its lines.
+    """
     for start, end in _whole_blocks(content, columns):
         lines = content[start:end].splitlines(keepends=True)
         if not _are_short(lines):
@@ -239,7 +244,7 @@ def _sentences(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _cut(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Cut a text without full stops into quotable parts."""
+    """Cut a sentence longer than LONGEST into quotable parts."""
     first = start
     if end - start > LONGEST:
         for match in _CUT.finditer(content, start, end):

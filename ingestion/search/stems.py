@@ -1,6 +1,6 @@
 """Stems in languages for which Snowball has an algorithm and PostgreSQL has none.
 
-The words of documents and questions are stemmed here; PostgreSQL uses these stems unchanged.
+In these languages, words of documents and questions are stemmed here; PostgreSQL uses the stems unchanged.
 """
 
 import threading
@@ -58,7 +58,7 @@ def indexed_text(text: str, language: str) -> str:
 
 
 def stems_by_language(words: Sequence[str]) -> dict[str, list[str]]:
-    """{language of LANGUAGES: the stems of these words and phrases in the same order}"""
+    """The stems of these words and phrases, in the same order, by language of LANGUAGES."""
 
     def stemmed(word: str, language: str) -> str:
         if " " not in word:  # the usual case

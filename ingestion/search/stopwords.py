@@ -1,4 +1,4 @@
-"""Question words.
+"""Question words, which are removed from a question before a search.
 
 PostgreSQL's stop word lists lack many question words (“wer”, “whose”, “how many”), including all of those in
 scripts without spaces. Question words are rare in documents, so they would get the highest weight.
@@ -13,8 +13,8 @@ _COUNTED = (
     "些里裡裏儿兒边邊个個种種年位国國家支项項条條所部座首块塊幅句类類场場份本名款只隻颗顆艘届屆段层層组組群队隊"
     "州市省城天月日次人样樣张張件间間门門"
 )
-# In these scripts, question words are removed together with a preceding “is” or “is called”, which would
-# otherwise form a bigram with the word before it.
+# Chinese question words are removed together with a preceding “is” or “is called”, which would otherwise form
+# a bigram with the word before it.
 _CHINESE = (
     "(?:叫做|叫作|称为|稱為|是|叫)?"
     "(?:什么时候|什麼時候|什么样|什麼樣|什么|什麼|甚么|甚麼"
@@ -33,8 +33,8 @@ _JAPANESE = (
 _KOREAN = "무엇|언제|어디|누가|누구|어떻게|어떤|얼마나|얼마|입니까|습니까"
 _THAI = "อะไร|เมื่อไหร่|เมื่อไร|ที่ไหน|ใคร|ทำไม|อย่างไร|เท่าไหร่|เท่าไร"
 
-# The question's language is unknown, so the list omits words that are names or content words in another
-# language.
+# The question's language is unknown, so these lists omit words that are names or content words in
+# another language.
 _ENGLISH = "whose|how +(?:many|much|long|often|far|old|tall|high|deep|fast|soon|large|big)"
 _GERMAN = (
     "wer|wem|wessen|wann|warum|wieso|weshalb|weswegen|wohin|woher|wieviel(?:e[nr]?)?"
@@ -75,12 +75,12 @@ _SPACED = "|".join(
     ]
 )
 
-# Longer words first, so that they take precedence over their prefixes.
+# In each list, longer words come before their prefixes, so that they take precedence.
 _ANY = re.compile(rf"{_CHINESE}|{_JAPANESE}|{_KOREAN}|{_THAI}|\b(?:{_SPACED})\b", re.IGNORECASE)
 
 
 @functools.lru_cache(maxsize=50)  # cached, because a search needs it several times
 def without_question_words(question: str) -> str:
-    """The parts of `question` between its question words; unchanged if nothing else remains."""
+    """`question` without its question words; unchanged if nothing would remain."""
     rest = _ANY.sub(" ", question)
     return rest if units(rest) else question

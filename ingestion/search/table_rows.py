@@ -26,7 +26,7 @@ def table_around(spans: Sequence[Span], at: int) -> Sequence[Span]:
 
 
 def continues(row: str, following: str, least: int = 1) -> bool:
-    """Whether two adjacent rows belong to one table: at least this many columns are the same."""
+    """Whether two adjacent rows belong to one table: at least `least` of their columns are the same."""
     return len(cells_of(row).keys() & cells_of(following).keys()) >= least
 
 

@@ -9,7 +9,7 @@ import unicodedata
 
 from chatsite.normal_form import normal_form
 
-NORMAL_MARGIN = 1_000  # characters by which the normal form may be longer than a short text
+NORMAL_MARGIN = 1_000  # characters of a normal form that are used beyond twice the length of the text
 SEARCH_TEXT_LIMIT = 100_000  # characters; PostgreSQL refuses a tsvector of more than a megabyte
 
 # Thai, Lao, Burmese and Khmer; kana, bopomofo and hangul; Chinese characters, including those beyond 16 bits.
@@ -17,7 +17,7 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-# Between Chinese characters or kana, a space does not end a word, but a line break or markup does.
+# Between Chinese characters or kana, white space (also a line break) does not end a word, but markup does.
 _SPACE_WITHIN = re.compile(
     r"(?<=[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff])\s+(?=[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff])"
 )

@@ -70,13 +70,13 @@ _ASKED = (
     (" wen ", "who"),
 )
 
-# Verbs that follow the counted thing: “how many weeks of leave do partners have”.
+# Verbs that follow the counted thing, translated as “do”: “how many weeks of leave do partners have”.
 _VERBS = frozenset(
     """
     hat habe haben hast bekomme bekommen bekommt gibt gelten darf kann können muss müssen
     """.split()  # noqa: SIM905 (a list of words reads as one)
 )
-# Verbs that express a direction: “When do I get my pay?”
+# Verbs that are translated because they express a direction: “When do I get my pay?”
 _PLAIN_VERBS = {
     **dict.fromkeys(("bekomme", "bekommen", "bekommt", "kriege", "krieg", "kriegen", "erhalte"), "get"),
     **dict.fromkeys(("brauche", "brauchen", "braucht", "benötige"), "need"),
@@ -132,7 +132,7 @@ def _words(phrases: Sequence[str]) -> tuple[str, ...]:
 
 
 def _phrases_of_form(word: str) -> tuple[str, ...]:
-    """Like `translations_of_form`, but returns whole phrases: “pay day”."""
+    """Like `translations_of_form`, but whole phrases (“pay day”), and no German ones of the dictionary."""
     if len(word) > MAX_COMPOUND:
         return ()
     if found := _of_list(word):
@@ -183,7 +183,7 @@ def _of_parts(word: str, known: Dictionary) -> tuple[str, ...]:
 
 
 def english_of(word: str) -> str:
-    """The first translation of a German word; empty for any other."""
+    """The list's first English word for a German word; empty if none, or if the word is also English."""
     return _first_english().get(word, "")
 
 
@@ -197,7 +197,7 @@ def language_of(question: str) -> str:
 
 
 def without_grammar(words: Sequence[str], language: str) -> list[str]:
-    """The content words of a question in this language."""
+    """The content words of a question in this language; all words if it has none."""
     grammar = _GRAMMAR.get(language, frozenset())
     return [word for word in words if word not in grammar] or list(words)
 
@@ -218,9 +218,9 @@ def is_german(question: str) -> bool:
 def question_in_english(question: str, held: Collection[str] = ()) -> str:
     """A German question's question word and content words in English; empty for other questions.
 
-    `held` has the stems of the passages to quote; translations with these stems are preferred. A word without
-    a translation is kept if it is also English, or if it may be a name, which German writes with a capital
-    letter.
+    `held` has the stems of the passages to quote; translations with these stems are preferred, and those from
+    the dictionary must have them. A word without a translation is kept if it is also English, contains other
+    characters than letters, or may be a name, because it has a capital letter.
     """
     if not is_german(question):
         return ""
@@ -240,10 +240,11 @@ def question_in_english(question: str, held: Collection[str] = ()) -> str:
             named += [_UNITS[unit]] if unit else []
             others = () if word in {unit, *_english_words()} else _phrases_of_form(word)
             in_held = [each for each in others if all(stem(part) in held for part in each.split())]
-            # “Wann wird das Gehalt gezahlt?” should become “when is the salary paid”, not “the pay paid”.
+            # Avoid a translation that a later word also has: “Wann wird das Gehalt gezahlt?” should become
+            # “when is the salary paid”, not “the pay paid”.
             following = {stem(other) for each in content[place + 1 :] for other in in_english([each])}
             fit = [each for each in in_held if following.isdisjoint(map(stem, each.split()))]
-            # A dictionary has many meanings of a word: prefer one that occurs in the passages.
+            # A dictionary has many meanings of a word: only use one that occurs in the passages.
             others = others if not dictionary() or _of_list(word) or _of_compound(word) else ()
             if chosen := next(iter((*fit, *in_held, *others)), ""):
                 named += chosen.split()

@@ -5,8 +5,8 @@
     users = ["ann"]             # these people
     category = "policies"       # optional
 
-If the file has an error, the documents of its folder keep their previous rights instead of inheriting those
-of a folder above.
+If the file has an error, the documents of its folder, and of subfolders without such a file, are not changed.
+They do not inherit the rights of a folder above.
 """
 
 import tomllib

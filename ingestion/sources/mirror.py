@@ -68,7 +68,8 @@ class Difference:
 class Differences:
     """Differences between a tree and its documents.
 
-    Files in `stamped` differ only in their modification time.
+    Files in `stamped` have another modification time, but the same contents; they may also be in `moved` or
+    `changed`.
     """
 
     new: list[Difference] = field(default_factory=list)
@@ -111,8 +112,8 @@ class Differences:
             self.stamped.append(each)
         document = row.document
         if document.sha256 != row.sha256 and _widened(source, each):
-            # The newest contents have not been read successfully yet, so additional readers would see earlier
-            # ones.
+            # The newest contents have not been read successfully yet, so additional readers would see the
+            # former contents.
             self.changed.append(each)
             return
         placed = (document.folder, document.category, document.owner_id) == (
@@ -167,7 +168,10 @@ def compare(source: Source) -> Differences:
 
 
 def follow(source: Source, differences: Differences) -> Iterator[SyncedDocument | None]:
-    """Apply the differences one at a time. Refused files are added to the problems."""
+    """Apply the differences; for each, yield the document to be read, or None.
+
+    Deletions come first, all at once. Refused files are added to the problems.
+    """
     kept = [row for row in differences.gone if is_on_hold(row.document.owner_id)]
     differences.problems += [(row.path, DOCUMENT_ON_HOLD) for row in kept]
     documents.delete_documents(row.document for row in differences.gone if row not in kept)
@@ -208,7 +212,7 @@ def follow(source: Source, differences: Differences) -> Iterator[SyncedDocument 
 
 
 def _readers(source: Source, rights: Rights) -> Audience:
-    """All readers of an audience, including the owner."""
+    """The readers that `rights` name, and the owner."""
     owner = {source.owner.pk} if source.owner else set()
     return replace(rights.audience, user_ids=rights.audience.user_ids | owner)
 
@@ -239,7 +243,7 @@ def _move(source: Source, each: Difference) -> bool:
 
 
 def _take(source: Source, each: Difference, file: "File[bytes]") -> SyncedDocument:
-    """Add the file as a document, or replace its earlier version."""
+    """Add the file as a document, or queue it as the new file of its document."""
     row = each.known
     with transaction.atomic():
         if row:

@@ -39,7 +39,8 @@ class TreeFile:
 class Tree:
     """What was found: files to mirror, and folders with a rights file.
 
-    Also unreadable paths with reasons, and the numbers of skipped files.
+    `problems` has paths that cannot be used, with reasons. `hidden` counts skipped hidden files, and `links`
+    symbolic links.
     """
 
     files: list[TreeFile] = field(default_factory=list)
@@ -56,7 +57,7 @@ def folder_above(path: str) -> str:
 
 
 def scan_tree(root: Path) -> Tree:
-    """Scan everything below the root; files are ordered by path."""
+    """Scan the tree, except hidden folders; files of a folder, by name, come before its subfolders."""
     tree = Tree()
 
     def unreadable(error: OSError) -> None:
@@ -64,7 +65,7 @@ def scan_tree(root: Path) -> Tree:
 
     for folder, folders, names in os.walk(root, onerror=unreadable):
         tree.links += sum(Path(folder, name).is_symlink() for name in folders)
-        # Do not enter folders whose path is too long to store; a tree may be deeper.
+        # Do not enter hidden folders, nor folders whose path is too long to store.
         folders[:] = sorted(
             name
             for name in folders

@@ -1,4 +1,4 @@
-"""The default storage: a folder that never contains incomplete or unsynced files."""
+"""The default storage: a folder in which only complete and synced files get their final names."""
 
 import os
 import tempfile
@@ -35,7 +35,7 @@ class DurableStorage(FileSystemStorage):
         return name
 
     def _sync_folders(self, folder: Path) -> None:
-        """Sync the folder that contains the file and its parents, which may be new as well."""
+        """Sync the folder of the file and the folders above it, which may be new as well."""
         base = Path(self.location)
         while folder.is_relative_to(base):
             descriptor = os.open(folder, os.O_RDONLY)

@@ -55,7 +55,10 @@ class StoredFile:
 
 
 def store(upload: "File[bytes]", limit: int) -> StoredFile:
-    """Store an upload durably under a random name. Raises TooLarge. A failure leaves nothing behind."""
+    """Store an upload durably under a random name. Raises TooLarge and StorageFault.
+
+    After a failure, an incomplete file is removed at once, or later by the job that removes orphans.
+    """
     token = secrets.token_hex(16)
     name = f"{FOLDER}/{token[:2]}/{token}"
     measured = _DigestingFile(upload, limit)
@@ -88,9 +91,9 @@ def remove_on_commit(*names: str) -> None:
     """Remove stored files when the transaction is committed.
 
     After a failure, which is logged, the remaining files are left to the job that removes orphans, because
-    each of them might cost another timeout; `collect_unremoved` tells which.
+    each of them might cost another timeout; `collect_unremoved` collects their names.
     """
-    # Not functools.partial: Django fails to log its exceptions, and then drops the later callbacks.
+    # Not a functools.partial: Django fails to log an exception of a partial, and then drops later callbacks.
     transaction.on_commit(lambda: _remove_each(names), robust=True)
 
 
@@ -106,7 +109,7 @@ def _remove_each(names: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def collect_unremoved() -> Iterator[list[str]]:
-    """Collect the names of the files that `remove_on_commit` could not remove within the block."""
+    """Collect the names of the files that `remove_on_commit` fails to remove, or skips, within the block."""
     left: list[str] = []
     token = _unremoved.set(left)
     try:
@@ -133,7 +136,7 @@ def local_copy(name: str) -> Iterator[Path]:
     try:
         path = default_storage.path(name)
     except NotImplementedError:
-        with workspace() as folder:  # the next worker removes it if this one is killed
+        with workspace() as folder:  # if this process is killed, the next worker removes it
             copy = Path(folder) / "file"
             with _storage_faults(), default_storage.open(name) as source, copy.open("wb") as target:
                 shutil.copyfileobj(source, target, CHUNK_BYTES)
@@ -163,7 +166,7 @@ def read_piece(file: "File[bytes]", size: int) -> bytes:
 def page_image(document: Document, page: int) -> bytes:
     """A page (from 1) of a PDF as PNG, cached in the storage.
 
-    Raises Unreadable if there is none.
+    Raises Unreadable, for example if there is no such page.
     """
     return _derived(document, f"{page:d}.png", lambda path: process.render(path, page))
 
@@ -180,7 +183,7 @@ def page_characters(document: Document, page: int) -> dict[str, Any]:
 
 
 def _derived(document: Document, part: str, make: Callable[[Path], bytes]) -> bytes:
-    """A file that is derived from the document's file, created once, and removed together with it."""
+    """The contents of a file that is made once from the document's file, and removed together with it."""
     name = str(document.file.name)
     cached = f"{name}{IMAGES}/{part}"
     with contextlib.suppress(FileNotFoundError), _storage_faults(), default_storage.open(cached) as file:
@@ -196,7 +199,7 @@ def _derived(document: Document, part: str, make: Callable[[Path], bytes]) -> by
 
 
 def names_older_than(age: timedelta) -> list[str]:
-    """Names of all files that have been in the storage for at least this long."""
+    """Names of document files that are at least this old, or that have page images of this age."""
     before = timezone.now() - age
     found = []
     with _storage_faults():

@@ -50,8 +50,8 @@ class RangedReader(io.RawIOBase):
         else:
             try:
                 data = self._next(len(buffer))
-            except Exception:  # libraries raise their own
-                # A large file takes minutes, in which a connection may break: another one goes on from here.
+            except Exception:  # libraries raise exceptions of their own
+                # A large file takes minutes, and its connection may break: continue from here with a new one.
                 self._stop()
                 data = self._next(len(buffer))
         buffer[: len(data)] = data

@@ -12,7 +12,10 @@ PAGE_SIZE = 100  # changed paragraphs on one page
 
 @dataclass(frozen=True, slots=True)
 class ChangedParagraph:
-    """A changed paragraph, its unchanged neighbours, and the number of unchanged ones left out before."""
+    """A changed paragraph and its unchanged neighbours, empty if shown elsewhere or missing.
+
+    `skipped` is the number of unchanged paragraphs that are left out before these.
+    """
 
     skipped: int
     before: str
@@ -33,7 +36,7 @@ class ChangesPage:
 def changes_page(before: str, after: str, page: int) -> ChangesPage:
     """Page number `page` of the changes from `before` to `after`.
 
-    Each unchanged paragraph is shown only once: before a change, or after the last of several changes.
+    If two changes of a page have one unchanged paragraph between them, it is shown only before the second.
     """
     paragraphs = compare(before, after)
     places = [at for at, each in enumerate(paragraphs) if each.kind != "same"]
@@ -41,7 +44,7 @@ def changes_page(before: str, after: str, page: int) -> ChangesPage:
     page = min(max(page, 1), pages)
     shown = places[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
     found = []
-    # Everything before this was shown on earlier pages.
+    # The paragraphs before this index belong to earlier pages.
     seen = places[(page - 1) * PAGE_SIZE - 1] + 1 if page > 1 else 0
     for at, following in zip_longest(shown, shown[1:], fillvalue=len(paragraphs) + 1):
         near = at > seen

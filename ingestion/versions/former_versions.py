@@ -22,8 +22,8 @@ PURGE_BATCH = 1_000
 def text_of(document: Document) -> str:
     """The current text of a document, from its passages.
 
-    Each heading occurs once, and blank lines separate paragraphs. Empty if the text is longer than
-    MAX_CHARACTERS.
+    Each heading precedes its first passage, and blank lines separate passages. Empty if the text is longer
+    than MAX_CHARACTERS.
     """
     passages = document.passages.order_by()
     length = passages.aggregate(length=Sum(Length("content") + Length("heading")))["length"] or 0
@@ -42,7 +42,8 @@ def text_of(document: Document) -> str:
 def keep(document: Document) -> None:
     """Keep the text of a document whose file is being replaced, in the caller's transaction.
 
-    Keeps nothing if there is no text, or if it would exceed the owner's quota.
+    Keeps nothing if KEPT_VERSIONS is 0, if there is no text, or if the text would exceed the owner's quota.
+    Deletes the texts of older versions beyond KEPT_VERSIONS.
     """
     if not settings.KEPT_VERSIONS or not document.version or not (text := text_of(document)):
         return
@@ -69,7 +70,8 @@ def keep(document: Document) -> None:
 def visible(principal: Principal, document: Document) -> QuerySet[FormerVersion]:
     """The kept versions of a document that the caller may read, newest first.
 
-    The caller must be a reader of the document now, and must have been one when the version was replaced.
+    The caller must be a reader of the document, and in the access list that it had when the version was
+    replaced.
     """
     return FormerVersion.objects.filter(
         document__in=Document.objects.visible_to(principal).filter(pk=document.pk),

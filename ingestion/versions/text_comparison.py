@@ -1,7 +1,7 @@
-"""Compares two texts by paragraphs, and changed paragraphs by words, in linear time.
+"""Compares two texts by paragraphs, and changed paragraphs by words, in almost linear time.
 
-Units that occur once in both texts are anchors (patience diff); the text between two anchors is divided
-again, at most MAX_DEPTH times. Text without an anchor counts as replaced.
+Units (paragraphs or words) that occur exactly once in each text are anchors (patience diff); the text between
+two anchors is divided again, at most MAX_DEPTH times. Text without an anchor counts as replaced.
 """
 
 import re
@@ -73,7 +73,7 @@ def paragraphs_of(text: str) -> list[str]:
 
 
 def matches(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int]]:
-    """(index in `old`, index in `new`, length) of the unchanged runs, in order."""
+    """The unchanged sequences in order, each as (index in `old`, index in `new`, length)."""
     pairs: list[tuple[int, int]] = []
     ranges = [(0, len(old), 0, len(new), 0)]
     while ranges:
@@ -106,7 +106,7 @@ def matches(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int]
 
 
 def _anchors(old: Sequence[str], new: Sequence[str], here: range, there: range) -> list[tuple[int, int]]:
-    """The longest sequence of units that occur once in both ranges and in the same order."""
+    """The longest sequence of units that occur exactly once in each range, and in the same order."""
     once = {unit for unit, number in Counter(old[i] for i in here).items() if number == 1}
     numbers = Counter(new[j] for j in there if new[j] in once)
     place = {new[j]: j for j in there if numbers[new[j]] == 1}

@@ -1,4 +1,4 @@
-"""`manage.py create_content_managers [PERSON …]`: create a group with rights and add members."""
+"""`manage.py create_content_managers [PERSON …]`: create the content managers' group, add members."""
 
 from argparse import ArgumentParser
 from typing import Any

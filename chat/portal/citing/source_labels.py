@@ -1,4 +1,4 @@
-"""The names of a source in a citation chip, in the list of sources, and in the panel's header."""
+"""The names of sources as readers see them, and lines about the search behind an answer."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ PLACE = re.compile(rf"({'|'.join(PLACES)})=(.{{1,500}})\Z")
 
 
 class SourceLike(Protocol):
-    """A source, either of an event or a database row; both have these attributes."""
+    """The attributes that a source of an event and a stored source have in common."""
 
     @property
     def title(self) -> str: ...
@@ -88,7 +88,7 @@ def reading(passages: int, documents: int) -> str:
 def searched(readable: int | None, passages: int, documents: int) -> str:
     """One line about the search behind a finished answer.
 
-    `readable` is None if it was not recorded.
+    `readable` is the number of documents that were searched; None if it was not recorded.
     """
     if not passages:
         outcome = gettext("found nothing")

@@ -25,7 +25,7 @@ Stretches = Sequence[Stretch]  # in the order of the text
 
 
 def stretches_of(sources: Iterable[Source]) -> dict[int, Stretches]:
-    """The parts of each source that is on several pages, by key, in at most one query.
+    """The parts of each source that is on several pages, by its key, in at most one query.
 
     Sources on one page, and sources from an earlier version of their document, are left out.
     """

@@ -1,4 +1,4 @@
-"""The text around a passage: the rest of its table, and the ends of the adjacent passages."""
+"""The text around a passage: the rest of its table, and parts of the adjacent passages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ class Surroundings:
 
     @cached_property
     def _near(self) -> Sequence[tuple[int, str]]:
-        """Distance (negative before it) and content of nearby passages that are not part of this one."""
+        """Distance (negative if before) and content of nearby passages not contained in this one."""
         if self.is_replaced:
             return ()
         here = Passage.objects.filter(pk=self.source.passage_id, document=self.source.document_id)

@@ -142,7 +142,7 @@ class SourceLine:
 
     @property
     def use(self) -> str:
-        """A line about how many statements cite the source, and whether it supports any of them."""
+        """How many statements cite the source, or that none was found in it; empty for none."""
         if not self.tally.cited:
             return ""
         if self.tally.is_confirmed:
@@ -163,10 +163,10 @@ class Answer:
     run: Run | None = None
     newest: bool = False  # whether it is the newest answer of the conversation
     shows_thoughts: bool = True  # whether the reader may see the steps behind the answer
-    superseded: bool = False  # whether the answer was regenerated
+    superseded: bool = False  # whether a later run answered the same question again
     shareable: bool = True  # False for guests
-    searched_in: str = ""  # the scope of the search as text; empty for everything
-    scope: str = ""  # the scope; empty for everything
+    searched_in: str = ""  # the scope of the search, such as folder:x; empty for everything
+    scope: str = ""  # the description of the scope for the reader; empty for everything
     branches: Branches | None = None  # branches of the conversation; None if no other versions are offered
     glossary: Glossary | None = None  # the glossary for the reader
     budget: RenderingBudget = field(default_factory=RenderingBudget)  # shared by the answers of a page
@@ -260,7 +260,7 @@ class Answer:
 
     @property
     def found(self) -> str:
-        """The search results of a running answer."""
+        """What was searched for and found, as HTML; shown while the answer is being written."""
         thoughts = map(thought_from_json, self.message.thoughts if self.shows_thoughts else ())
         return found_html(self.place, searched_for(thoughts), self.sources)
 
@@ -298,7 +298,7 @@ class Answer:
 
     @cached_property
     def proofs(self) -> list[Proof]:
-        """The proof of the statement for each citation, in the order of the text."""
+        """One proof for each citation, in the order of the text."""
         found = {proof.start: proof for statement in reversed(self.statements) for proof in statement.proofs}
         return [found[start] for start in sorted(found)]
 
@@ -356,7 +356,7 @@ class Answer:
 
     @cached_property
     def explained(self) -> Sequence[Meaning]:
-        """Glossary terms in the text that the reader may see."""
+        """The meanings of glossary terms in the text, as far as the reader may see them."""
         if self.running or self.glossary is None:
             return ()
         return self.glossary.explain(without(self.text, self.message.citations))
@@ -377,24 +377,24 @@ class Answer:
 
     @property
     def unanswered_in(self) -> str:
-        """The scope, if only a part of the documents was searched and the answer cites nothing."""
+        """The scope as text, if it is only a part of the documents and the answer cites nothing."""
         is_complete = self.message.state == Message.State.COMPLETE
         return self.scope if is_complete and self.repeatable and not self.message.citations else ""
 
     @property
     def is_nothing(self) -> bool:
-        """Whether the search found nothing."""
+        """Whether a search of everything found no answer; there may be :attr:`nearest` documents."""
         is_complete = self.message.state == Message.State.COMPLETE
         return is_complete and self.message.content in (NOTHING_FITS, FORMER_NOTHING_FITS)
 
     @cached_property
     def apart(self) -> int:
-        """If nothing was found, the number of the reader's attached files that were not searched."""
+        """If :attr:`is_nothing`, the number of the reader's attached files that were left out."""
         return len(kept_apart(self.reader)) if self.is_nothing and self.reader else 0
 
     @cached_property
     def nearest(self) -> Sequence[Document]:
-        """If nothing was found, the closest documents, whose owners the reader may ask."""
+        """If :attr:`is_nothing`, the closest documents, whose owners the reader may ask."""
         if not self.is_nothing:
             return ()
         found = list({source.document_id: source.document for source in self.sources}.values())
@@ -427,7 +427,7 @@ class Answer:
 
 
 def scope_of(answer: Message, run: Run | None = None) -> str:
-    """The scope of an answer, from its steps, or from its run if these do not exist yet.
+    """The scope of an answer, from its search step, or from its run before that step is stored.
 
     Empty for everything.
     """
@@ -455,7 +455,7 @@ def answers_of(
     glossary, budget = Glossary(principal), RenderingBudget()
     if any(message.state in Message.UNFINISHED or not message.thoughts for message in messages):
         run_ids = {message.run_id for message in messages}
-        # Include a run that ended after the messages were read: the page will receive its end.
+        # Include runs that ended after the messages were read: the page still follows them to their end.
         runs = Run.objects.owned_by(principal).in_bulk(run_ids)
     asked_in = {message.pk: scope_of(message, runs.get(message.run_id)) for message in messages}
     scopes = {scope: describe(principal, scope) for scope in set(asked_in.values())}

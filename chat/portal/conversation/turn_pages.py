@@ -19,7 +19,7 @@ class TurnsPage:
     first: int = 0  # position of the first question
     end: int | None = None  # position of the question after the last turn; None if there is none
     older: int | None = None  # position of a question on the previous page
-    newer: int | None = None  # position of a question on the next page, unless that is the newest one
+    newer: int | None = None  # position of a question on the next page; None if the next page is the newest
 
     @property
     def is_newest(self) -> bool:
@@ -55,7 +55,10 @@ def asked_in(conversation: Conversation) -> list[int]:
 
 
 def address_of(conversation_id: UUID, position: int, last: int | None = None) -> str:
-    """The URL of the page with this position of the chosen branch; `last` is the branch's end."""
+    """The URL of the page with this position of the chosen branch.
+
+    `last` is the last position of that branch, if known.
+    """
     url = reverse("chat:conversation", args=[conversation_id])
     if last is None:
         chosen = Message.objects.filter(conversation=conversation_id).chosen()

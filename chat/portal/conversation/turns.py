@@ -24,7 +24,7 @@ class Turn:
     question: Message
     answers: list[Answer] = field(default_factory=list)
     branches: Branches | None = None  # branches of the conversation; None if no other versions are offered
-    documents: list[Document] = field(default_factory=list)  # the documents that its scope names
+    documents: list[Document] = field(default_factory=list)  # the documents that the turn's scope names
     repeats: bool = False  # whether there are several such documents, and the previous turn has the same ones
 
     @cached_property
@@ -49,7 +49,7 @@ class Turn:
 
 
 def turn_of(principal: Principal, conversation: Conversation, position: int) -> list[Turn]:
-    """The turn of the chosen branch that includes this position, if there is one."""
+    """The turn with this position of the chosen branch, as a list; empty if there is none."""
     asked = asked_in(conversation)
     place = bisect_right(asked, position)
     end = asked[place] if place < len(asked) else None
@@ -65,7 +65,7 @@ def turns_since(principal: Principal, conversation: Conversation, position: int)
 
 
 def turns_of(principal: Principal, conversation: Conversation, page: TurnsPage = EVERYTHING) -> list[Turn]:
-    """A page of the chosen branch of a conversation, in order."""
+    """The turns on a page of a conversation's chosen branch, in order."""
     rows = conversation.messages.chosen().filter(position__gte=page.first)
     if page.end is not None:
         rows = rows.filter(position__lt=page.end)
@@ -99,7 +99,7 @@ def asked_about(principal: Principal, scope: str) -> list[Document]:
 
 
 def repeats(principal: Principal, question: Message, documents: Sequence[Document]) -> bool:
-    """Whether there are several documents, and the previous question names the same ones."""
+    """Whether there are several documents, the same as in the previous question's scope."""
     if len(documents) < 2:
         return False
     branches = Branches(question.conversation_id)

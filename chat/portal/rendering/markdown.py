@@ -1,8 +1,8 @@
 """Converts a model's Markdown to HTML that is safe on the site's pages.
 
-There are three lines of defence: HTML in the Markdown is text, links and images are checked while parsing,
-and nh3 removes all elements that are not listed below. Images are not listed: a request for an image could
-send words of a document to another site.
+There are three lines of defence: HTML in the Markdown is shown as text, links are checked while parsing, and
+nh3 removes all elements that are not listed below. Images become their alternative text: a request for an
+image could send words of a document to another site.
 """
 
 import functools
@@ -23,9 +23,9 @@ from chat.quoting.table_rows.table_notices import translated
 from .markdown_rules import BRACKETS, TASK, parser
 from .open_block import closed
 
-LONGEST_BLOCK = 30_000  # characters; hostile text of this length is rendered in half a second, in a thread
-# These texts are stored untranslated, so that answers without a source can be counted. They are displayed in
-# the reader's language.
+LONGEST_BLOCK = 30_000  # characters; hostile text of this length takes half a second to render (in a thread)
+# Texts of the site in answers. They are stored untranslated, so that answers with them can be recognised and
+# counted, and are displayed in the reader's language.
 NOTICES = frozenset({*NOTHING_FOUND, *QUOTING_NOTICES})
 # CPU time after which the rest of a page is plain text. 50 answers of 2,500 characters, each with a table of
 # 30 rows, take one second; hostile blocks, each below LONGEST_BLOCK, could take minutes.
@@ -33,7 +33,7 @@ PAGE_SECONDS = 3.0
 CACHED_BLOCKS = 256  # number of rendered blocks in the cache
 FENCE_END = re.compile(r"\n[ \t]{0,20}[`~]{1,20}$")
 DEEPEST = 18  # nesting level of blocks beyond which the parser omits content
-# Punctuation characters do not change where emphasis beside them begins and ends.
+# Marks around text to underline. They are punctuation, so that emphasis beside them still begins and ends.
 MARK_START, MARK_END = "\u2058", "\u2059"
 PIECE = re.compile(r'<(?:[^<>"]++|"[^"]*+")*+>|[\u2058\u2059]|[^<\u2058\u2059]++|<')
 LINE = re.compile(r"[^\n]+")
@@ -41,7 +41,8 @@ LINE = re.compile(r"[^\n]+")
 LINE_PREFIX = re.compile(
     r"[ \t>|]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+(?:#{1,6}[ \t]++)?+(?:\[[ xX]\][ \t]++)?+"
 )
-# Remove characters that change the text direction, because they could make one URL look like another.
+# Characters that change the text direction are replaced with zero-width spaces, because they could make one
+# URL look like another.
 DIRECTIONS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\u200b")
 CLASSES = frozenset(
     {
@@ -102,7 +103,7 @@ class RenderingBudget:
         self.left = PAGE_SECONDS
 
     def spend(self, text: str, rendered: Callable[[str], str]) -> str:
-        """`rendered(text)`, or plain text if the block is too long or the budget is used up."""
+        """`rendered(text)`, or plain text if `text` is too long or the budget is used up."""
         if len(text) > LONGEST_BLOCK or self.left <= 0:
             return _as_plain_text(text)
         started = time.thread_time()
@@ -313,7 +314,7 @@ class BlockSplitter:
     """Splits text that arrives in pieces into blocks.
 
     Each block is returned as soon as no later text can change it. A block ends at a blank line outside of a
-    code fence. A list continues while items or indented lines follow, so it ends at the first other line.
+    code fence. A list ends where a line that is neither an item nor indented follows a blank line.
     """
 
     def __init__(self) -> None:
@@ -321,7 +322,7 @@ class BlockSplitter:
         self._line = ""  # the unfinished line
         self._fence = ""
         self._list = False
-        self._blank = False  # whether the current block is a list and has been followed by a blank line
+        self._blank = False  # whether the current block is a list whose last line is blank
 
     @property
     def tail(self) -> str:

@@ -1,7 +1,7 @@
 """The Markdown parser of answers: CommonMark with tables, citations, footnotes, tasks and formulas.
 
-Links and images are checked during parsing. TeX formulas between \\( \\), \\[ \\], $ $ or $$ $$ become
-MathML.
+Links are checked during parsing, and images become their alternative text. TeX formulas between \\( \\),
+\\[ \\], $ $ or $$ $$ become MathML.
 """
 
 import functools
@@ -49,14 +49,14 @@ ROLES = {
 
 @functools.cache
 def parser() -> MarkdownIt:
-    """The parser for `Renderer`.
+    """The parser, which renders with `Renderer`.
 
-    Its environment contains `chips`, `position`, `first` and `open`.
+    Its environment contains `chips` (HTML by label), `position`, `first` and `open`.
     """
     found = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=Renderer)
     found.enable(["table", "strikethrough"])
-    # Disabled: definitions, because a block could change another block's brackets; indented code, because it
-    # is nearly always a mistake.
+    # Disabled: link reference definitions, because one could change the brackets of other blocks; indented
+    # code, because it is nearly always a mistake; HTML.
     found.disable(["reference", "code", "html_block", "html_inline"])
     found.validateLink = lambda url: bool(LINK.match(url.strip()))  # type: ignore[method-assign]
     found.inline.ruler.before("escape", "formula", _formula)
@@ -84,7 +84,7 @@ class Renderer(RendererHTML):
         return code_block(tokens[idx].info, tokens[idx].content, coloured=not env.get("open"))
 
     def table_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        """Put a wide table into a scrollable region that can be focused with the keyboard."""
+        """Put a table into a scrollable region that can be focused with the keyboard."""
         head: list[str] = []
         for token, content in zip(tokens[idx:], tokens[idx + 1 :], strict=False):
             if token.type == "thead_close":
@@ -169,7 +169,7 @@ def _formula(state: StateInline, silent: bool) -> bool:
 
 
 def _end_of_formula(state: StateInline, first: int, closing: str) -> int:
-    """The position of `closing`, or -1. A text that lacks it is searched only once."""
+    """The position of `closing`, or -1 if it is absent or too far. Absence is remembered."""
     absent: set[str] = state.env.setdefault("unclosed", set())
     key = f"{closing}{state.src}" if len(state.src) < LONGEST_FORMULA else closing
     if key in absent:
@@ -223,7 +223,10 @@ def _finish(state: StateCore) -> None:
 
 
 def _move_chips(tokens: Sequence[Token]) -> None:
-    """Move the chips in a wide table's row to the first cell, which always stays visible."""
+    """Move a row's chips to the first cell, which stays visible when a wide table scrolls.
+
+    Rows with chips in several cells do not change.
+    """
     columns = 0
     cells: list[list[Token]] = []
     for token, after in pairwise(tokens):
@@ -256,10 +259,11 @@ def _cell_widths(table: Sequence[Token]) -> Iterator[tuple[int, int]]:
 
 
 def _label_cells(tokens: Sequence[Token]) -> None:
-    """Label the cells of wide tables, which become “column: value” lines on narrow pages.
+    """Label the cells of tables that become “column: value” lines on narrow pages.
 
-    There, the stylesheet removes the table layout. Some browsers then no longer expose the table to screen
-    readers; explicit roles prevent that.
+    These are tables that do not fit on a phone, except long ones with so many columns that they scroll. On
+    narrow pages, the stylesheet removes their table layout. Some browsers then no longer expose the table to
+    screen readers; explicit roles prevent that.
     """
     for place, token in enumerate(tokens):
         if token.type != "table_open":
@@ -302,7 +306,7 @@ def _with_hosts(children: Sequence[Token]) -> Iterator[Token]:
                 continue
             host = address
             with suppress(ValueError):
-                parts = urlsplit(address)  # compare hosts in ASCII, as in the link
+                parts = urlsplit(address)  # its host is in ASCII (Punycode)
                 host = parts.path if parts.scheme == "mailto" else parts.hostname or address
             shown = f' <span class="host">({html.escape(host)})</span>'
             yield Token("html", "", 0, meta={"html": shown})

@@ -1,7 +1,7 @@
 """Completes the Markdown of an answer's unfinished block, so that no syntax is visible.
 
-The end of the text is omitted while its meaning is undecided, for instance half of a link, a list marker
-without its item, or the line between a table's header and rows.
+The end of the text is omitted while its meaning is undecided, for instance half of a link, or a list marker
+without its item. The delimiter row below a table's header is completed.
 """
 
 import re
@@ -25,7 +25,7 @@ HALVES = (
     re.compile(r"&[#\w]{0,32}$"),
 )
 HALF_LINK = re.compile(r"!?\[([^\[\]\n]{0,800})\]\([^()\n]{0,2000}$")
-LOOKED_AT = 3_000
+LOOKED_AT = 3_000  # last characters that are searched for half of a link or formula
 MARKERS = "*_~`$\\!"
 BACKTICKS = re.compile(r"`+")
 FORMULA = re.compile(r"\\[(\[]|\$\$?(?=[^\s\d$])")
@@ -34,7 +34,7 @@ FORMULA = re.compile(r"\\[(\[]|\$\$?(?=[^\s\d$])")
 def closed(text: str, labels: frozenset[str] = frozenset()) -> str:
     """Unfinished Markdown outside of code fences, without its ambiguous end.
 
-    A bracket at the end with one of `labels` counts as a citation.
+    A final `[label]` with one of `labels` is kept, because it is a citation.
     """
     before, lead, rest, above = _last_line(text)
     if rest.startswith("|") and DIVIDER.fullmatch(rest) and above.startswith("|"):
@@ -88,7 +88,7 @@ def close_last_inline(state: StateCore) -> None:
 
 
 def _unclosed_code(text: str) -> str:
-    """The backticks that would close the last code span."""
+    """The backticks that would close the last code span; empty if it is closed."""
     runs = [match[0] for match in BACKTICKS.finditer(text)]
     left = Counter(runs)
     unclosed, place = "", 0
@@ -106,7 +106,7 @@ def _unclosed_code(text: str) -> str:
 
 
 def _unclosed_formula(text: str) -> int | None:
-    """The start of the last formula without an end."""
+    """The start of the last formula, if it has no end."""
     found = None
     for match in FORMULA.finditer(text[-LOOKED_AT:]):
         found = match
@@ -122,7 +122,7 @@ def _unclosed_formula(text: str) -> int | None:
 
 
 def close_pairs(state: StateInline) -> None:
-    """Second inline rule, after pairs are matched: close the open pairs of the block's last text."""
+    """Inline rule of the second pass (`ruler2`): close open pairs of the block's last text."""
     if not state.env.get("open") or state.src != state.env.get("last"):
         return
     reach = -1

@@ -1,6 +1,6 @@
 """OpenAI's chat completions, for any client of that API.
 
-The responses have an additional member, `sources`.
+The responses have additional members: `sources`, `verification` and, in some cases, `grade` and `verified`.
 """
 
 import re
@@ -42,7 +42,7 @@ DONE = "[DONE]"
 BRACKET = re.compile(r"\[([^\[\]\n]{1,400})\]")  # pattern of a citation
 FILTERED = "content_filter"
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-# Request members for sampling and length in chat completions and in completions.
+# Request members that chat completions and completions share, in addition to CHAT_HARMLESS.
 WRITING: Mapping[str, Reader | None] = {
     **shared.SAMPLING,
     "temperature": shared.TEMPERATURE,
@@ -75,7 +75,7 @@ class OpenAI:
     gap = 0.0
     images_member = "messages"
     site = ""  # the site's URL, prepended to the paths of documents
-    # The request member to which a failure of the model is attributed.
+    # The request member to which a failure of the model is attributed, by error code.
     members: Mapping[str, str] = {"format_refused": "response_format", "length_refused": "max_tokens"}
 
     def __init__(self, *, counts: bool = False, json: bool = False) -> None:
@@ -191,7 +191,7 @@ class OpenAI:
         ]
 
     def choice(self, text: str, reason: str, *, refused: bool, noted: list[Json]) -> Json:
-        """The choice for a complete answer, with a refusal if the answer is `refused`."""
+        """The choice for a complete answer; if `refused`, `reason` is the code of an error."""
         content = {"refusal": errors.words(reason)} if refused else self._content(text)
         message = {"role": "assistant", "content": None, "refusal": None, "annotations": noted} | content
         return {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
@@ -208,7 +208,10 @@ class OpenAI:
 
 
 class OpenAIEncoder:
-    """Encodes the chunks. The one with the finish reason has the sources; [DONE] is the last."""
+    """Encodes the chunks of a stream.
+
+    The chunk with the finish reason also has the sources. [DONE] comes last, unless the run failed.
+    """
 
     def __init__(self, form: OpenAI, *, counts: bool = False) -> None:
         self._form = form
@@ -251,7 +254,7 @@ class OpenAIEncoder:
         return chunk | {"sources": sources(self._context)} | verified(self._context)
 
     def _count(self) -> list[Json]:
-        """A chunk without choices, sent only if the client requested it."""
+        """A chunk with the token counts and no choices, if the client requested it."""
         if not self._counts or self._started is None:
             return []
         last = self._form.envelope(self._started, streamed=True)
@@ -269,7 +272,7 @@ class OpenAIEncoder:
 
 
 def is_refusal(text: str) -> bool:
-    """Whether JSON was requested and the answer is the site's sentence that nothing was found."""
+    """Whether an answer that should be JSON is the site's sentence that nothing was found."""
     return not text.startswith("{")
 
 

@@ -1,7 +1,8 @@
 """OpenAI's legacy completions, whose prompt is one text.
 
 Some libraries write a conversation into the prompt, with lines that begin with “system: ”, “user: ” and
-“assistant: ”. Such a prompt is parsed as a conversation; any other prompt is the question.
+“assistant: ”, and an empty “assistant:” at the end. Such a prompt is parsed as a conversation; any other
+prompt is the question.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Request members of OpenAI's protocols: supported, ignored or refused.
 
-An unsupported member is refused with a 400 that names it, so that no client relies on its effect; only mere
-hints are ignored.
+An unsupported member is refused with a 400 that names it, so that no client relies on its effect; only
+labels, hints and permissions are ignored.
 """
 
 import base64
@@ -75,7 +75,7 @@ def stop_sequences(value: Any, member: str) -> tuple[str, ...]:
 
 MAX_OUTPUT: Reader = integer_from(1, MAX_TOKENS)
 TEMPERATURE: Reader = number_from(0, 2)
-# Members that affect the model, by the field of Generation that they set.
+# Members that affect the model; each has the name of the field of Generation that it sets.
 SAMPLING: Mapping[str, Reader] = {
     "top_p": number_from(0, 1),
     "presence_penalty": number_from(-2, 2),
@@ -244,7 +244,10 @@ class RequestMessages:
         self.images.append(image(member, data))
 
     def request(self, member: str, **values: Any) -> RunRequest:
-        """The request, whose question is the last user message. Errors name `member`."""
+        """The request, whose question is the last user message. Raises InvalidRequest.
+
+        If there is no user message, the error names `member`.
+        """
         if self.last and self.last not in ("user", "tool", "function"):
             where = f"{self.last_member}.role"
             raise InvalidRequest(f"“{where}” must be “user”: the last message is the question.", where)

@@ -42,7 +42,7 @@ from .openai_members import (
 STEP = 1_000  # event numbers of the protocol that are reserved for each event of the run
 ITEM, PART = 2, 3  # numbers of the two events before the first text, independent of the run's events
 MAX_ANNOTATION_EVENTS = 900  # annotation events in one response; the message itself contains all annotations
-# Accepted but without effect: the site sends no reasoning, and calls no tools that have results.
+# Values of `include` that have no effect: the site sends no reasoning, and calls no tools that have results.
 INCLUDED = (
     "reasoning.encrypted_content",
     "web_search_call.results",
@@ -50,11 +50,12 @@ INCLUDED = (
     "file_search_call.results",
     "code_interpreter_call.outputs",
 )
-# The values of `reasoning` that have no effect; a summary may be requested, but none is written.
+# The only accepted values of members of `reasoning` besides `effort`. They have no effect: a summary may be
+# requested, but none is written.
 REASONING = {"summary": "auto", "generate_summary": "auto", "context": "auto", "mode": "standard"}
 # Error codes of a failed response; all others become server_error.
 CODES = {"rate_limited": "rate_limit_exceeded"}
-STATUSES = {"complete": "completed", "stopped": "cancelled"}
+STATUSES = {"complete": "completed", "stopped": "cancelled"}  # by the state of Finished
 
 KNOWN: Mapping[str, Reader | None] = {
     **shared.HARMLESS,
@@ -102,7 +103,7 @@ ECHO: Mapping[str, Any] = {
 }
 _ID = re.compile(r"(resp|msg)_([0-9a-f]{32})")
 _TOOL_OUTPUTS = ("function_call_output", "custom_tool_call_output")
-# Items of other models. The result of a hosted tool is in the answer that follows its call.
+# Items that other models have produced. What a hosted tool found is also in the answer after its call.
 _IGNORED_ITEMS = (
     "function_call",
     "custom_tool_call",

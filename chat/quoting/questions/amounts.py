@@ -258,7 +258,7 @@ class AskedAmount:
         return any(match[0].lower() not in self.periods for match in self.kind.has.finditer(text))
 
     def is_said(self, text: str) -> bool:
-        """Whether a sentence has the amount; unlike a date, a count or a length needs a number."""
+        """Whether a sentence has the amount; only counts and durations also need a number."""
         needs_number = self.kind is None or self.kind.has is _HAS_EXTENT
         return self.is_in(text) and (not needs_number or has_number(text))
 
@@ -302,7 +302,7 @@ def has_date(text: str) -> bool:
 
 
 def has_bare_number(text: str) -> bool:
-    """Whether `text` has a number that is neither a time nor an amount of money."""
+    """Whether `text` has a number other than a time, percentage, price or section number."""
     return bool(_BARE_NUMBER.search(_ITEM.sub(" ", text)))
 
 

@@ -2,7 +2,7 @@
 
 Examples of types are an amount, a count, a person, a place, a definition, an extreme, a permission and a
 direction. The types that a question asks for are checked in the order of `ANSWER_TYPES`; a quotation that
-fails one of these checks does not answer the question.
+fails one of these checks does not answer the question (but see `AnswerType.is_worded`).
 """
 
 import re
@@ -24,7 +24,7 @@ from .entities import has_deed, has_place, says_who, says_who_does
 from .instructions import says_how, tells_to
 from .question import NEGATION, Question
 
-BETWEEN = 2  # number of other words that are allowed between the words of a phrase
+BETWEEN = 2  # number of other words that are allowed among the words of a synonym
 TOGETHER = 8  # maximum distance, in words, between two words that are adjacent in the question
 
 _TIME_UNITS = frozenset(map(stem, ("minute", "hour", "day", "week", "month", "year")))
@@ -46,8 +46,8 @@ _PERMITS = re.compile(
     r"\b(?:allowed|permitted|forbidden|prohibited|banned|erlaubt|gestattet|verboten|untersagt)\b",
     re.IGNORECASE,
 )
-# Words that say that something may be done, must be done, or is usual. Without these, a text does not express
-# a permission.
+# Words that say that something is allowed, forbidden, required or usual. A text without these, and without
+# any of `_PERMITS`, states no rule.
 _RULE = re.compile(
     r"\b(?:can|could|may|might|must|shall|should|will|would|need(?:s|ed)?|have to|has to|only|please"
     r"|free|welcome|encouraged|ask|required?|requires?|refused?|accepted|available|provided|entitled|possible"
@@ -125,7 +125,7 @@ class QuotedText:
 
     @cached_property
     def phrases(self) -> Sequence[tuple[frozenset[str], Sequence[frozenset[str]]]]:
-        """The stems of each phrase of the question, and of its synonyms in this text.
+        """The stems of each phrase that has synonyms, and those of the synonyms that this text has.
 
         The words of a synonym must be close together in the text.
         """
@@ -165,9 +165,10 @@ class QuotedText:
 
     @cached_property
     def pair_distances(self) -> Sequence[frozenset[int]]:
-        """For each pair of adjacent words of the question, their distances in the quoted text.
+        """For each pair of adjacent named words of the question, their distances in the quotation.
 
-        Distances are in words, from the first to the second word. Pairs with a missing word are left out.
+        Distances are in words, from the first to the second word; title and heading count as part of the
+        quotation. Pairs of which the quoted text itself lacks a word are left out.
         """
         own = held_stems(self.texts[0])
         pairs = [pair for pair in self.question.pairs if own.issuperset(pair)]
@@ -178,7 +179,10 @@ class QuotedText:
 
     @cached_property
     def known_as_asked(self) -> int:
-        """The number of named words that occur literally or as two words (“pay day” for “payday”)."""
+        """The number of named words that the quotation has, not counting synonyms.
+
+        A word may also occur as two words: “pay day” for “payday”.
+        """
         held, named = self.stems, self.question.named
         parts = {
             word
@@ -232,8 +236,9 @@ def _keeps_direction(quoted: QuotedText) -> bool:
 def _has_count(quoted: QuotedText) -> bool:
     """Whether the quotation gives the number of the counted thing.
 
-    If the thing is mentioned at all, it must be in the sentence with the number or in the one before. The
-    sentence with the number and the headings must contain half of the other named words.
+    If the thing is mentioned at all, it must be in a sentence with a number or in the one before. If a
+    sentence has a number next to the thing, this sentence, the one before it and the headings must together
+    contain half of the other named words.
     """
     question = quoted.question
     words = [word for word in question.counted if word in question.named]
@@ -245,7 +250,7 @@ def _has_count(quoted: QuotedText) -> bool:
     thing = [frozenset({word}) | quoted.other_words(word) for word in words]
     spans = [span.text for span in spans_of(quoted.texts[0])]
     # The previous sentence may name the thing: “Leave is booked early. It is 27 days.”
-    named_so = {words[0], *(thing[0] - _UNITS)}  # units are not synonyms: “hours of rest”
+    named_so = {words[0], *(thing[0] - _UNITS)}  # a synonym that is a unit does not name the thing
     mentions = {place for place, text in enumerate(spans) if not named_so.isdisjoint(held_stems(text))}
     with_number = [place for place, text in enumerate(spans) if has_number(text)]
     if mentions and with_number and mentions.isdisjoint({*with_number, *(at - 1 for at in with_number)}):
@@ -316,7 +321,10 @@ def _has_deed(quoted: QuotedText) -> bool:
 
 
 def _names_deed(quoted: QuotedText) -> bool:
-    """Whether the quotation has the verb of “Can I smoke …?”, or a synonym with a word like “allowed”."""
+    """Whether the quotation has the verb of a question such as “Can I smoke …?”.
+
+    A synonym of the verb only counts in a text with a word such as “allowed”.
+    """
     asked = quoted.question.permission
     return asked <= quoted.stems or (
         quoted.known(asked) == len(asked) and bool(_PERMITS.search(quoted.texts[0]))
@@ -364,9 +372,10 @@ def _has_extreme(quoted: QuotedText) -> bool:
 
 
 def _gives_rule(quoted: QuotedText) -> bool:
-    """Whether a sentence about the action, or the lead-in of its list, permits or forbids it.
+    """Whether the quotation says that something is allowed, forbidden, required or usual.
 
-    “Tell us if you find someone sleeping here” does not say whether sleeping is allowed.
+    “Tell us if you find someone sleeping here” does not. In the title and heading, only words such as
+    “forbidden” count.
     """
     return bool(_RULE.search(quoted.texts[0]) or _PERMITS.search(" ".join(quoted.texts)))
 

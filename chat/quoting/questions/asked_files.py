@@ -9,7 +9,7 @@ from ingestion.search.rough_stems import held_stems, stem, stems
 from ingestion.search.tokens import plain_words
 
 MAX_FILES = 3
-MIN_NAME = 4  # characters of a file name
+MIN_NAME = 4  # characters; a question is not searched for shorter file names
 
 _SEVERAL = re.compile(
     r"\b(?:both|(?:the|these|those|my) (?:two|three)|(?:die|der|den|diese[nr]?|meine[nr]?) (?:zwei|drei)"
@@ -30,7 +30,8 @@ _DIGITS = re.compile(r"\d+")
 class AskedFiles:
     """The files that the answer should quote together: none, or at least two.
 
-    If `are_named` is true, the question names these files; `question` is then the rest of the question.
+    If `are_named` is true, the question refers to these files, by name or as in “both policies”, and
+    `question` is the rest of the question; otherwise `question` is the whole question.
     """
 
     files: tuple[str, ...]
@@ -39,7 +40,7 @@ class AskedFiles:
 
 
 def asked_files(question: str, passages: Sequence[SourceView], *, chosen: bool) -> AskedFiles:
-    """Select files of `passages`. `chosen` says whether only selected documents were searched."""
+    """Select files of `passages`. `chosen` says whether only a part of the documents was searched."""
     titles = {each.sourcefile: each.title for each in reversed(passages)}
     files = list(dict.fromkeys(each.sourcefile for each in passages))
     asked = f" {plain_words(question)} "

@@ -1,4 +1,4 @@
-"""Recognises things and people that a question asks for, such as a form, a place or an actor.
+"""Recognises what a question asks for, such as a form, a place or the person who does something.
 
 Only English and German are recognised. In doubtful cases, a text counts as having the thing.
 """
@@ -60,7 +60,7 @@ _HAS_PRICE = re.compile(
 )
 
 _ENTITIES = (
-    Entity(  # things that must be paid for, unlike “An allowance of £8 is paid …”
+    Entity(  # what the asker must pay for; “An allowance of £8 is paid …” does not say that
         re.compile(
             r"\b(?:have to|must i|need to) pay for\b|\bmuss ich\b[^.?!]{0,80}\b(?:be)?zahlen\b",
             re.IGNORECASE,
@@ -147,7 +147,7 @@ _WER = re.compile(
     r"\bwer (?!ist\b|war\b|hat\b|darf\b|gilt\b|bekommt\b|erhält\b)([a-zäöüß]{3,20}t)\b", re.IGNORECASE
 )
 _SENTENCE_END = re.compile(r"[.!?;:]\s")
-# The end of a sentence with a separable verb.
+# The particle of a German separable verb at the end of a sentence: “… leitet es weiter.”
 _PARTICLE = re.compile(
     r" (?:ab|an|auf|aus|bei|ein|her|hin|mit|nach|um|vor|weg|weiter|zu|zurück|zusammen)[.,;!?]*\s*\Z",
     re.IGNORECASE,
@@ -194,9 +194,9 @@ def deed_asked_for(question: str) -> frozenset[str]:
 
 
 def has_deed(deed: str, text: str) -> bool:
-    """Whether `text` has a word with the stem `deed` that can have an actor.
+    """Whether `text` has a word with the stem `deed` that may say what a person does.
 
-    “Approves” can have one; “document signing” cannot.
+    “Approves” may; “document signing” may only in a text with a word such as “responsible”.
     """
     words = [word.lower() for word in _WORD.findall(text) if stem(word.lower()) == deed]
     return any(not word.endswith("ing") for word in words) or bool(words and _DUTY.search(text))
@@ -222,7 +222,7 @@ def says_who_does(question: str, text: str) -> bool:
 
 
 def says_who(question: str, text: str) -> bool:
-    """Whether `text` says who does something; “Overtime must be approved” does not."""
+    """Whether `text` may say who does something; “Overtime must be approved” does not."""
     asked = _WHO.search(question)
     if not asked:
         return True

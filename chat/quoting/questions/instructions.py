@@ -1,7 +1,7 @@
 """Recognises questions about how to do something, and texts that say how.
 
-Only English and German are recognised. A text that might say how counts: “Overtime is claimed on form B2”
-does, “Claims are added to this page” does not.
+Only English and German are recognised. A text counts if it might say how: “Overtime is claimed on form B2”
+might, “Claims are added to this page” does not.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""A parsed question: its named words, the type of answer, and its conditions."""
+"""A parsed question: what it names, what it asks for, and its conditions."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ _DOES = re.compile(
 _DOES_IN_GERMAN = re.compile(
     r"\b\w{2,30}e (?:ich|wir|man) (?:(?:der|die|das|den|dem|eine?[nmr]?|mein\w{0,2}) )?([A-ZÄÖÜ]\w{1,60})"
 )
-# As in “the first sailing”; a timetable row only answers this if it is marked as the first.
+# As in “the first sailing”; one row of a table only answers this if the row itself has the word.
 _IN_ORDER = re.compile(
     r"\b(?:first|earliest|last|latest|next|erste[nrsm]?|früheste[nrsm]?|letzte[nrsm]?|späteste[nrsm]?|nächste[nrsm]?)\b",
     re.IGNORECASE,
@@ -73,9 +73,10 @@ _ENGLISH_ORDER = {
 }
 _DIFFERENCE = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNORECASE)
 _SEVERAL = re.compile(r"\s*(?:what|which)\b|\bwelche\b", re.IGNORECASE)
-# Words that are not part of the name of a thing: “ill before”, “a year may”, “stand here”.
+# Words that are not part of the name of a thing, so “ill before” is not one of `Question.pairs`.
 BETWEEN = stems("before after during may might until without between up out off here want just really please")
-# A follow-up question that only adds a term to the previous one, without a verb: “and for crews?”.
+# The beginning of a follow-up question that only adds a term: “and for crews?”. The rest does not match
+# `_HAS_CLAUSE`.
 _ADDS = re.compile(
     r"\s*(?:and|also|but|or|what about|how about|und|auch|aber|oder|was ist mit|wie ist es mit)\b",
     re.IGNORECASE,
@@ -103,10 +104,10 @@ class Question:
     """A question in its conversation.
 
     `own` is the question itself, `earlier` has the questions to which it refers or whose subject it may have,
-    and `subject` is the question that it continues. These three are in the language of the sources.
-    `is_translated` says whether the asker used another language. If so, `original` has the asker's words,
-    because a translation omits “von” and “nach”, and `untranslated` has the stems of an object without a
-    translation (see `object`). `synonyms` maps phrases of the question to synonyms.
+    and `subject` is the question that it continues. `is_translated` says whether `own` is an English
+    translation of a German question; `earlier` and `subject` are then translated, too. If so, `original` has
+    the asker's words, because a translation omits “von” and “nach”, and `untranslated` has the stems of an
+    object without a translation (see `object`). `synonyms` maps phrases of the question to synonyms.
     """
 
     own: str
@@ -129,7 +130,7 @@ class Question:
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """The stems of the question's words, without function words."""
+        """The stems of the words of this question and the earlier ones, without function words."""
         return stems_of_question(self.text)
 
     @cached_property
@@ -142,7 +143,7 @@ class Question:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The stems of all words, including German function words."""
+        """Like `stems`, but including German function words."""
         return stems(self.text)
 
     @cached_property
@@ -192,7 +193,11 @@ class Question:
 
     @cached_property
     def object(self) -> frozenset[str]:
-        """The stems of the object of the verb: “stationery” in “How do I order stationery?”."""
+        """The stems of the named words besides the asker's verb.
+
+        For “How do I order stationery?”, this is “stationery”; for a question without such a verb, it is
+        `untranslated`.
+        """
         found = _DOES.search(self.text)
         return self.named - stems(found[1]) if found else self.untranslated
 
@@ -211,7 +216,10 @@ class Question:
 
     @cached_property
     def wanted(self) -> Mapping[str, frozenset[str]]:
-        """The stems of this question and the earlier ones, each with the stems of its synonyms."""
+        """The stems of this question and the earlier ones, each with the stems of its synonyms.
+
+        The first part of a compound counts as a synonym.
+        """
         words = self.own_stems | stems_of_question(self.earlier)
         return {word: self.other_words(word) | first_part(word) for word in words}
 
@@ -232,7 +240,7 @@ class Question:
 
     @cached_property
     def head(self) -> frozenset[str]:
-        """The stem of the first noun: “deadline” in “the deadline for expenses”."""
+        """The stem of the first noun: “capital” in “the capital of France”."""
         found = _HEAD.search(self.text)
         return stems(found[1] or found[2] or found[3]) & self.named if found else frozenset()
 
@@ -362,7 +370,7 @@ class Question:
 
     @cached_property
     def case(self) -> frozenset[str]:
-        """The stems of the case that it names: “library” in “What happens if I delete a library?”."""
+        """The stems of the case that it names: “delete a library” in “What if I delete a library?”."""
         return case_of(self.own) & self.own_stems
 
     @cached_property
@@ -400,7 +408,7 @@ def named_words(question: str) -> str:
 
 
 def added_term(question: str) -> str:
-    """The term of a question that has no verb: “for crews?” in “and for crews?”; empty for any other."""
+    """The term that a question adds: “for crews?” in “and for crews?”; empty for other questions."""
     start = _ADDS.match(question)
     is_term = start and not _HAS_CLAUSE.search(question, start.end())
     return question[start.end() :].strip() if start and is_term else ""

@@ -11,14 +11,14 @@ from .question import Question, measures
 SHARED = 2 / 3  # a suggestion is a repetition if an earlier question has this share of its named words
 MIN_SHARED = 2  # named words in common; a single word may be the subject of many questions
 MAX_KEPT = 5_000  # cached questions
-# From headings, the site makes questions such as “What should I know about …?”.
+# Ignored, because the site makes questions such as “What should I know about …?” from any heading.
 _KNOWING = frozenset(map(stem, ("know", "wissen")))
 
 
 def repeats(question: str, earlier: Iterable[str]) -> bool:
     """Whether one of the earlier questions names the same things.
 
-    Both may be in English or German.
+    Each question may be in English or German.
     """
     return any(_names_as_much(question, other) for other in earlier)
 
@@ -31,7 +31,7 @@ def _names_as_much(question: str, other: str) -> bool:
     named, directions = _content(question)
     before, directions_before = _content(other)
     if directions and directions_before and directions != directions_before:
-        return False  # the question is about the way back
+        return False  # one of them is about another direction, such as the way back
     shared = len(named & before)
     return bool(named) and (named == before or (shared >= MIN_SHARED and shared >= SHARED * len(named)))
 

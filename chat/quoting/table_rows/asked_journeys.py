@@ -54,8 +54,8 @@ _WEEKEND = re.compile(r"\b(?:at the |on the |am )?(?:weekends?|wochenenden?)\b",
 _WEEKDAYS = re.compile(
     r"\b(?:on )?(?:weekdays?|working days?|werktags?|werktagen?|wochentags?|unter der woche)\b", re.IGNORECASE
 )
-# Words about dates, which a weekly timetable cannot answer: it does not say which dates are in its season, or
-# what day it is.
+# Words for dates. A weekly timetable cannot answer a question with one of these: it does not say which dates
+# are in its season, or what day it is.
 _DATE = re.compile(
     r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december|januar|februar|märz"
     r"|mai|juni|juli|oktober|dezember|today|tomorrow|tonight|now|heute|morgen|jetzt|christmas|easter|weihnachten|ostern)\b",
@@ -66,7 +66,7 @@ _ASKS_ANOTHER = re.compile(
     r"|wieso|weshalb|wie (?:lange|weit|oft|viele|teuer))\b",
     re.IGNORECASE,
 )
-# Words about journeys that are not a condition.
+# Words about journeys that do not restrict which journeys are meant.
 _TRAVEL = stems(
     "time boat ferry ship sailing sail crossing departure arrival arrive depart leave connection"
     " timetable schedule travel journey trip run go get reach catch service line want list show tell"
@@ -180,7 +180,7 @@ class AskedJourney:
 
     @cached_property
     def wants_last(self) -> bool | None:
-        """True if it asks for the last journey, False if for the first; None if for neither."""
+        """True if it asks for the last journey, False if for the first; otherwise None."""
         is_last = bool(_LAST.search(self.question))
         is_first = bool(_FIRST.search(self.question)) or (
             bool(self.times.spans) and bool(_NEXT.search(self.question))
@@ -205,7 +205,10 @@ class AskedJourney:
 
     @property
     def asks_rows(self) -> bool:
-        """Whether it asks for journeys between two places, or from or to one place."""
+        """Whether it asks for journeys between two places, or for some of those from or to one place.
+
+        In the second case, it must name a time or a day, or ask for the first or last journey.
+        """
         if _ASKS_ANOTHER.search(self._without_places) or (self.earlier and not self._goes_on):
             return False
         is_narrowed = self.wants_last is not None or bool(self.times.spans or self.days)
@@ -227,7 +230,7 @@ class AskedJourney:
 
     @cached_property
     def other_words(self) -> frozenset[str]:
-        """The stems of all other words, as in “with a motorhome” or “the Dunlin”."""
+        """The stems of the remaining words, which a row must have: “with a motorhome”."""
         text = self.times.rest
         for pattern in (
             _BACK,
@@ -240,7 +243,7 @@ class AskedJourney:
             *(each for _, each in SEASONS),
         ):
             text = pattern.sub(" ", text)
-        # The language of a short question may be unclear.
+        # German function words are always removed, because the language of a short question may be unclear.
         words = without_grammar([word for word in _words(text) if not days_named(word)], "german")
         own = stems(" ".join(words)) - weak_stems() - _TRAVEL - stems("und aber oder")
         return own | self.earlier.other_words if self.earlier else own

@@ -15,8 +15,8 @@ class FoundJourneys:
     """The rows that a question asks for, ordered by time within each table.
 
     `is_met` says that the direction was clear and the rows meet all recognised conditions; otherwise they are
-    only the closest rows. `is_clear` says that, in addition, the question has no date. `wrong_way` has rows
-    that only go in the opposite direction.
+    only the closest rows. `is_clear` says that, in addition, the question has no date (`is_dated`).
+    `wrong_way` has rows that only go in the opposite direction.
     """
 
     rows: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ def find_journeys(question: str, earlier: str, passages: Sequence[SourceView]) -
 def _goes(journey: Journey, asked: AskedJourney) -> bool:
     """Whether a journey has the direction asked for.
 
-    If the direction is unclear, whether it connects the two places.
+    If the direction is unclear, whether it connects two of the places that the question names.
     """
     if asked.direction is None:
         return {journey.start, journey.end} <= set(asked.named)

@@ -37,7 +37,8 @@ def named_rows(question: str, earlier: str, contents: Iterable[str]) -> NamedRow
     """The rows in `contents` that are about a name other than that in `question`.
 
     If the `earlier` question has a name (“… in Port Ellery?”), a new name of the same column (“and in Carrow
-    Quay?”) replaces it. Rows for weekdays other than those asked for also count as rows about another name.
+    Quay?”) replaces it. Unless a cell is a new name in the question, rows for weekdays other than those asked
+    for also count as rows about another name.
     """
     rows = {text: cells for content in contents for text, cells in rows_of(content).items()}
     others = _of_other_days(question, earlier, rows)
@@ -75,7 +76,7 @@ def named_rows(question: str, earlier: str, contents: Iterable[str]) -> NamedRow
 def _of_other_days(question: str, earlier: str, rows: Iterable[str]) -> frozenset[str]:
     """The rows for days other than those named by `question`, or else by `earlier`.
 
-    Empty if the question is negated or names no day.
+    Empty if the question is negated, or if neither names a day.
     """
     asked = days_named(question) or days_named(earlier)
     if not asked or Question(question).is_negated:

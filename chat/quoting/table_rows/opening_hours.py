@@ -45,9 +45,10 @@ _OPEN_WORDS = stems(
 
 @dataclass(frozen=True, slots=True)
 class OpenRows:
-    """The rows that are open at the time asked for.
+    """Rows open at the time asked for, or the row that a yes-or-no question is about.
 
-    `is_clear` says whether the time has only one meaning and the hours of all rows are known.
+    `is_clear` says whether all meanings of the time (“six”) select the same rows, and the hours of all rows
+    are known.
     """
 
     rows: tuple[str, ...] = ()
@@ -96,7 +97,7 @@ def _named(wording: str) -> frozenset[str]:
 def _named_rows(wording: str, days: frozenset[int], passages: Sequence[SourceView]) -> OpenRows:
     """The row that a yes-or-no question asks about: “Is the library open on Friday?”
 
-    Empty unless exactly one row is named and its hours on one of the days are known.
+    Empty unless exactly one row is named and its hours on the days asked about are known.
     """
     named = _named(wording)
     found: list[str] = []
@@ -117,7 +118,10 @@ def _meet(hours: tuple[int, int], span: tuple[int, int]) -> bool:
 
 
 def _hours(row: str, cells: Mapping[str, str], days: frozenset[int]) -> list[tuple[int, int]] | None:
-    """The hours of a row on these days, or on any day if `days` is empty; None if unknown."""
+    """The hours of a row on these days; None if unknown.
+
+    If `days` is empty, the hours regardless of the day; None if the table has a column for each day.
+    """
     by_day = {name: of for name in cells if (of := days_of(name))}
     if by_day:
         wanted = [cells[name] for name, of in by_day.items() if days & of]
@@ -152,5 +156,5 @@ def _read(cell: str) -> list[tuple[int, int]] | None:
 
 
 def _until(first: int, last: int) -> tuple[int, int]:
-    """Opening and closing times; a closing time at or after midnight counts for the next day."""
+    """Opening and closing times; if closing is not after opening, it is on the next day."""
     return first, last + DAY * (last <= first)

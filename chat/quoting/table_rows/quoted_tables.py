@@ -12,7 +12,7 @@ from .row_conditions import select_rows
 from .table_notices import notice
 
 MAX_SELECTED = 20  # rows of a quoted table
-MIN_COLUMNS = 2  # columns of a row
+MIN_COLUMNS = 2  # columns of a row, or common columns of two rows of one table
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,10 @@ def selected_rows(
 ) -> SelectedRows:
     """The rows that `question` selects from the table of the best row among `found`.
 
-    `table_rows` has the total number of rows of a table for each passage with only a part of it (negative if
-    unknown). `other_words` returns the stems of the synonyms of a stem of the question.
+    `found` has the texts of the best sentences, best first; if the first is not a row, only rows with the
+    least or greatest value are selected. `table_rows` has the number of rows of the whole table, by the id of
+    each passage with only a part of it (negative if unknown). `other_words` returns the stems of the synonyms
+    of a stem of the question.
     """
     titles = " ".join(f"{each.title} {each.heading}" for each in passages)
     selection = select_rows(question, [each.content for each in passages], titles, other_words)
@@ -65,7 +67,8 @@ def rows_alike(
 
     For example, “a child ticket” may have a row for each route. The other rows must have all words of the
     question that this row has. The name is a cell whose words all occur in the question, or else the first
-    cell. `other_rows`, about another name than the one asked for, are left out.
+    cell if the question has one of its words. `other_rows` (about another name, or already shown) are left
+    out.
     """
     columns, cells = _columns(row), cells_of(row)
     asked = stems(question)
@@ -86,7 +89,7 @@ def rows_alike(
 def rows_in_order(
     wanted: Sequence[str], passages: Sequence[SourceView], table_rows: Mapping[int, int]
 ) -> SelectedRows:
-    """The `wanted` rows in order. Rows without a remark may lack the column of remarks."""
+    """The `wanted` rows in order. Each may lack columns of the others, such as one for remarks."""
     places: dict[str, SourceView] = {}
     seen: set[str] = set()
     is_cut = False

@@ -82,9 +82,10 @@ _RELATIONS = stems(" ".join(" ".join(phrase) for phrase in (*_BEFORE, *_AFTER)))
 class RowSelection:
     """The texts of the rows that meet all conditions of the question, in order.
 
-    `needs_all` says that part of the table cannot answer the question, because it is about all rows, no row
-    meets its conditions, or a condition cannot be evaluated. `compares_all` says that `rows` have the least
-    or greatest value of all rows, which is only certain with the whole table.
+    `needs_all` says that a part of the table cannot answer the question, because the question is about all
+    rows, no row meets its conditions or has its other words, or a condition cannot be evaluated.
+    `compares_all` says that `rows` have the least or greatest value of all rows, which is only certain with
+    the whole table.
     """
 
     rows: tuple[str, ...] = ()
@@ -190,7 +191,7 @@ def _conditions(question: str, columns: Mapping[str, Collection[str]]) -> tuple[
 
 
 def _other_words(question: str, known: Collection[str]) -> frozenset[str]:
-    """The stems of the other words that the question names: “… in Carrow Quay”."""
+    """The stems of the question's words that are not `known`: “… in Carrow Quay”."""
     text = SUPERLATIVE.sub(" ", _HOW_MANY.sub(r" \1 ", question))
     words = stems(text) - weak_stems() - frozenset(known) - _RELATIONS
     return frozenset(word for word in words if not word[:1].isdigit())

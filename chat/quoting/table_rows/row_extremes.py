@@ -41,14 +41,13 @@ _MEANINGS: Sequence[tuple[str, Sequence[tuple[frozenset[str], bool]]]] = (
 _MEANING = {word: meanings for words, meanings in _MEANINGS for word in words.split()}
 _WORD = re.compile(r"\w{1,60}")
 _FOLLOWING = 2  # words after a superlative that may name its column: “the highest service speed”
-# First words of questions that no row answers; the word may be a verb, if a translation lost its question
-# word.
+# First words of questions that no row answers. A translation that lacks the question word begins with a verb.
 _ASKS_ANOTHER = re.compile(
     r"\W*(?:and |but |und |aber )?(?:who\w{0,2}|why|where|how (?:do|does|can|should|must|to)"
     r"|can|may|must|should|do|does|did|is|are|will|wer|wen|wem|warum|wo|darf|kann|muss|soll|ist|sind)\b",
     re.IGNORECASE,
 )
-# As in “carries the most cars”.
+# Verbs between the thing and its value, as in “carries the most cars”.
 _HAS = stems("carry carries hold holds fit fits offer offers carried trägt fasst hat haben")
 # “The second oldest”, “the three oldest”, “one of the oldest” ask for other rows.
 _NOT_FIRST = re.compile(
@@ -69,10 +68,10 @@ class _Column:
 def rows_with_extreme(
     question: str, tables: Rows, value: Value, other_words: Callable[[str], frozenset[str]]
 ) -> tuple[str, ...]:
-    """All rows with the least or greatest value in the column that `question` names.
+    """The rows with the least or greatest value in the column that `question` names.
 
-    Empty unless exactly one column fits and `value` finds a number in each of its cells. Also empty if the
-    question names something that neither the columns nor any row mentions. `other_words` returns the stems of
+    Only rows that have all other words of the question are compared. Empty if there are none, unless exactly
+    one column fits, or if `value` finds no number in one of their cells. `other_words` returns the stems of
     the synonyms of a stem of the question.
     """
     if _ASKS_ANOTHER.match(question) or _NOT_FIRST.search(question):

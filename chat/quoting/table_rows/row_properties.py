@@ -1,7 +1,7 @@
 """Selects table rows with a property that a question names: “Which rooms have a projector?”
 
-A row has a property if the cell in its column is not “no” (*Projector: yes*, *Sunday: 10–14*), or if a cell
-contains its word (*Equipment: projector, screen*; *Sunday: closed*).
+A row has a property if its cell in the property's column is not “no” (*Projector: yes*, *Sunday: 10–14*), or
+if a cell contains the property's name (*Equipment: projector, screen*; *Sunday: closed*).
 """
 
 import re
@@ -35,9 +35,8 @@ def asks_rows_with_property(question: str) -> bool:
 def rows_with_property(question: str, tables: Rows, subject: str) -> tuple[str, ...]:
     """The rows with everything that `question` names.
 
-    `subject` has the titles and headings above them.
-
-    Empty for other questions, and if the question names something that no row and no column has.
+    `subject` has the titles and headings above them. Empty if the question does not ask for rows with a
+    property, or names something that no row and no column has.
     """
     asked = _ASKS.search(question)
     if asked is None:

@@ -13,7 +13,7 @@ from chat.verification.terms.words import MAX_STEM, Kind, Token, stem
 
 from .occurrences import TOKEN_RADIUS, belongs_elsewhere, beside_of, columns_of
 
-# Kinds of evidence against a statement, as in claims.py.
+# Evidence against a claim, on the scale of claims.py: a noun, a clause or a negation that the source lacks.
 NEW_NOUN = 0.6
 NEW_CLAUSE = 1.5
 NEW_DENIAL = 0.5
@@ -26,9 +26,9 @@ UNEQUAL = frozenset(("fewer", "less", "more", "weniger", "mehr"))
 
 
 def related_words(claim: Claim, missing: Sequence[str], chosen: Sequence[Unit]) -> dict[str, str]:
-    """Missing words that are parts, forms or synonyms of words in the units, with these words.
+    """Missing words that are forms, synonyms, parts or compounds of a word in the units, with that word.
 
-    An example is “Urlaubstage” for “Urlaub”.
+    An example is “Urlaubstage” with “Urlaub”.
     """
     found: dict[str, str] = {}
     for value in missing:
@@ -52,7 +52,8 @@ def name_evidence(
     """Evidence that the source lacks a name of the claim, or has it only far away.
 
     A name is near if it is in the selected units, in a heading, or shortly before these units while they have
-    no other name in its place. The units have `share` of the other words.
+    no other name in its place. `around` has the words of headings; `share` is the share of the claim's words
+    that the source has.
     """
     found = 0.0
     held = frozenset().union(*(unit.values for unit in chosen))
@@ -94,7 +95,7 @@ def name_evidence(
 def _scope(found: Sequence[Token], at: int, claim: Claim) -> list[str]:
     """The words that a negation denies: those after it up to the next comma, or those before it.
 
-    In German, it may deny both, because it often comes last.
+    A German negation may deny words on both sides, because it often comes last.
     """
     after: list[str] = []
     for token in found[at + 1 : at + 1 + TOKEN_RADIUS]:
@@ -240,7 +241,7 @@ def _affirms(claim: Claim, own: Sequence[int], theirs: Sequence[_Denied], held: 
 def _table_evidence(
     claim: Claim, chosen: Sequence[Unit], cells: Sequence[tuple[Unit, int]], *, is_denied: bool
 ) -> float | None:
-    """Evidence from headings and cells such as “No”; None if these are not decisive.
+    """Evidence from cells such as “No”, and from headers and lead-ins with a negation; None if not decisive.
 
     `is_denied` says whether the claim itself denies something.
     """
@@ -366,7 +367,10 @@ def _is_turned(own: Sequence[Token], at: int, found: Sequence[Token], place: int
 
 
 def _pole(found: Sequence[Token], at: int) -> tuple[int, int]:
-    """The pair of a word in POLES, and its side: the opposite one if the word is denied (“may not”)."""
+    """The pair of a word in POLES, and its side.
+
+    A denied word of a DENIABLE pair is on the other side (“may not”).
+    """
     pair, side = POLES[found[at].value]
     # “Not allowed”, “no visitors allowed”
     near = (*found[max(0, at - 2) : at], *found[at + 1 : at + 2])
@@ -435,9 +439,9 @@ def is_swapped(claim: Claim, chosen: Sequence[Unit], missing: Sequence[str], sha
 def additions(claim: Claim, near: Sequence[Unit], passages: Sequence[Passage]) -> float:
     """Evidence that the claim mentions something that the source does not.
 
-    A single new noun may paraphrase something in the source; a new name, two adjacent new words, two new
-    nouns or a whole new clause may not. German nouns are recognised by their capital letters; English ones
-    are guessed.
+    In English, where nouns are guessed, a single new noun may be a paraphrase, so it counts less than a new
+    name, two adjacent new words, two new nouns or a whole new clause. In German, where capital letters mark
+    the nouns, it counts as much as two.
     """
 
     def is_new(value: str) -> bool:
@@ -508,7 +512,7 @@ def takes_other_name(claim: Claim, chosen: Sequence[Unit]) -> bool:
 
 
 def is_of_another_row(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit]) -> bool:
-    """Whether the claim names the first cell of a row other than the best one."""
+    """Whether the claim names the first cell of another row instead of that of the best unit."""
     first = chosen[0]
     if not first.cells or claim.common(first) & first.cells[0].words:
         return False

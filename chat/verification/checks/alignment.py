@@ -1,9 +1,9 @@
 """Detects nouns of a statement that replace another noun of its source.
 
-As sets of words, “the fee is paid by the tenant” and “the fee is paid by the landlord” are nearly the same if
-the passage mentions both people. Therefore, the words of a statement are aligned with those of the sentence
-that has most of them. Each noun is judged by its neighbours: the words next to the noun in the statement
-should also be next to it in the source, without another noun in its place.
+A passage that mentions both people has all words of “the fee is paid by the tenant”, and also those of “the
+fee is paid by the landlord”. Therefore, the words of each clause of a statement are aligned with those of the
+sentence that has most of them. Each noun is judged by its neighbours: the words next to the noun in the
+statement should also be next to it in the source, without another noun in its place.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -19,7 +19,7 @@ from ingestion.search.translations import translations_of
 
 NEIGHBOURS = 2  # words that are considered on each side of a noun
 SLOT = 2  # words of the source next to an aligned neighbour; one of them may be the exchanged noun
-NOUN_RADIUS = 6  # maximum distance, in words, between a noun and its neighbours in the source
+NOUN_RADIUS = 6  # maximum distance, in words, between a noun and its nearest neighbour in the source
 MIN_CLAUSE = 3  # tokens; a shorter clause is joined to an adjacent one
 TOPIC = 3  # a noun in this many sentences is their topic, to which “it” may refer
 MAX_PLACES = 6  # occurrences of a word in a sentence that are considered
@@ -28,7 +28,8 @@ MAX_PLACES = 6  # occurrences of a word in a sentence that are considered
 def alignments(claim: Claim, chosen: Sequence[Unit], above: Collection[str]) -> list["Alignment"]:
     """Align each clause of a claim with the chosen sentence that has most of its words.
 
-    Clauses that match a table row best are left out. `above` has the words of the headings.
+    Clauses that match a table row best are left out. `above` has the words of the title, headings and table
+    headers.
     """
     clauses = [list(claim.tokens)]
     if len(chosen) > 1:
@@ -59,7 +60,7 @@ class Alignment:
 
     @cached_property
     def aligned(self) -> list[str]:
-        """The value of each token in the sentence; empty if the sentence lacks it."""
+        """For each token of `own`, its counterpart in the sentence; empty if there is none."""
         return [self._counterpart(token) for token in self.own]
 
     @cached_property
@@ -80,8 +81,8 @@ class Alignment:
     def borrows(self, units: Sequence[Unit]) -> bool:
         """Whether a noun that the sentence lacks was borrowed from another sentence of `units`.
 
-        It was if the noun's neighbours are missing from that sentence, or if the aligned sentence has another
-        noun in its place.
+        A noun counts as borrowed if none of its neighbours is in a sentence that has the noun, or if the
+        aligned sentence has another noun in its place.
         """
         for place in self.nouns:
             value = self.own[place].value
@@ -100,7 +101,7 @@ class Alignment:
     def displaces(self) -> bool:
         """Whether the sentence has another noun in the place of one of the claim's nouns.
 
-        It also has the claim's noun, but far from the words that are its neighbours in the claim.
+        This requires that the sentence also has the claim's noun, but far from the noun's neighbours.
         """
         for place in self.nouns:
             here = self.places.get(self.aligned[place], [])
@@ -145,7 +146,7 @@ class Alignment:
         return found
 
     def _is_slot(self, place: int, reach: int) -> bool:
-        """Whether the sentence has, in the place of this noun, a noun that the claim lacks."""
+        """Whether a content word that the clause lacks takes this noun's place in the sentence."""
         said = frozenset(self.aligned)
         for at in self._neighbours(place, reach):
             for there in self.places[self.aligned[at]]:

@@ -14,11 +14,11 @@ from chat.verification.terms.quantities import is_of_a_name, same_kind, same_num
 from chat.verification.terms.relations import opposites_of
 from chat.verification.terms.words import Kind, Token
 
-_SUBJECT = ("", "der", "die", "das")  # articles of a German subject
+_SUBJECT = ("", "der", "die", "das")  # articles of a German subject; “” if it has none
 _OBJECT = ("dem", "den")
 FACTS = (Kind.NUMBER, Kind.NAME)
 UNIT_RADIUS = 6  # units; sentences that are further apart are not compared
-PARALLEL = 0.5  # two parallel sentences have this share of the shorter one's words in common
+PARALLEL = 0.5  # two parallel sentences have at least this share of the shorter one's words in common
 MIN_COMMON = 2  # and at least this many words
 MAX_MISSING = 0.25  # share of a statement's words that may be missing from its sentence
 MAX_CLAUSES = 30  # clauses of a sentence that are compared
@@ -138,7 +138,7 @@ def _takes_parallel(claim: Claim, first: Unit, units: Sequence[Unit], known: Col
 
 
 def _takes_other_item(claim: Claim, first: Unit, units: Sequence[Unit]) -> bool:
-    """Whether the claim names the label of another list item: “Current - …”, “Maintenance - …”."""
+    """Whether the claim names another list item's label (“Current - …”), but not `first`'s own."""
     label = _label(first)
     if not label or label & claim.values:
         return False
@@ -238,7 +238,7 @@ def _content(found: Sequence[Token]) -> set[str]:
 
 
 def _with_facts(clauses: Sequence[list[Token]]) -> list[list[Token]]:
-    """Join clauses without a number or month to the next clause.
+    """Join clauses without a number or month to the next one; the last to the previous one.
 
     An example is the first part of “in bakeries and confectioneries until 5”.
     """

@@ -14,8 +14,8 @@ from chat.verification.terms.words import Kind
 from .agreement import NEARLY_LITERAL, NEW_CLAUSE
 from .contrasts import leaves_out_only
 
-MIN_LIKENESS = 0.5  # below this likeness, the words differ too much to decide
-DENIABLE_SHARE = 0.6  # a denial on only one side is ignored below this share of words in common
+MIN_LIKENESS = 0.5  # a likeness below this counts against the statement (sign “far”)
+DENIABLE_SHARE = 0.6  # below this share of words in common, the sign “denial” does not count
 ADDABLE_SHARE = 0.5  # below this share of words in common, only a whole new clause counts as an addition
 
 WEIGHTS = {
@@ -73,8 +73,8 @@ def signs_of(
     return {
         "number": evidence["number"] >= UNANSWERED,
         "name": evidence["name"] >= UNANSWERED,
-        # These two signs mean little if few words are common, because a paraphrase may deny the opposite or
-        # have new nouns.
+        # “denial” and “addition” mean little if few words are common, because a paraphrase may deny the
+        # opposite or have new nouns.
         "denial": evidence["denial"] >= MISPLACED and share >= DENIABLE_SHARE,
         "new denial": 0 < evidence["denial"] < MISPLACED,
         "addition": evidence["addition"] >= (MISPLACED if share >= ADDABLE_SHARE else NEW_CLAUSE),

@@ -29,7 +29,7 @@ PERIODS = {
 MAX_BEFORE = 16  # characters that are examined before a number
 NEARLY = 1.15  # the source of “more than 10 %” may have a number up to this many times as large
 MAX_RANGE_GAP = 5  # characters between the numbers of a range: “3 to 5”
-RATE_TOKENS = 2  # tokens from a number to its unit of time: “a month”
+RATE_TOKENS = 2  # tokens after a number that may be the unit of time of a rate: “a month”
 MAX_NUMBERS = 60  # a claim with more numbers is not compared
 MAX_HOLDING = 10  # occurrences of a number that are examined
 
@@ -54,7 +54,7 @@ def number_evidence(
 ) -> float:
     """Evidence that the source lacks a number of the claim, or counts something else with it.
 
-    The selected units have `share` of the other words.
+    `around` has the words of the title and headings; the selected units have `share` of the claim's words.
     """
     # Do not confirm claims with more than MAX_NUMBERS numbers, which would take seconds to compare.
     found = 0.0 if len(claim.numbers) <= MAX_NUMBERS else MISPLACED
@@ -103,7 +103,7 @@ def _is_implied(
 ) -> bool:
     """Whether a number that no selected unit has is implied by something else.
 
-    It may be implied by words of the units, by headings (`around`) or by the claim.
+    It may be implied by words or other numbers of the units, by headings (`around`) or by the claim.
     """
     number = claim.tokens[place]
     words = {token.whole for unit in chosen for token in unit.tokens}
@@ -134,10 +134,10 @@ def _missing(
     units: Sequence[Unit],
     share: float,
 ) -> float:
-    """Evidence that a number is wrong because the selected units lack it.
+    """Evidence against a number that the selected units lack.
 
-    If the units have the other words, but no other number in its place, the number may be written
-    differently. If the wording differs, only a number next to the same words counts as being in its place.
+    If the units have the claim's words, but no other number in place of this number, this number may be
+    written differently. Below LITERAL_SHARE, only a number next to the same words counts as in its place.
     """
     number = claim.tokens[place]
     if number.value == "0" or any(  # “below zero” is “negative”
@@ -273,7 +273,7 @@ def _is_derived(number: Token, own: Sequence[Token], chosen: Sequence[Unit]) -> 
 
 
 def _is_single(number: Token, chosen: Sequence[Unit]) -> bool:
-    """Whether a unit without a number means the same: “blocks of a week” for seven days."""
+    """Whether a unit of measure alone is this amount: “blocks of a week” for seven days."""
     wanted = measure(number)
     return any(
         token.kind is Kind.WORD
@@ -290,7 +290,7 @@ def _is_single(number: Token, chosen: Sequence[Unit]) -> bool:
 
 
 def exceeds_bound(claim: Claim, chosen: Sequence[Unit]) -> bool:
-    """Whether the statement says “more than” a maximum, or “less than” a minimum."""
+    """Whether the claim says “more than” a maximum of the source, or “less than” a minimum."""
     if any(token.kind is Kind.NEGATION for token in claim.tokens):
         return False  # “less than 15 minutes do not count”
     bounds = {(token, number) for unit in chosen for token, number in _bounds(unit.tokens)}

@@ -1,4 +1,4 @@
-"""Judges from its context whether a number of a source counts the same thing as in a claim."""
+"""Judges from the context of a source's number whether it counts the same as in a claim."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from chat.verification.terms.words import Kind, Token
 
 TOKEN_RADIUS = 4  # greatest distance, in tokens, between related tokens
 CLEARLY_MORE = 2  # a sentence with another number is better if it has this many more of the claim's words
-MIN_HEADER = 4  # words in a header with two columns of numbers
-# Shares of a header with two columns of numbers at which the words of the first end, and those of the second
-# begin.
+MIN_HEADER = 4  # words; a shorter header does not show which of two columns a claim names
+# Shares of the words of a header with two columns of numbers: the words for the first column end at
+# FIRST_HALF, and those for the second begin at SECOND_HALF.
 FIRST_HALF, SECOND_HALF = 0.55, 0.67
 MAX_TOKENS = 2_000  # more than any unit has
 RANGE_TOKENS = 2  # tokens from one number of a range to the other
@@ -97,7 +97,7 @@ class Occurrence:
         return False
 
     def _is_in_another_cell(self) -> bool:
-        """Whether the claim names the label of another cell with a number instead."""
+        """Whether the claim names the label of another cell, whose number it lacks."""
         claim, unit, at = self.claim, self.unit, self.at
         own = next((cell for cell in unit.cells if cell.start <= at < cell.end), None)
         if own is None:

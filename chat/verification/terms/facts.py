@@ -18,7 +18,7 @@ from .words import Kind, Token, number_value, stem
 # Thai, Lao, Burmese and Khmer; kana and hangul; Chinese characters.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u9fff\uac00-\ud7af]")
 _TOKEN = re.compile(
-    # Words that begin with a European letter: a special case of the last alternative, tried first because
+    # Words that begin with a Latin letter: a special case of the last alternative, tried first because
     # most tokens are such words.
     r"(?P<plain>[A-Za-zÀ-ÖØ-öø-ÿ][^\W_\u3040-\u31ff\u3400-\u9fff]*(?:[-'’.@/&_][^\W_\u3040-\u31ff\u3400-\u9fff]+)*)"
     r"|(?P<option>(?<![\w.-])(?:--[A-Za-z][\w-]*|\.[A-Za-z]\w*))"
@@ -49,7 +49,7 @@ _JOINED = re.compile(r"(\d{1,9}(?:[.,]\d{1,3})?)([a-z]{1,3})")  # 2GB
 _HALF_UNIT = re.compile(r"half-(hour|day|year)s?(?:ly)?|(hour|day|week|month|year)-long")
 _MONTH_YEAR = re.compile(r"([a-zäöü]{3,9})-(\d{4})")
 _FISCAL_YEAR = re.compile(r"fy-?(\d\d|\d{4})")
-# Passages in capitals, whose words are not names.
+# Six or more words in capitals in a row, which are not names.
 _CAPITALS = re.compile(r"\b[A-Z]++\b(?:[ \n]++[A-Z]++\b){5,}+")
 _FRESH = re.compile(r"[.!?:>|•\n]")
 _INSIDE = re.compile(r"\s?|\s(?:of|for|and|the|de|für|und)(?:\sthe)?\s", re.IGNORECASE)
@@ -123,12 +123,13 @@ def _multiplied(found: list[Token], text: str) -> list[Token]:
 def _with_bounds(found: list[Token], text: str) -> list[Token]:
     """Adjust words that limit a number, such as “more”, where their context changes their meaning.
 
-    In “nobody may take more than two weeks”, “more” becomes “most”, and the negation is removed. In “no later
-    than one hour before”, “most” becomes “least”, because the text means at least an hour before.
+    In “nobody may take more than two weeks”, “more” becomes “most”, and the negation is removed. “No later”
+    is “most” (see phrases.py), but in “no later than one hour before” it becomes “least”, because the text
+    means at least an hour before.
     """
     if not any(token.kind in (Kind.POLAR, Kind.NEGATION) for token in found):
         return found
-    taken: set[int] = set()  # negations
+    taken: set[int] = set()  # places of negations that are removed
     for place, token in enumerate(found):
         if token.kind is not Kind.POLAR or token.value not in _MORE:
             continue
@@ -165,7 +166,8 @@ def _with_bounds(found: list[Token], text: str) -> list[Token]:
 def _unit(found: Sequence[Token], place: int, text: str, end: int) -> str:
     """The unit of a number: a sign or word next to it, or one word further, as in “five working days”.
 
-    Numbers of sections have the unit “§”. `end` is the end of the previous token in `text`.
+    Numbers of sections have the unit “§”, those of dates “date”. `end` is the end of the previous token in
+    `text`.
     """
     before = found[place - 1] if place else None
     start = found[place].start

@@ -272,7 +272,7 @@ person persons people personen menschen
 )
 DIMENSIONS = dict.fromkeys(("day", "week", "month", "year", "hour", "minute", "second"), "time")
 DIMENSIONS |= dict.fromkeys(("€", "$", "£"), "money") | dict.fromkeys(("clock", "clock12"), "clock")
-# Single words, each with verbs of several words that mean the same.
+# Single words, each with phrases that mean the same, mostly verbs of several words.
 _PHRASES = """
 decline: turn down, turns down, turned down
 cancel: call off, calls off, called off, calling off

@@ -1,8 +1,8 @@
 """How much of a statement is covered by words of similar meaning in a passage.
 
-Each word of the statement is paired with the best word in two adjacent sentences: the same word, a related
-word, a translation, or the word with the nearest vector. The result shows whether the passage is about the
-same subject, not whether it says the same: facts are compared elsewhere.
+Each word of the statement is paired with the best word in two adjacent sentences and the headings: the same
+word, a related word, a translation, or the word with the nearest vector (word embedding). The result shows
+whether the passage is about the same subject, not whether it says the same: facts are compared elsewhere.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,8 +16,8 @@ from .relations import Relations
 from .words import Kind, Token, stem
 
 MAX_WORDS = 1_000  # distinct words of a passage that are compared
-RELATED = 0.9  # likeness of other forms, synonyms and parts of compounds
-TRANSLATED = 0.8  # likeness of translations
+RELATED = 0.9  # minimum likeness of other forms, synonyms and parts of compounds
+TRANSLATED = 0.8  # minimum likeness of translations
 
 
 def content_words(tokens: Sequence[Token]) -> dict[str, str]:

@@ -104,7 +104,7 @@ def _fraction(text: str, folded: str, start: int, end: int) -> Token | None:
         return Token(Kind.NUMBER, "15", start, end, "minute")
     part = _PART.match(text, start)
     if part is None and folded in ("a", "one") and (bare := _SHARE.match(text, end)):
-        # “A fifth over the budget” is a percentage without a noun.
+        # “A fifth over the budget” is also a percentage, although “a fifth” has no “of”.
         return Token(Kind.NUMBER, str(lexicon.FRACTIONS[bare[1].casefold()]), start, bare.end(1), "%")
     if part and part["part_of"]:
         return Token(Kind.NUMBER, str(lexicon.FRACTIONS[part["part_of"].casefold()]), start, part.end(), "%")

@@ -14,7 +14,7 @@ _DENYING = ("un", "non", "in", "im", "ir")  # “refundable” and “nonrefunda
 _DENIABLE_ENDS = (
     "able", "ible", "ed", "ent", "ant", "al", "ful", "ive", "ate", "lich", "ig", "bar", "sam", "iert", "ten",
 )  # fmt: skip
-MIN_DENIABLE = 5  # letters after such a prefix
+MIN_DENIABLE = 5  # letters after a prefix of _DENYING
 SAME_NAME = 0.7  # other forms of a name begin with this share of its letters
 SAME_WORD = 0.65  # other forms of a German noun begin with this share of its letters
 

@@ -20,7 +20,10 @@ _INFIX = re.compile(
 
 
 class Kind(Enum):
-    """The kinds of tokens; stop words and punctuation are not tokens."""
+    """The kinds of tokens; stop words and punctuation are not tokens.
+
+    POLAR is a word that has an opposite in `lexicon.POLES`.
+    """
 
     WORD = "word"
     NUMBER = "number"
@@ -30,7 +33,11 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
-    """A word or number at start:end; `value` is its normal form, `unit` the unit of a number."""
+    """A word or number at start:end; `value` is its normal form.
+
+    `unit` is the unit of a number, or the one that a word names; for a negation, “if” (in a condition),
+    “without” or empty.
+    """
 
     kind: Kind
     value: str

@@ -1,4 +1,4 @@
-"""Filters for admin lists with many choices: the most used ones, and a search box."""
+"""Admin list filters that show the most used of many choices, and a search box."""
 
 from typing import Any
 from urllib.parse import parse_qsl
@@ -13,9 +13,9 @@ MAX_TYPED = 100  # characters
 
 
 class TypedFilter(admin.FieldListFilter):
-    """Filters rows by typed letters of a related name; the choices are these names.
+    """Filters rows by a name: one of the choices, or any name that contains the typed letters.
 
-    A mixin for one of Django's filters. `names` is the lookup of the name.
+    A mixin for one of Django's filters. `names` is the lookup of the name from a row.
     """
 
     def __init__(

@@ -33,7 +33,7 @@ class CsvForm(forms.Form):
 
 
 class CsvAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """The pages `file/` and `csv_name`."""
+    """Adds the pages `file/`, for imports, and `csv_name`, the exported file."""
 
     csv_name = "list.csv"
     csv_title: str | Promise = ""  # title of the page for imports

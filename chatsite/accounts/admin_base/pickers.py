@@ -1,4 +1,4 @@
-"""Autocomplete fields for the admin, with limited choices and robust against forged input."""
+"""Autocomplete fields for the admin, usable with many rows and robust against forged input."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from django.utils.translation import gettext, ngettext
 
 from chatsite.accounts.models import User
 
-MAX_CHOSEN = 100  # rows shown as choices; more are edited as names in a text area
+MAX_CHOSEN = 100  # selected rows shown by the widget; more are edited as names in a text area
 UNKNOWN = " ?"  # appended to an unknown name: the field then rejects the value and names it
 
 
@@ -29,7 +29,7 @@ class Picker(_UsableChoices, AutocompleteSelect):
 
 
 class SeveralPicker(_UsableChoices, AutocompleteSelectMultiple):
-    """Selects several rows by autocompletion; if there are more than MAX_CHOSEN, as names, one per line."""
+    """Selects several rows by autocompletion, or more than MAX_CHOSEN by names, one per line."""
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         chosen = [str(each) for each in value or ()]
@@ -76,7 +76,7 @@ class SeveralPicker(_UsableChoices, AutocompleteSelectMultiple):
 
 
 class AutocompleteAdmin:
-    """A mixin for admin pages that uses these fields for `autocomplete_fields`."""
+    """A mixin for admin pages that uses these pickers for `autocomplete_fields`."""
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name in self.get_autocomplete_fields(request):  # type: ignore[attr-defined]

@@ -61,7 +61,7 @@ class OwnFilters:
 
 
 class ReadOnly(OwnFilters):
-    """Needs the view permission; nobody can add, change or delete, whatever their permissions."""
+    """A page that needs the view permission; nobody can add, change or delete its rows."""
 
     opts: "Options[Model]"
 

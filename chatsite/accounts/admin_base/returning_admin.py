@@ -16,7 +16,7 @@ def unanswered_address(group: str) -> str:
 
 
 class ReturnsToUnanswered:
-    """*Save* returns to the group of questions in the query parameter `unanswered`."""
+    """*Save* of a new row returns to the group of questions in the parameter `unanswered`."""
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None) -> HttpResponse:
         response: HttpResponse = super().response_add(request, obj, post_url_continue)  # type: ignore[misc]

@@ -111,8 +111,7 @@ def presents_key(request: HttpRequest) -> bool:
 def caller(secret: str, resource: str = "", address: str = "") -> tuple[User, Principal] | None:
     """The owner of an API key, an ID token, or an access token for `resource`; None if it is invalid.
 
-    `address` is the client's address, because a key may be restricted to certain addresses. Raises
-    ProviderAway.
+    `address` is the client's address: a key may be restricted to certain addresses. Raises ProviderAway.
     """
     found = _verified(secret, resource, address)
     _note_holder(hash_key(secret), found[0].pk if found else None)
@@ -219,7 +218,7 @@ class SessionAuthentication(authentication.SessionAuthentication):
         return user, principal_of(user, django_request(request).session.session_key)
 
     def enforce_csrf(self, request: Request) -> None:
-        # A guest who is created by this request has no cookie yet, so no other site can abuse it.
+        # A request that creates a guest comes without a session cookie, so no other site can abuse one.
         original = django_request(request)
         if not getattr(original, "new_guest", False) and not proves_same_origin(original):
             super().enforce_csrf(request)
@@ -229,6 +228,6 @@ class SessionAuthentication(authentication.SessionAuthentication):
 
 
 def session_principal(request: HttpRequest) -> Principal:
-    """The principal of a request to a portal page that requires authentication."""
+    """The principal of a request to a page of the portal or admin that requires a session."""
     assert isinstance(request.user, User)
     return principal_of(request.user, request.session.session_key)

@@ -1,4 +1,4 @@
-"""The audit log: actions of staff and commands that reveal content or change who may read it."""
+"""The audit log: sign-ins, and actions that concern rights or other people's content."""
 
 import getpass
 import logging
@@ -45,7 +45,7 @@ def record(
     `actor` is the person who acted (None for a command), `person` the one affected, and `subject` what the
     action was about. Names are copied, so that the log still names deleted accounts. Names of other accounts
     in the subject must be NamedPerson objects, because erasing a person does not search texts for names:
-    people choose names and titles freely.
+    a user name may also be a word of a title.
     """
     text, places = "", []
     for part in [subject] if isinstance(subject, str) else subject:
@@ -74,7 +74,7 @@ def record(
 
 
 def record_refused_sign_in(username: str, address: str, reason: str) -> None:
-    """Record a refused sign-in in both logs, with the account.
+    """Record a refused sign-in in the server's log and the audit log, with the account.
 
     A name without an account is not recorded: people type passwords into that field by mistake.
     """

@@ -83,7 +83,7 @@ COLUMNS = (
 
 
 def entries(since: datetime | None = None, until: datetime | None = None) -> Iterator[tuple[AuditEntry, Any]]:
-    """All entries, oldest first, each with its seal, if any."""
+    """The entries since `since` and before `until`, oldest first, each with its seal, if any."""
     found = AuditEntry.objects.order_by("pk")
     if since:
         found = found.filter(created_at__gte=since)
@@ -98,7 +98,7 @@ def entries(since: datetime | None = None, until: datetime | None = None) -> Ite
 
 
 def write_csv(target: TextIO, since: datetime | None = None, until: datetime | None = None) -> int:
-    """Write all entries as rows below COLUMNS, and return their number."""
+    """Write the entries of a period as rows below COLUMNS, and return their number."""
     writer = csv.writer(target)
     writer.writerow(COLUMNS)
     count = 0
@@ -113,7 +113,7 @@ def write_csv(target: TextIO, since: datetime | None = None, until: datetime | N
 
 
 def write_lines(target: TextIO, since: datetime | None = None, until: datetime | None = None) -> int:
-    """Write all entries as OCSF events, one per line, and return their number."""
+    """Write the entries of a period as OCSF events, one per line, and return their number."""
     count = 0
     for entry, seal in entries(since, until):
         target.write(line_of(entry, seal) + "\n")

@@ -24,14 +24,14 @@ logger = logging.getLogger(__name__)
 
 AT_ONCE = 200  # entries
 TIMEOUT = 5.0  # seconds for sending a batch to the webhook, or for each write to a syslog server
-SECONDS = 5.0  # duration of one job, which occupies a worker; the next job continues
+SECONDS = 5.0  # time limit of a job per destination, because a job occupies a worker; the next one continues
 SYSLOG_PORT = 514
 LOG_AUDIT, WARNING, INFORMATIONAL = 13, 4, 6  # facility and severities of RFC 5424
 Send = Callable[[Sequence[tuple[AuditEntry, str]]], None]
 
 
 def deliver() -> int:
-    """Send new entries to the configured destinations; return the number of entries."""
+    """Send new entries to the configured destinations; return the total over all of them."""
     sent = 0
     for target, address, send in (
         ("syslog", settings.AUDIT_SYSLOG, _to_syslog),

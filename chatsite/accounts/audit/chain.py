@@ -39,13 +39,13 @@ class Verdict:
 
 
 def lock() -> None:
-    """Lock the seals until the end of the transaction, after waiting for others that change them."""
+    """Wait for other transactions that change seals, then lock the seals until this one ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
 
 
 def seal_new() -> int:
-    """Seal every entry without a seal; returns their number."""
+    """Seal the committed entries that have no seal yet, and return their number (see LATE)."""
     sealed = 0
     while True:
         with transaction.atomic():
@@ -72,7 +72,7 @@ def seal_new() -> int:
 
 
 def _unsealed() -> models.QuerySet[AuditEntry]:
-    # Search for all unsealed entries, because one may be committed after others with higher numbers.
+    # Not only entries after the last sealed one: an entry may be committed after others with higher numbers.
     sealed = AuditSeal.objects.filter(entry=models.OuterRef("pk"))
     return AuditEntry.objects.filter(~models.Exists(sealed)).order_by("pk")
 
@@ -153,7 +153,7 @@ def _problem(seal: AuditSeal, entry: AuditEntry | None, previous: AuditSeal | No
 
 @transaction.atomic
 def trim(days: int) -> int:
-    """Remove sealed entries older than `days`; returns their number.
+    """Remove the sealed entries before the first one younger than `days`; return their number.
 
     The seal of the last removed entry remains as the beginning of the chain; a new entry records its hash.
     """

@@ -10,10 +10,11 @@ from .people import User
 
 
 class AuditEntry(models.Model):
-    """An action of staff or of a command that concerns rights or others' content.
+    """A sign-in or sign-out, or an action that concerns accounts, rights or others' content.
 
-    See chatsite.accounts.audit. It has no foreign keys, because entries outlive their subjects. The database
-    refuses changes, except to names and subjects when a person is erased.
+    See chatsite.accounts.audit. It has no foreign keys, because entries outlive the accounts and objects that
+    they name. The database refuses changes, except to names and subjects while a person is erased, and
+    deletions, except while old entries are removed.
     """
 
     class Action(models.TextChoices):
@@ -105,10 +106,11 @@ class AuditEntry(models.Model):
 
 
 class AuditSeal(models.Model):
-    """An entry's link in the hash chain; see audit.chain. The database refuses changes.
+    """An entry's link in the hash chain (see audit.chain).
 
     `words` is the digest of the entry's names and subject with `salt`. When a person is erased, the salt is
-    removed, so that nobody can verify guesses of the old names; the chain remains valid.
+    removed, so that nobody can verify guesses of the old names; the chain remains valid. The database refuses
+    any other change, and deletions except while old entries are removed.
     """
 
     position = models.BigIntegerField(primary_key=True, help_text="From 1, without a gap.")
@@ -144,8 +146,8 @@ class Look(models.Model):
     """Access of staff to another person's content, with a reason.
 
     It is disclosed to the person later. If no conversation is set, it was a search with the person's rights,
-    or an export of all data. The model keeps its first name, because a release must not rename tables that
-    the previous version uses.
+    or an export of all data. The model keeps its original name, because a release must not rename tables that
+    the previous release uses.
     """
 
     MAX_REASON: ClassVar = 500  # characters

@@ -8,7 +8,10 @@ from .people import User
 
 
 class ExternalIdentity(models.Model):
-    """A person's identity at the sign-in provider; never an e-mail address, which can be reassigned."""
+    """A person's identity at the sign-in provider.
+
+    `subject` is never an e-mail address, because such an address can be reassigned.
+    """
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="identities")
     issuer = models.CharField(max_length=500)
@@ -43,8 +46,8 @@ class ExternalIdentity(models.Model):
 class FormerIdentity(models.Model):
     """The time of the newest token of a deleted identity.
 
-    A trigger keeps it, so that older tokens are refused. Contains no text of the person: `digest` is the MD5
-    of issuer, line feed and subject.
+    A trigger stores the row, so that older tokens restore no memberships if the person's account is created
+    again. It contains no personal text: `digest` is the MD5 of issuer, line feed and subject.
     """
 
     digest = models.UUIDField(primary_key=True)

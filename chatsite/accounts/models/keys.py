@@ -38,7 +38,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         return self.filter(user_id=user_id)
 
     def revoke(self) -> int:
-        """Revoke the keys now, except those revoked before; returns their number."""
+        """Revoke the keys that are not revoked yet, and return their number."""
         return self.filter(revoked_at=None).update(revoked_at=timezone.now())
 
     def issue(
@@ -53,8 +53,8 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     ) -> tuple["ApiKey", str]:
         """Create a key; return its row and the secret, which is not stored.
 
-        It is valid for `days` (by default, as configured); 0 means no expiry. `scopes` limit its use;
-        `addresses` are the networks from which it is valid (everywhere if empty).
+        The key is valid for `days` (by default, as configured); 0 means no expiry. `scopes` limit its use;
+        `addresses` are the networks from which it is valid; if empty, it is valid everywhere.
         """
         secret = new_key()
         days = settings.API_KEY_DAYS if days is None else days
@@ -72,7 +72,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
 
 
 class ApiKey(models.Model):
-    """A program's key with its owner's rights. Only its hash is stored."""
+    """A key with which a program has its owner's rights; only its prefix and hash are stored."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_keys")
     name = models.CharField(max_length=100, blank=True)
@@ -126,7 +126,7 @@ class ApiKey(models.Model):
 
     @property
     def dates(self) -> str:
-        """A line for the owner: when the key was created, last used, and expires or was revoked."""
+        """A line for the owner, with the dates of creation, last use, and expiry or revocation."""
         parts = [gettext("Created %(day)s") % {"day": _date(self.created_at)}]
         if self.revoked_at:
             return ", ".join([*parts, gettext("revoked %(day)s") % {"day": _date(self.revoked_at)}])

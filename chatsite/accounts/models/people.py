@@ -14,7 +14,7 @@ MAX_WISH = 1_000  # characters
 
 
 class User(AbstractUser):
-    """A person who signs in, or (with `guest_until`) a guest: a session that has not signed in."""
+    """A person with an account, a guest (`guest_until`) or a service account (`service_for`)."""
 
     guest_until = models.DateTimeField(
         null=True,
@@ -81,7 +81,7 @@ class User(AbstractUser):
     )
 
     def check_password(self, raw_password: str | None) -> bool:
-        """Like Django's method, but computes one hash at a time; upgrades hashes with a lower cost."""
+        """Like Django's method, which also upgrades outdated hashes, but one hash at a time."""
         correct, outdated = hashing.in_turn(verify_password, raw_password, self.password)
         if correct and outdated:
             self.set_password(raw_password)
@@ -109,9 +109,9 @@ class User(AbstractUser):
 
 
 class Device(models.Model):
-    """A browser with a session of the person, for their list of devices.
+    """A browser in which a person has a session, for the person's list of devices.
 
-    It is deleted with its session.
+    It is deleted with the session.
     """
 
     session = models.OneToOneField(Session, on_delete=models.CASCADE, related_name="device")
@@ -128,7 +128,11 @@ class Device(models.Model):
 
 
 class SignInAttempt(models.Model):
-    """A failed attempt to sign in; many of them slow down the next ones (see throttling)."""
+    """An attempt to sign in, deleted if it succeeds; many failures delay the next attempts.
+
+    It has one row for each of its counts, such as for its address; a first refusal also has a row (see
+    passwords.throttling).
+    """
 
     digest = models.CharField(
         max_length=64, help_text="The digest of what the attempt counts for: a name, an address, or both."
@@ -143,7 +147,10 @@ class SignInAttempt(models.Model):
 
 
 class GuestRate(models.Model):
-    """Timestamps of guests' actions in the last minute, from one address or in total (see guest_limits)."""
+    """Timestamps of new guests, or of guests' questions, in the last minute.
+
+    A row counts for one address, for one IPv6 site, or in total (see guest_limits).
+    """
 
     key = models.CharField(max_length=80, primary_key=True)
     moments = ArrayField(models.DateTimeField())

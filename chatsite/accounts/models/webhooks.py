@@ -14,14 +14,17 @@ from .people import User
 
 class WebhookEndpointQuerySet(models.QuerySet["WebhookEndpoint"]):
     def listening(self, event: str) -> "WebhookEndpointQuerySet":
-        """The endpoints that subscribe to events of this type and whose owners can sign in."""
+        """The active endpoints that subscribe to events of this type.
+
+        Endpoints of disabled accounts and of guests are excluded.
+        """
         return self.filter(
             active=True, events__contains=[event], owner__is_active=True, owner__guest_until=None
         )
 
 
 class WebhookEndpoint(models.Model):
-    """A program's URL for events, with the rights of its owner."""
+    """A program's URL for events; it gets only events that the webhook's owner may see."""
 
     class Event(models.TextChoices):
         DOCUMENT_READY = "document.ready"
@@ -78,7 +81,7 @@ class WebhookEndpoint(models.Model):
 
     @property
     def host(self) -> str:
-        """The host of the URL, which others may see; the rest may contain secrets."""
+        """The host of the URL. Others may see only the host, because the rest may contain secrets."""
         return urlsplit(self.url).hostname or ""
 
 

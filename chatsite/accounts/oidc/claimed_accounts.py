@@ -28,7 +28,7 @@ NAME_CHARACTERS = 150
 
 
 class AccountDisabled(Exception):
-    """The provider accepts the person, but their account here is disabled."""
+    """The provider accepts the person, but their account is disabled or cannot be created."""
 
 
 class ClaimMismatch(Exception):
@@ -46,11 +46,11 @@ class ClaimMismatch(Exception):
 
 
 def user_for(claims: Claims) -> User:
-    """The account of the person in the claims, created at their first sign-in.
+    """The account of the person in the claims, created with their first token.
 
-    Raises AccountDisabled. Only the provider's subject identifies a person; an e-mail address or a name never
-    selects an existing account. Raises ClaimMismatch if the account was linked by `oid` and another claim is
-    configured.
+    Only the claim `sub` or `oid` (OIDC_SUBJECT_CLAIM) identifies a person; an e-mail address or a name never
+    selects an existing account. Raises AccountDisabled, and ClaimMismatch if the account was linked by `oid`
+    and another claim is configured.
     """
     identity = _identity(claims) or _linked_by_sub(claims) or _made(claims)
     if not identity.user.is_active:
@@ -60,7 +60,10 @@ def user_for(claims: Claims) -> User:
 
 
 def _identity(claims: Claims) -> ExternalIdentity | None:
-    """The identity with the configured claim; an identity that was stored without a claim gets it."""
+    """The identity with the configured claim.
+
+    An identity that was stored without a claim is given that claim.
+    """
     claim = settings.OIDC_SUBJECT_CLAIM
     found = ExternalIdentity.objects.filter(issuer=claims.issuer, subject=claims.subject)
     identity = found.filter(claim=claim).select_related("user").first()
@@ -138,9 +141,10 @@ def _name(text: str) -> str:
 
 
 def _follow_groups(identity: ExternalIdentity, claims: Claims) -> None:
-    """Add the token's memberships and remove those of earlier tokens; manual ones stay.
+    """Add the memberships that the token assigns; remove those assigned only by earlier tokens.
 
-    A token older than the newest one changes nothing, because it could restore a withdrawn group.
+    Manual memberships stay. A token that was issued before the newest known one changes nothing, because it
+    could restore a withdrawn group.
     """
     issued_at = claims.issued_at
     if issued_at < identity.newest_token_at:
@@ -196,9 +200,9 @@ def _end(membership: ManagedMembership, reason: str) -> None:
 def drop_unmapped_memberships() -> int:
     """Remove memberships that came from a token and have no mapping now; return their number.
 
-    The mapping was deleted, or the membership dates from before OIDC_GROUPS_BY_NAME, when groups of the same
-    name always counted. Such memberships are removed without waiting for the person's next token. Manual
-    memberships stay.
+    Their mapping was changed or deleted, or they date from an earlier release, in which groups of the same
+    name always counted. They are removed without waiting for the person's next token; manual memberships
+    stay. With OIDC_GROUPS_BY_NAME, groups of the same name still count, and nothing is removed.
     """
     if settings.OIDC_GROUPS_BY_NAME:
         return 0

@@ -1,7 +1,7 @@
 """Verifies that a token is valid now, and issued by the site's provider for this site.
 
-ID tokens are for this site's client (OIDC_AUDIENCE). Access tokens of other clients are accepted if their
-audience is the requested resource (RFC 8707).
+ID tokens are for this site's client (OIDC_AUDIENCE). Access tokens, also of other clients, are accepted if
+their audience is the `resource` that the caller of `verify` names (RFC 8707).
 """
 
 import re

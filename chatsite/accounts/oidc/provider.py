@@ -20,8 +20,8 @@ from chatsite.http.loopback import is_loopback
 from chatsite.http.outgoing.bounded_request import ResponseEncoded, ResponseTooLarge, bounded_request
 
 CACHE_TTL = 3_600.0
-MIN_INTERVAL = 30.0  # minimum time between two requests for the provider's keys
-RETRY_SECONDS = 5.0  # the same, until the provider has responded once
+MIN_INTERVAL = 30.0  # minimum time between two requests for the discovery document, or for the keys
+RETRY_SECONDS = 5.0  # the minimum time until the first request succeeds
 WAITING_SECONDS = 6.0  # how long a thread waits for another thread's request
 TIMEOUT = 5.0  # seconds for a whole request
 
@@ -36,7 +36,7 @@ class ProviderUnavailable(Exception):
 
 
 def is_safe(url: str) -> bool:
-    """Whether a URL uses HTTPS or is on this machine; other responses could be forged on the network."""
+    """Whether a URL uses HTTPS or is on this machine; elsewhere, responses could be forged."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

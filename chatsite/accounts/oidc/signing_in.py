@@ -22,7 +22,7 @@ from .provider import Provider, ProviderUnavailable, json_of, request
 IN_SESSION = "oidc_attempts"
 MAX_ATTEMPTS = 5  # concurrent attempts in one session, because people open several tabs
 ATTEMPT_SECONDS = 600
-BY_PROVIDER = "oidc_signed_in"  # session key: the person signed in at the provider
+BY_PROVIDER = "oidc_signed_in"  # set in the session of a person who signed in through the provider
 
 
 class SignInFailed(Exception):
@@ -31,7 +31,7 @@ class SignInFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An attempt to sign in: values that only this browser and the site know."""
+    """An attempt to sign in, stored in the session until the browser returns."""
 
     nonce: str
     verifier: str
@@ -40,7 +40,10 @@ class Attempt:
 
 
 def begin(source: Provider, session: SessionBase, callback: str, destination: str) -> str:
-    """The provider's URL to which the browser is redirected. Raises ProviderUnavailable."""
+    """Store a new attempt in the session, and return the provider's URL for the redirect.
+
+    Raises ProviderUnavailable.
+    """
     parts = urlsplit(source.endpoint("authorization_endpoint"))
     state = secrets.token_urlsafe(32)
     attempt = Attempt(secrets.token_urlsafe(32), secrets.token_urlsafe(48), destination, int(time.time()))
@@ -112,7 +115,7 @@ def _exchanged(source: Provider, code: str, verifier: str, callback: str) -> str
     secret: str = settings.OIDC_CLIENT_SECRET
     methods = source.supported("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
     if secret and "client_secret_basic" in methods:
-        # Percent-encoded first, as RFC 6749 (2.3.1) requires, because either may contain a colon.
+        # RFC 6749 (2.3.1) requires percent-encoding: the client's id may contain a colon.
         arguments["auth"] = httpx2.BasicAuth(quote_plus(settings.OIDC_AUDIENCE), quote_plus(secret))
     elif secret:
         fields["client_secret"] = secret

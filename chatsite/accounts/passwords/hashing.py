@@ -2,7 +2,7 @@
 
 A hash deliberately takes a third of a second of CPU. Anybody can cause one by trying to sign in; a dozen at
 once must not slow down other people's answers and pages. A waiting attempt holds no database connection and
-no slot of the caller's address, which others may share.
+no slot of its address (see http.address_limit), because other people may share the address.
 """
 
 import os

@@ -1,11 +1,11 @@
 """Limits on guessing passwords.
 
-There are limits for one name from one address, for one name, and for one address. The first few failures
-cause no delay. Further attempts are delayed, not blocked: otherwise anyone could lock other people out by
-failing in their name. If a name is attacked from many addresses, each of them has fewer undelayed attempts;
-browsers in which the person has signed in before are counted separately.
+There are limits for one name from one address, and for one address. The first few failures cause no delay;
+after them, attempts are allowed only at intervals. A name is never blocked, because anyone could then lock
+other people out by failing in their name. If a name has very many failures from all addresses together, its
+limit from each address is lower. Browsers in which the person has signed in before have only their own limit.
 
-Attempts are stored in the database, so that every process counts the same ones. Each is counted
+Attempts are stored in the database, so that all processes count them together. Each attempt is counted
 before its password is checked, under locks, so that simultaneous guesses gain nothing.
 """
 
@@ -28,14 +28,14 @@ from chatsite.normal_form import normal_form
 WINDOW = timedelta(minutes=15)
 DEVICE_AGE = timedelta(days=180)
 DEVICE_SALT = "chatsite.accounts.device"
-ATTACK_FAILURES = 50  # a name with this many failures from all addresses counts as attacked
+ATTACK_FAILURES = 50  # a name with this many failures, from all addresses together, counts as attacked
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The number of undelayed failures in the window.
+    """A limit on failures in the window.
 
-    After these, one attempt is allowed every `spacing` seconds.
+    After `free` failures, one attempt is allowed every `spacing` seconds.
     """
 
     free: int
@@ -50,8 +50,8 @@ ADDRESS = Limit(60, 5)
 class TooManyAttempts(Exception):
     """The attempt is refused without a check; the next one is allowed after `seconds`.
 
-    `first` says whether this is the first refusal in the window: for this name from this address or browser,
-    or for the address if it has failed too often with different names.
+    `first` says whether this is the first refusal in the window: of the address if its own limit is exceeded,
+    otherwise of this name from this address or browser.
     """
 
     def __init__(self, seconds: int, first: bool) -> None:
@@ -62,7 +62,10 @@ class TooManyAttempts(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An allowed attempt, with the database rows that are deleted if it succeeds."""
+    """An allowed attempt.
+
+    If it succeeds, its `rows` and all rows with the digest `pair` are deleted.
+    """
 
     rows: Sequence[int]
     pair: str
@@ -101,9 +104,9 @@ def admit(username: str, address: str, device: str = "") -> Attempt:
 
 
 def forget(attempt: Attempt) -> None:
-    """Delete the failures of a person who has now signed in, because these were typos.
+    """Delete a successful attempt, and the name's failures from the same address or browser.
 
-    Also deletes old rows.
+    Those failures were probably typos. Also deletes expired rows.
     """
     SignInAttempt.objects.filter(pk__in=attempt.rows).delete()
     SignInAttempt.objects.filter(digest=attempt.pair).delete()

@@ -1,8 +1,8 @@
 """Webhooks: send events to programs as Standard Webhooks (https://www.standardwebhooks.com).
 
-An event is stored in the same transaction as the change that it reports, with the time at which it is due, so
-that no event is lost and none reports a change that was rolled back. It contains ids; a worker looks up the
-data when it sends the event (`dispatching`), with the endpoint owner's rights at that time.
+An event is stored in the transaction of the change that it reports: no event is lost, and none reports a
+change that was rolled back. The stored event contains ids; a worker looks up the other data when it sends the
+event (`dispatching`), with the endpoint owner's rights at that time.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -18,18 +18,18 @@ from chatsite.accounts.models import WebhookDelivery, WebhookEndpoint
 Event = WebhookEndpoint.Event
 Data = dict[str, Any]
 TEST = "webhook.test"
-# The limit of one endpoint's tests and replays within MANUAL_PERIOD, and of those waiting.
+# An endpoint may have this many tests and replays within MANUAL_PERIOD, and no more than this many waiting.
 MAX_MANUAL_DELIVERIES = 20
 MANUAL_PERIOD = timedelta(minutes=1)
 
-# Functions by the first part of the event's name; they return current data for a person, or None if that
-# person may not see the data.
+# A Lookup returns an event's current data for the endpoint's owner (by id), or None if the owner may not see
+# them. `_lookups` has one for each first part of an event's name, such as “document”.
 Lookup = Callable[[int, WebhookDelivery], Data | None]
 _lookups: dict[str, Lookup] = {}
 
 
 def register(subject: str, lookup: Lookup) -> None:
-    """Let `lookup` provide the data of events of `subject.…` for the owner of an endpoint."""
+    """Let `lookup` provide the data of events whose names begin with `subject` and a dot."""
     _lookups[subject] = lookup
 
 
@@ -41,7 +41,7 @@ def data_for(owner_id: int, delivery: WebhookDelivery) -> Data | None:
 
 
 def announce(event: Event, listeners: Callable[[Collection[int]], Mapping[int, Data]]) -> None:
-    """Store an event for the endpoints whose owners may see it; call in the event's transaction.
+    """Store an event for the endpoints whose owners may see it, in the caller's transaction.
 
     `listeners` gets the ids of the owners of all subscribed endpoints, and returns the data for those who may
     see the event; it is not called if there are no endpoints.
@@ -56,7 +56,7 @@ def announce(event: Event, listeners: Callable[[Collection[int]], Mapping[int, D
 
 
 def has_listeners(event: Event) -> bool:
-    """Whether an endpoint is subscribed to these events."""
+    """Whether any endpoint listens to events of this type."""
     return WebhookEndpoint.objects.listening(event).exists()
 
 
@@ -71,7 +71,7 @@ class TooManyManualDeliveries(Exception):
 
 @transaction.atomic
 def enqueue_test(endpoint: WebhookEndpoint) -> WebhookDelivery:
-    """Queue a test event, even for a paused endpoint. Raises TooManyManualDeliveries."""
+    """Queue a test event, and end a pause of the endpoint. Raises TooManyManualDeliveries."""
     _count_manual_delivery(endpoint)
     WebhookEndpoint.objects.filter(pk=endpoint.pk).update(paused_until=None)
     return enqueue(endpoint, TEST, {"webhook_id": str(endpoint.pk)})
@@ -81,7 +81,7 @@ def enqueue_test(endpoint: WebhookEndpoint) -> WebhookDelivery:
 def replay(deliveries: QuerySet[WebhookDelivery]) -> int:
     """Queue delivered or failed messages again, and return their number.
 
-    Each message keeps its id, so that receivers can ignore repetitions.
+    Each message keeps its id, so that receivers can ignore repetitions. Pauses of the endpoints end.
     """
     ended = deliveries.exclude(state=WebhookDelivery.State.WAITING)
     endpoints = WebhookEndpoint.objects.select_for_update(no_key=True).order_by("pk")

@@ -13,8 +13,8 @@ from django.utils.translation import gettext
 Address = IPv4Address | IPv6Address
 MAX_URL_CHARACTERS = 2_000
 NAT64 = ip_network("64:ff9b::/96")
-# Not public, although older versions of Python treat the first two as global. The last one is the metadata
-# service of cloud providers.
+# Not public, although older versions of Python treat the first two as global. The last one is an internal
+# service of Azure, with which its virtual machines communicate.
 DENIED = [ip_network(text) for text in ("192.0.0.0/24", "3fff::/20", "168.63.129.16/32")]
 RESOLVE_SECONDS = 3.0
 
@@ -47,7 +47,10 @@ def check_url(url: str) -> None:
 
 
 def check_address(address: Address, *, encrypted: bool) -> None:
-    """Refuse addresses in private networks, and public ones without encryption. Raises Forbidden."""
+    """Refuse addresses in private networks, and public ones without encryption. Raises Forbidden.
+
+    Addresses in CHATSITE_WEBHOOK_NETWORKS are always allowed.
+    """
     meant = address
     if isinstance(address, IPv6Address):  # it may embed an IPv4 address
         if address in NAT64:
@@ -72,8 +75,8 @@ def check_address(address: Address, *, encrypted: bool) -> None:
 async def resolve(host: str, port: int, *, encrypted: bool) -> Address:
     """Resolve the host, and return one of its addresses.
 
-    Raises Forbidden if any of them is not allowed, or OSError. After the time limit, the thread that resolves
-    the name is abandoned.
+    Raises Forbidden if any of the addresses is not allowed, and OSError or UnicodeError if the host cannot be
+    resolved. After RESOLVE_SECONDS, raises TimeoutError and abandons the thread that resolves the host.
     """
     loop = asyncio.get_running_loop()
     looked_up: asyncio.Future[list[str]] = loop.create_future()

@@ -48,7 +48,10 @@ class DeliveryInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
 
 @admin.register(WebhookEndpoint)
 class WebhookAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
-    """Webhooks and their deliveries. Owners configure them through the API; staff can disable or resend."""
+    """Webhooks and their deliveries. Owners configure webhooks through the API.
+
+    Staff can disable webhooks, and send failed deliveries again.
+    """
 
     list_display = ["name", "owner", "host_name", "active", "failing_since", "created_at"]
     list_filter = ["active"]

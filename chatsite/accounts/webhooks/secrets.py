@@ -14,7 +14,7 @@ PURPOSE = b"chatsite.webhooks.secrets"
 
 
 class Unreadable(Exception):
-    """A secret was encrypted with another secret key of the site."""
+    """A secret was encrypted with a secret key that the site does not have any more."""
 
 
 def new_secret() -> str:

@@ -25,16 +25,16 @@ from .addresses import Forbidden, resolve
 logger = logging.getLogger(__name__)
 
 SECONDS = 10.0  # per attempt, from name resolution to the end of the response head
-# Pauses after each failure; after the last one, the delivery is given up.
+# The pause after each failed attempt. A delivery that also fails after the last pause is given up.
 RETRY_DELAYS = tuple(
     timedelta(seconds=seconds) for seconds in (5, 30, 120, 600, 1_800, 7_200, 14_400, 28_800, 43_200, 86_400)
 )
 JITTER = 0.2
-# Pause for an endpoint that does not respond.
+# The shortest and the longest pause of an endpoint that does not respond.
 MIN_PAUSE, MAX_PAUSE = timedelta(seconds=30), timedelta(minutes=5)
-# A claimed delivery is due again after this time: its worker has died.
+# A claimed delivery without a result is due again after this time: its worker has probably died.
 LEASE = timedelta(seconds=3 * SECONDS)
-OFF_AFTER = timedelta(days=3)  # time without success after which an endpoint is disabled
+OFF_AFTER = timedelta(days=3)  # an endpoint that has only failed for this long is disabled
 RETENTION = timedelta(days=30)
 MAX_WAITING = 50_000  # waiting deliveries of one endpoint; beyond that, the oldest are given up
 State = WebhookDelivery.State
@@ -65,7 +65,7 @@ class Result:
 def take(endpoint_id: UUID) -> Attempt | None:
     """Claim the next due attempt of an endpoint; None if there is none.
 
-    Deliveries that may no longer be sent are given up.
+    Deliveries that may no longer be sent are given up, or deleted if the owner may no longer see the data.
     """
     while (delivery := _take(endpoint_id)) is not None:
         try:
@@ -95,7 +95,7 @@ def _take(endpoint_id: UUID) -> WebhookDelivery | None:
 
 
 def delete_old() -> None:
-    """Delete expired deliveries."""
+    """Delete old deliveries, except those that are still waiting."""
     old = WebhookDelivery.objects.filter(created_at__lt=timezone.now() - RETENTION)
     old.exclude(state=State.WAITING).delete()
 
@@ -213,7 +213,7 @@ def _is_of_certificate(error: BaseException | None) -> bool:
 
 @transaction.atomic
 def store(attempt: Attempt, result: Result) -> None:
-    """Store the result of an attempt, unless the delivery was deleted meanwhile."""
+    """Store the result of an attempt, unless the delivery was deleted or given up meanwhile."""
     now = timezone.now()
     # Lock the endpoint first, because changes of an endpoint lock in this order too.
     endpoints = WebhookEndpoint.objects.select_for_update(no_key=True)
@@ -247,7 +247,7 @@ def store(attempt: Attempt, result: Result) -> None:
 
 
 def _put_off(delivery: WebhookDelivery, detail: str) -> None:
-    """Schedule the next attempt after a failure, if there are attempts left."""
+    """Schedule the next attempt after a failure; give up a test, or after the last attempt."""
     now = timezone.now()
     delivery.attempts += 1
     delivery.attempted_at, delivery.detail = now, detail[:200]

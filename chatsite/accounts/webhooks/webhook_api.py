@@ -150,7 +150,7 @@ class TooMany(exceptions.APIException):
 
 
 class TooManyWaiting(exceptions.APIException):
-    """As many tests and replays of a webhook as allowed are already waiting."""
+    """The permitted number of tests and replays of a webhook are waiting or were just sent."""
 
     status_code = status.HTTP_429_TOO_MANY_REQUESTS
 
@@ -176,7 +176,7 @@ class _View(ResourceView):
         return rows.get(pk=id_of(webhook_id), owner=self.principal.user_id)
 
     def key_id(self) -> int | None:
-        """The id of the key in use, because a webhook ends with the key that created it."""
+        """The id of the request's API key: a webhook stops when that key expires or is revoked."""
         return int(self.principal.credential) if self.principal.method == "api_key" else None
 
     def note(self, what: str, endpoint: WebhookEndpoint) -> None:
@@ -289,7 +289,7 @@ class WebhookSecretView(_View):
 
 
 class WebhookTestView(_View):
-    """Sends a test event without data."""
+    """Sends a test event, whose only data is the id of the webhook."""
 
     @extend_schema(
         summary="Send an event of the type webhook.test, once",

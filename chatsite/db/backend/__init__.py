@@ -1,4 +1,4 @@
 """Django's backend for PostgreSQL, which sets the reader for row-level security.
 
-The reader is set with each statement.
+Each statement runs for the reader in chatsite.db.threads.
 """

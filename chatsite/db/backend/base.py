@@ -1,11 +1,12 @@
-"""The database wrapper, which sets the reader in PostgreSQL before each statement.
+"""The database wrapper, which makes each statement run for the current reader.
 
-Pools hold sessions of the class in chatsite.db.backend.database_sessions, which limits every wait.
+Pools hold sessions of the class in chatsite.db.backend.database_sessions, which limits waits.
 
-The reader of a session is stored with the session itself, because a pool passes it from one thread to the
-next. `set_config` is part of the transaction: after anything that may have rolled it back, the reader counts
-as unknown, and the next statement sets it again, in the same message. With the option `transaction_pooling`,
-sessions keep no state, and each transaction sets its reader (chatsite.db.backend.pooling).
+The reader that a session has in PostgreSQL is recorded with the session, because a pool passes sessions from
+thread to thread. A statement sets the reader only if its session has a different one. `set_config` is part of
+the transaction: after anything that may have rolled it back, the reader counts as unknown, and the next
+statement sets it again, in the same message. With the option `transaction_pooling`, sessions keep no state,
+and each transaction sets its reader (chatsite.db.backend.pooling).
 """
 
 import re
@@ -52,12 +53,12 @@ SET_NAMED_READER = SET_READER.replace("%s", "%(chatsite_reader)s")
 _readers: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 _checked: WeakSet[Any] = WeakSet()  # sessions whose settings were verified
 _used: WeakKeyDictionary[Any, float] = WeakKeyDictionary()  # when each session was returned to the pool
-FRESH_SECONDS = 1.0  # a session that was returned within this many seconds needs no check
-# Statements that may share an implicit transaction with `set_config`; others, such as VACUUM, must run alone.
+FRESH_SECONDS = 1.0  # a session that was returned within this many seconds is checked without a statement
+# Statements that share an implicit transaction with `set_config`; some others (VACUUM) must run alone.
 COMBINABLE = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
 LOCK_NOT_AVAILABLE = "55P03"  # SQLSTATE
 SESSION_LOST = ("08", "57P")  # prefixes of SQLSTATE: the session ends with the error
-# An option that settings.py gives to each session. It shows whether options reach the server.
+# Whether an option that settings.py gives to each session has reached the server.
 KEEPS_SETTINGS = "SELECT current_setting('chatsite.session', true) = 'own'"
 DROPPED = (
     "DATABASE_URL leads to a connection pooler that drops the settings of a session: set DATABASE_DIRECT_URL"
@@ -68,7 +69,8 @@ DROPPED = (
 class ReaderCursor(base.CursorMixin, ClientCursor[Any]):
     """Django's ordinary cursor; if `sets_reader`, its statements also set the reader.
 
-    Both are sent in one message, because a round trip costs more time than most statements.
+    If possible, the statement and `set_config` are sent in one message, because a round trip costs more time
+    than most statements.
     """
 
     sets_reader = False
@@ -142,7 +144,7 @@ def _check(session: Session) -> None:
 
 
 def _working_session(pool: Any, seconds: float) -> Any:
-    """A session of the pool that works. Raises PoolTimeout.
+    """Take a working session from the pool. Raises PoolTimeout.
 
     After a restart of the server, all sessions of the pool are dead. The pool's own check waits 1 s after the
     second failure and then 2 s, which would use up a request's time budget.
@@ -170,7 +172,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.execute_wrappers.append(self._for_reader)
-        # The view that uses this connection, and whether it ran into a lock (None if not known yet).
+        # The view that uses this connection, and whether its statements ran into a lock (None: unknown).
         self._view = ""
         self._stuck: bool | None = False
         self._is_known = False  # whether this connection was opened before
@@ -183,7 +185,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Django's parameters, with the process's default reader as an option of the session.
 
         Sessions of commands and workers, including those that libraries open, therefore read everything from
-        their start. Web processes have no default reader.
+        their start. Web processes have no default reader; only they use `transaction_pooling`, where
+        `options` become settings of each transaction.
         """
         parameters: dict[str, Any] = super().get_connection_params()
         if parameters.pop("transaction_pooling", False):
@@ -200,14 +203,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def pool(self) -> Any:
         """Django's pool, which here tests a session before handing it out.
 
-        For a session that was used within FRESH_SECONDS, this only checks whether the server has closed it:
-        the usual test is a statement, which takes as long as most others.
+        The test is a statement, which takes as long as most others. A session that was returned within
+        FRESH_SECONDS is therefore tested only if the server has sent something, such as the notice of its
+        end.
         """
         pool = super().pool
         if pool is not None and pool.connection_class is not Session:
 
             def within_budget(timeout: float | None = None) -> Any:
-                """Replaces the pool's `getconn`: waits no longer than the reader's time budget."""
+                """Replaces the pool's `getconn`: in web processes, waits no longer than the time budget."""
                 if timeout is None:
                     timeout = pool.timeout if default_reader() else connection_seconds()
                 return _working_session(pool, timeout)
@@ -220,8 +224,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def connect(self) -> None:
         """Like Django's method, but runs Django's checks only once per thread.
 
-        Every short call takes a session from the pool, so the checks would be repeated for a few statements
-        each time.
+        Every short call takes a session from the pool, so the checks would be repeated for every few
+        statements.
         """
         if not self._is_known or self.pool is None:
             super().connect()
@@ -237,9 +241,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.autocommit = True
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """A connection within the request's budget, in a process that answers requests.
+        """Connect; in web processes with a pool, within the request's time budget.
 
-        Raises OperationalError at once if the breaker allows no probe.
+        There, raises OperationalError at once if the breaker allows no probe.
         """
         if default_reader() or self.pool is None:
             session = super().get_new_connection(conn_params)
@@ -251,7 +255,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return session
 
     def _from_pool(self, conn_params: dict[str, Any]) -> Any:
-        """A session from the pool, with one of the view's places (see bulkheads) until it is closed."""
+        """A session from the pool; until its return, it takes one of the view's places (bulkheads)."""
         seconds, view = connection_seconds(), current_view()
         with Waiting():
             # the other half is left for the connection and the statements
@@ -288,8 +292,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def create_cursor(self, name: str | None = None) -> Any:
         """A cursor with the current reader, also for COPY.
 
-        Behind a pooler, a server-side cursor ends with its transaction. Outside of a transaction, an ordinary
-        cursor is used instead, which fetches all rows at once.
+        Behind a pooler, a server-side cursor ends with its transaction. If no transaction is open there, an
+        ordinary cursor replaces it, which fetches all rows at once.
         """
         if name and self.is_pooled:
             if self.connection.autocommit:
@@ -317,8 +321,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def exchange(self, text: str, *, commits: bool = False) -> list[PGresult]:
         """Send statements in one message, without the layers of a cursor.
 
-        Returns the result of each. The message also sets the reader, and begins the transaction of an
-        `atomic` block. With `commits`, it also ends the transaction of an outermost block, in which no
+        Returns the result of each. If necessary, the message also sets the reader, and begins the transaction
+        of an `atomic` block. With `commits`, it also ends the transaction of an outermost block, in which no
         statement may follow.
         """
         self.validate_no_broken_transaction()
@@ -383,9 +387,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         _readers[self.connection] = name
 
     def set_autocommit(self, autocommit: bool, *args: Any, **kwargs: Any) -> None:
-        """Like Django's method, but if the session was lost, only note the transaction's end.
+        """Like Django's method, but if the session was lost, only record that autocommit is on.
 
-        Django would wait for another session to end the transaction.
+        Django would wait for another session, although the transaction ended with the lost one.
         """
         if autocommit and self.connection is None and not self.in_atomic_block:
             self.autocommit = True
@@ -428,7 +432,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._forget_reader()
 
     def _close(self) -> None:
-        """Return the session to the pool. Forget its reader if a transaction is open: the pool rolls back."""
+        """Return the session. Forget its reader if a transaction is open, which the pool rolls back."""
         if self.connection is not None:
             if self._transaction() != TransactionStatus.IDLE:
                 self._forget_reader()

@@ -1,8 +1,9 @@
 """A session that closes itself when the server does not respond.
 
-The server may be frozen, or behind a broken network. The server cancels statements that take too long. If
-even that cancellation does not arrive, the session is closed, its user gets the error of a lost connection,
-and the pool opens another session.
+The server itself cancels statements that take too long. If it is frozen, or behind a broken network, that
+cancellation does not arrive. In a web process, the session is therefore closed after a time limit, or when
+the caller's time budget is used up: the caller gets the error of a lost connection, and the pool opens
+another session.
 """
 
 import threading
@@ -35,10 +36,10 @@ _watched = threading.Lock()
 
 
 def report_missed() -> None:
-    """Report a time-out of the database, and start a thread that detects when it is back.
+    """Record a time-out; if the database is unavailable, let a thread detect its return.
 
-    Without the thread, only requests would probe the database, one per second, and if several arrive together
-    when it is back, all but one would be refused.
+    Without the thread, only requests would probe the database, one per second: of several that arrive
+    together when the database is back, all but one would be refused.
     """
 
     def watch_for_return() -> None:
@@ -58,7 +59,7 @@ def report_missed() -> None:
 
 
 class Session(psycopg.Connection[Any]):
-    """A psycopg connection that bounds every wait."""
+    """A psycopg connection that limits each wait, except in commands and workers."""
 
     _seconds: float | None = None
     _transformer: Transformer | None = None
@@ -69,7 +70,7 @@ class Session(psycopg.Connection[Any]):
 
     @contextmanager
     def waiting(self, seconds: float) -> Iterator[None]:
-        """Within the block, wait at most this long for each statement, whatever the reader's budget."""
+        """Within the block, wait at most this long for each statement, and ignore the time budget."""
         self._seconds = seconds
         try:
             yield
@@ -120,11 +121,11 @@ class Session(psycopg.Connection[Any]):
             with Waiting():
                 return super().wait(gen, interval, timeout)
         except psycopg.OperationalError:
-            # The server has responded with an error, so this is not a time-out.
+            # If no statement is running any more, the server has responded with an error in time.
             if self.pgconn.transaction_status != TransactionStatus.ACTIVE:
                 raise
             self.pgconn.finish()
-            # A wait for a lock ends earlier, and says nothing about the server.
+            # A shorter wait may be one for a lock, which says nothing about the server.
             if self._seconds or timeout > settings.LOCK_SECONDS:
                 report_missed()
             raise psycopg.OperationalError(f"The database did not answer within {timeout:.3g} s.") from None

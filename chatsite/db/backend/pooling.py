@@ -2,8 +2,8 @@
 
 Such a pooler lends a server session to a client for one transaction at a time. Everything that a statement
 depends on (the reader for row-level security, time limits, planner settings) is therefore set in the same
-transaction. It is sent in one message with the transaction's first statement, so it costs no further round
-trip: the statements of one message share an implicit transaction.
+transaction. The settings are sent in one message with the transaction's first statement, so they cost no
+further round trip; outside of `atomic`, all statements of a message share an implicit transaction.
 """
 
 import re
@@ -103,8 +103,8 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
     def _with_settings(self, query: Any, params: Any, name: str) -> tuple[Any, Any]:
         """The query, preceded by `set_config`, and its parameters.
 
-        If the query has parameters, the reader is passed as another parameter, because psycopg caches parsed
-        query texts.
+        If the query has parameters, the reader is passed as another parameter: psycopg caches parsed query
+        texts, and the cache would otherwise contain a text for each reader.
         """
         constants = "" if self.connection in readers else self.constants
         reader = _literal(name)

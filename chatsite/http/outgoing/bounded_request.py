@@ -1,4 +1,4 @@
-"""Small requests to servers that the settings name: no redirects, one deadline, and a limit on the body."""
+"""Requests to servers in the settings: no redirects, one deadline, and only small responses."""
 
 import asyncio
 from typing import Any

@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# How many failures of one caller count for other callers. If all counted, somebody whose requests make the
-# server fail could open the breaker for everyone.
+# At most this many failures of one caller count for other callers. If all counted, somebody whose requests
+# make the server fail could open the breaker for everyone.
 OF_ANOTHER = 2
 
 
 class CircuitOpen(Exception):
-    """The breaker is open for another `seconds`: nothing was sent."""
+    """Nothing was sent: the breaker is open for another `seconds` (0 while a probe is running)."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__("The server is not called for a while after failures.")
@@ -61,7 +61,7 @@ class CircuitBreaker:
 
     @contextmanager
     def request(self, caller: str = "") -> Iterator[None]:
-        """A context for each request, until the head of its response arrives. Raises CircuitOpen."""
+        """A context for each request, at least until its response begins. Raises CircuitOpen."""
         now = time.monotonic()
         with self._lock:
             is_probe = self.is_open(caller)
@@ -78,7 +78,7 @@ class CircuitBreaker:
                 self._probing = False
 
     def record_success(self) -> None:
-        """Record that the server responded, whatever the status of the response is."""
+        """Record that the server works, even if it refused the request."""
         with self._lock:
             self._failures.clear()
             self._paused_until = 0.0

@@ -18,7 +18,7 @@ from .retry_after import retry_after_seconds
 
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 PLACEHOLDER_KEY = "no-key"  # local servers need no key, but the client library requires one
-BODY_LIMIT = 1_000_000  # bytes of any response but an event stream
+BODY_LIMIT = 1_000_000  # default limit for the bytes of a response that is no event stream
 MAX_CONNECTIONS = 10_000  # practically no limit, because the site limits the number of its runs
 KEEP_ALIVE_SECONDS = 4.0  # many servers close idle connections after five seconds
 TRANSPORT_ERRORS = (aiohttp.ClientError,)  # raised while a response is read
@@ -122,7 +122,7 @@ async def pieces(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None
 
 
 def _closed(response: aiohttp.ClientResponse) -> asyncio.Future[None] | None:
-    """If only the end of the connection ends the body, a future for this end; otherwise None.
+    """A future for the connection's end, if only that ends the body; otherwise None.
 
     aiohttp treats any end of the connection, even a reset, as the regular end of such a body. (In a body with
     a length or chunks, aiohttp detects truncation itself.) Call this before the body is read, because the

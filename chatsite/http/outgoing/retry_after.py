@@ -16,7 +16,7 @@ SECONDS: dict[int, int] = {
 
 
 def retry_after_seconds(value: str) -> float | None:
-    """Seconds from a number or until a date; None for a missing or invalid header."""
+    """Seconds from the header's number, or until its date; None if it is missing or invalid."""
     try:
         seconds = float(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""`manage.py backup`: database, files and signing key in one file, while the site runs."""
+"""`manage.py backup`: database, local files and signing key in one file while the site runs."""
 
 import errno
 import json
@@ -63,7 +63,7 @@ class Command(BaseCommand):
         except OSError as error:
             is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}
             reason = "the disk is full" if is_full else error.strerror or str(error)
-            # Parts may be left in a bucket, and an answer that was lost may have confirmed the last request.
+            # In a bucket, parts may be left; if only the last response was lost, the upload even succeeded.
             left = " No part of it was kept." if isinstance(place, Path) else ""
             raise CommandError(f"The backup could not be written to {place}: {reason}.{left}") from None
         note_backup(timezone.now(), place)
@@ -78,7 +78,7 @@ class Command(BaseCommand):
 
 
 def _write(session: Session, target: backup_file.Archive) -> tuple[str, list[str]]:
-    """Write all members; returns their description, and the names of missing files."""
+    """Write all members; returns a summary, and the names of missing or changed files."""
     with database.snapshot(session) as name:
         tables = database.tables(session)
         files = {row[0]: row[1:] for row in session.execute(FILES).fetchall()}

@@ -1,4 +1,4 @@
-"""`manage.py makemigrations`: only for changes that concern the database."""
+"""`manage.py makemigrations`: writes migrations only for changes that concern the database."""
 
 from django.core.management.commands import makemigrations
 

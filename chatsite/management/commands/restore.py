@@ -1,6 +1,6 @@
 """`manage.py restore`: restore a site from a backup, or only rehearse it.
 
-The result is compared with the backup table by table and file by file.
+The checksum of each file in the backup is verified first; each restored table is compared with the backup.
 """
 
 import secrets
@@ -80,7 +80,7 @@ def _demand_known(head: Mapping[str, Any]) -> None:
     """Raise CommandError for a backup of a newer version."""
     known = {f"{app}.{name}" for app, name in known_migrations()}
     labels = {name.partition(".")[0] for name in known}
-    # Ignore migrations of other packages, which may have renamed them.
+    # Ignore migrations of apps that are not installed: an older version of the site may have had these apps.
     if any(name not in known and name.partition(".")[0] in labels for name in head["migrations"]):
         raise CommandError(
             f"The backup was made by version {head['version']}, which is newer than this one,"

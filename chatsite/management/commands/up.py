@@ -46,12 +46,12 @@ from ingestion.search.dictionary import prepare_dictionary
 logger = logging.getLogger(__name__)
 
 START_SECONDS = 2  # start time of a web server, for Retry-After
-# Two workers: one reads while the other waits for the database. Together they use two cores, and 200 MB of
-# memory each.
+# Two workers: one reads while the other waits for the database. Each uses up to one core, and 200 MB of
+# memory.
 WORKERS = min(2, os.cpu_count() or 1)
-NOTIFICATION_CONNECTIONS = 2  # to the database, of each web server beside its pool
-WORKER_CONNECTIONS = 5  # to the database, of each worker
-OTHER_CONNECTIONS = 25  # to the database, of `up` itself and of commands
+NOTIFICATION_CONNECTIONS = 2  # database connections of each web server, in addition to its pool
+WORKER_CONNECTIONS = 5  # database connections of each worker
+OTHER_CONNECTIONS = 25  # database connections of `up` itself and of other commands
 
 
 class Command(BaseCommand):
@@ -89,7 +89,8 @@ class Command(BaseCommand):
                     for _ in range(options["web_workers"])
                 ]
             )
-            # Close the socket first, so that a proxy uses other machines while answers finish here.
+            # At the end, the socket is closed first, so that a proxy uses other machines while answers finish
+            # here.
             with (
                 _data_directory_lock(),
                 (
@@ -104,7 +105,7 @@ class Command(BaseCommand):
             ):
                 database = DatabaseSupervisor(cluster)
                 _prepare()
-                os.close(opener)  # the web servers have loaded by now, and serve from here on
+                os.close(opener)  # the web servers serve from here on, as soon as they have loaded
                 wait_until_ready(children, *address.reachable(listener))
                 with contextlib.suppress(OSError):  # the output is closed, or its disk is full
                     self._announce(listener)
@@ -154,7 +155,10 @@ def _connections(web_workers: int, workers: int) -> int:
 
 @contextlib.contextmanager
 def _data_directory_lock() -> Iterator[None]:
-    """With the embedded database, only one site may use a data directory. The lock ends with the process."""
+    """With the embedded database, lock the data directory, which only one site may use.
+
+    The kernel releases the lock if the process is killed.
+    """
     with embedded_postgres.open_lock(settings.DATA_DIR / "up.lock") as lock:
         if settings.EMBEDDED_DATABASE:
             try:

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 MAGIC = b"age-encryption.org/v1\n"
-WORK_FACTOR = 18  # scrypt's work factor, as a power of two; takes about a second and 256 MB
+WORK_FACTOR = 18  # base-2 logarithm of scrypt's work factor; takes about a second and 256 MB
 MAX_WORK_FACTOR = 20
 PIECE_BYTES = 65_536
 TAG_BYTES = 16
@@ -31,7 +31,7 @@ class WrongPassphrase(Exception):
 
 
 class Damaged(Exception):
-    """The file was changed or truncated."""
+    """The file was changed or truncated, or is not encrypted with a passphrase in this format."""
 
 
 class Sink(Protocol):
@@ -97,7 +97,7 @@ class Reader:
         self._ended = False
 
     def read(self, size: int = -1) -> bytes:
-        """Read up to `size` bytes, fewer only at the end."""
+        """Read `size` bytes, fewer only at the end; everything if `size` is negative."""
         parts = [self._held]
         have = len(self._held)
         while not self._ended and (size < 0 or have < size):

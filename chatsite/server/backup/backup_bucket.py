@@ -36,7 +36,8 @@ PART_BYTES = 32_000_000  # size of a part, which is held in memory; all but the 
 MAX_PARTS = 10_000  # parts of an upload, limited by the protocol
 BUFFER_BYTES = 1_000_000
 CONNECT_SECONDS = 5
-# A server that hangs is given up after this time for each of the attempts, with a message after each.
+# A request to a server that hangs is given up after ANSWER_SECONDS; it is sent up to ATTEMPTS times, and each
+# repetition is logged.
 ANSWER_SECONDS = 20
 ATTEMPTS = 4
 MISSING = frozenset({"404", "NoSuchKey", "NotFound"})
@@ -65,7 +66,10 @@ class NoAnswer(BucketError):
 
 
 class BucketObject:
-    """An object by its URL, s3://BUCKET/KEY. Raises CommandError for a URL without a key."""
+    """An object by its URL, s3://BUCKET/KEY.
+
+    Raises CommandError for a URL without a key, or if boto3 is not installed.
+    """
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -80,7 +84,7 @@ class BucketObject:
         return self._address
 
     def exists(self) -> bool:
-        """Whether the object exists; False if the credentials only allow writing."""
+        """Whether the object exists; False also if the credentials do not allow reading."""
         try:
             self._head()
         except FileNotFoundError:
@@ -92,7 +96,10 @@ class BucketObject:
         return True
 
     def open(self, mode: Literal["rb"] = "rb") -> IO[bytes]:
-        """Read the object from its beginning, always the same version of it. Raises OSError."""
+        """Open the object for reading; each call reads the version that the first one found.
+
+        Raises OSError.
+        """
         if self._known is None:
             self._known = self._head()
         size, version = self._known
@@ -175,14 +182,14 @@ class Upload:
             )
 
     def _abort(self, reason: BaseException | None) -> None:
-        # A server that did not respond is not asked again, which would take as long.
+        # A server that did not respond is not asked again, because that would take as long again.
         fault: BaseException | None = reason if isinstance(reason, NoAnswer) else None
         if fault is None:
             try:
                 self._s3.abort_multipart_upload(**self._place)
             except FAULTS as error:
                 fault = error
-        # The parts never become an object; a lifecycle rule of the bucket should remove them.
+        # Parts that are left never become an object; a lifecycle rule of the bucket should remove them.
         if fault is not None:
             log.warning("Parts of %s are left in the bucket: %s", self._place["Key"], fault)
 
@@ -220,7 +227,7 @@ def client() -> Any:
 
 
 def _say_retry(operation: Any, attempts: int, caught_exception: Exception | None, **other: object) -> None:
-    """Log that the server did not respond and is asked again; boto3 does this in silence."""
+    """Log that the server did not respond and is asked again: boto3 retries without a message."""
     if isinstance(caught_exception, UNANSWERED) and attempts < ATTEMPTS:
         log.warning(
             "The server of the bucket does not respond (%s); attempt %s of %s follows.",
@@ -236,7 +243,7 @@ def translated() -> Iterator[None]:
     try:
         yield
     except FAULTS as error:
-        # Errors of the connection have a response, too, which is None.
+        # Connection errors also have the attribute `response`, which is None.
         said: dict[str, Any] = (getattr(error, "response", None) or {}).get("Error", {})
         code = str(said.get("Code", ""))
         if code in MISSING:

@@ -2,9 +2,10 @@
 
 Its members, in this order:
 
-- `backup.json`: the version, the migrations, the rows and checksum of each table, and the number of files
+- `backup.json`: the version, the migrations, the rows and checksum of each table, and the size and SHA-256 of
+  each file
 - `secret_key`: signs the site's sessions
-- `files/…`: the documents' files under their names in the storage
+- `files/…`: the documents' files under their names in the storage; none if they are in a bucket
 - `database/000000` and so on: parts of pg_dump's custom format, to be joined
 - `checksums.json`: SHA-256 of each other member; an archive without this member was cut off
 """
@@ -41,7 +42,7 @@ MIN_PASSPHRASE_CHARACTERS = 12
 
 
 class BadBackup(Exception):
-    """The file is not a complete backup; the text is one line with the reason."""
+    """The backup cannot be used; the text is one line with the reason."""
 
 
 class Source(Protocol):
@@ -85,7 +86,7 @@ class Archive:
 
 @contextmanager
 def written(target: Path | BucketObject, passphrase: str) -> Iterator[Archive]:
-    """Write an archive at `target`, which appears only if the block succeeds."""
+    """Write an archive that appears at `target` only if the block succeeds."""
     with new_file(target) if isinstance(target, Path) else target.writing() as file:
         encrypted = age.Writer(file, passphrase) if passphrase else None
         to: Any = encrypted or file  # tarfile only calls `write`
@@ -132,7 +133,7 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
     """
     for left in path.parent.glob(f".*{PARTIAL}"):
         with suppress(OSError), left.open("rb") as unfinished:
-            fcntl.flock(unfinished, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its process lives
+            fcntl.flock(unfinished, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its writer lives
             left.unlink()
     partial = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
     try:
@@ -177,7 +178,7 @@ def _named(tar: tarfile.TarFile) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def checked(source: Source, passphrase: str) -> dict[str, Any]:
-    """Verify all checksums; returns the archive's description. Raises BadBackup."""
+    """Verify all checksums; returns the content of `backup.json`. Raises BadBackup."""
     found: dict[str, str] = {}
     head: dict[str, Any] | None = None
     expected: dict[str, str] | None = None

@@ -28,7 +28,7 @@ from chatsite.server import database_setup
 
 Program = Literal["pg_dump", "pg_restore", "psql"]
 PART_BYTES = 16_000_000  # bytes of the dump in each member of the archive
-# Settings of every session in this module. The first one makes all rows visible; the last ones determine the
+# Settings of every session in this module. The first one makes all rows visible; the last five determine the
 # text form of a row.
 SETTINGS = {
     "chatsite.reader": "everything",
@@ -81,7 +81,7 @@ $chatsite$;
 REHEARSAL = "chatsite_rehearsal_"
 LOCKS = 7_236_116  # first half of the key of an advisory lock: an arbitrary number that must never change
 FAULT = re.compile(r"(?:ERROR|FATAL|error|fatal): +(.*)")
-# A command that newer programs write into scripts and older servers do not know.
+# A command that newer versions of pg_restore write into scripts, and that servers before 17 do not know.
 UNKNOWN_BEFORE_17 = re.compile(rb"^SET transaction_timeout = \w+;\n", re.MULTILINE)
 
 
@@ -161,9 +161,10 @@ def dumped(session: Session, name: str) -> Iterator[bytes]:
 
 @contextmanager
 def throwaway(session: Session) -> Iterator[str]:
-    """The name of an empty database on the same server, dropped at the end. Raises CommandError.
+    """Create an empty database on the same server; yields its name, and drops it at the end.
 
-    Databases left by killed rehearsals are dropped first; a running rehearsal holds a lock on its name.
+    Databases left by killed rehearsals are dropped first; an advisory lock protects that of a running
+    rehearsal. Raises CommandError.
     """
     name = f"{REHEARSAL}{secrets.token_hex(6)}"
     try:
@@ -181,7 +182,8 @@ def throwaway(session: Session) -> Iterator[str]:
 def restore(parts: Iterable[bytes], expected: Mapping[str, Table], database: str = "") -> None:
     """Restore a dump into an empty database and compare each table, in one transaction.
 
-    Any failure rolls the transaction back. Raises CommandError, or the exception raised by `parts`.
+    Any failure rolls the transaction back; only the extension pgvector, which is enabled before, remains.
+    Raises CommandError, or the exception raised by `parts`.
     """
     with connect(database) as session:
         version = session.info.server_version

@@ -1,6 +1,7 @@
 """The PostgreSQL that starts with the site if DATABASE_URL is not set.
 
-Settings and manage.py import this package before Django is ready, so it must not import Django.
+The settings and the command line import this package before Django is set up, so it must not use Django's
+settings or apps.
 """
 
 from .cluster import (

@@ -1,9 +1,9 @@
 """Lifecycle of the embedded PostgreSQL.
 
-It is created once, started on demand, and stopped by its last user. Every process that uses the server holds
-a shared lock on a file for as long as it lives. A process that ends tries to take that lock exclusively,
-which only succeeds for the last one. The kernel releases the locks of a killed process, so a crash never
-leaves a stale user.
+It is created once, started on demand, and stopped by its last user. Its users are `up` and other commands:
+each holds a shared lock on a file until it ends. Then it tries to take that lock exclusively, which succeeds
+only for the last user. The kernel releases the locks of a killed process, so a crash never leaves a stale
+user.
 """
 
 import contextlib
@@ -43,8 +43,8 @@ timezone = 'UTC'
 """
 
 
-# Allow only password authentication over the socket. The server does not listen on TCP, and no rule here
-# would admit anybody there.
+# Allow only password authentication over the socket. The server does not listen on TCP; if it did, the second
+# rule would reject everybody there.
 ACCESS = """
 local all all scram-sha-256
 host all all all reject
@@ -58,7 +58,7 @@ class EmbeddedDatabaseError(Exception):
 class Cluster:
     """One PostgreSQL data directory within the site's data directory.
 
-    A server that is started here accepts this many connections, and at least MIN_CONNECTIONS.
+    A server that is started here accepts `connections` clients, or MIN_CONNECTIONS if that is more.
     """
 
     def __init__(self, data: Path, connections: int = MIN_CONNECTIONS) -> None:
@@ -133,7 +133,7 @@ class Cluster:
         """Start the server again after a crash. Returns whether it is running now."""
         with self._exclusively():
             with contextlib.suppress(ChildProcessError):
-                # In a container, this process may have become the parent of the crashed server.
+                # Reap the crashed server: in a container, this process may have become its parent.
                 os.waitpid(self._process_id(), os.WNOHANG)
             # Ignore a failure, because the caller tries again: old server processes may still be ending.
             with contextlib.suppress(OSError, subprocess.CalledProcessError, EmbeddedDatabaseError):
@@ -160,9 +160,9 @@ class Cluster:
             ) from error
 
     def _check_way(self, account: pwd.struct_passwd) -> None:
-        """Check that the server's account can enter its folders.
+        """Check that the server's account can enter the folders of its data and of its programs.
 
-        Changes only the mode of the data directory.
+        Lets others enter the data directory; changes no other folder.
         """
         mode = self.data.stat().st_mode
         if not mode & 0o001:
@@ -325,9 +325,10 @@ def _password_on_descriptor(password: str) -> Iterator[int]:
 
 
 def _buffers(directory: Path) -> int:
-    """Shared buffers in megabytes: twice the size of the data, at most an eighth of the memory.
+    """Shared buffers in megabytes: twice the size of the data, and at least MIN_BUFFERS.
 
-    With smaller buffers, every lookup in a large index reads its pages again.
+    The limit is an eighth of the memory, or 64 MB if that is more. With smaller buffers, every lookup in a
+    large index reads its pages again.
     """
     data = sum(file.stat().st_size for file in directory.glob("base/*/*"))
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

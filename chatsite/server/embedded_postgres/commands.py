@@ -37,8 +37,9 @@ def data_directory() -> Path:
 def running(data: Path, connections: int = MIN_CONNECTIONS) -> Iterator[Cluster]:
     """Run the embedded PostgreSQL of a data directory within the block.
 
-    If it does not run yet, it will accept this many connections. Raises EmbeddedDatabaseError. At the end of
-    the block, even after an interrupt during the start, the server is stopped unless another process uses it.
+    If this starts the server, it accepts `connections` clients. At the end of the block, even after an
+    interrupt during the start, the server is stopped unless another process uses it. Raises
+    EmbeddedDatabaseError.
     """
     cluster = Cluster(data, connections)
     try:
@@ -51,7 +52,7 @@ def running(data: Path, connections: int = MIN_CONNECTIONS) -> Iterator[Cluster]
 
 @contextlib.contextmanager
 def database_for(arguments: Sequence[str]) -> Iterator[None]:
-    """Run the embedded PostgreSQL while a command works, if it needs one and none is configured."""
+    """Run the embedded PostgreSQL during a command that needs a database, if none is configured."""
     command = arguments[1] if len(arguments) > 1 else "help"
     if command in DATABASE_FREE or environment.given("DATABASE_URL")[0]:
         yield

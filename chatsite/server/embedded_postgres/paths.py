@@ -1,4 +1,4 @@
-"""Paths of the embedded database and its secrets in the data directory.
+"""Paths of the embedded database, and secrets of the site, in the data directory.
 
 Paths are computed without reading the disk, so that the settings can contain the socket's path before the
 server runs.
@@ -31,7 +31,7 @@ def password_file(data: Path) -> Path:
 
 
 def socket_directory(data: Path) -> Path:
-    """The directory of the socket: inside the cluster, or a short path if that one is too long."""
+    """The directory of the socket: the cluster's, or a shorter one if that path is too long."""
     directory = cluster_directory(data)
     if len(os.fsencode(directory / f".s.PGSQL.{PORT}")) <= SOCKET_PATH_LIMIT:
         return directory
@@ -54,7 +54,7 @@ def is_private(folder: Path, accounts: Collection[int]) -> bool:
 
 
 def server_account_name() -> str:
-    """The name of the account that PostgreSQL runs as, since it refuses root; empty without a name."""
+    """The name of the account that PostgreSQL runs as, never root; empty if it has no name."""
     try:
         return SERVER_ACCOUNT if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
@@ -90,8 +90,8 @@ def write_secret(path: Path, text: str) -> None:
 def secret_key(data: Path) -> str:
     """The site's signing key, created once and stored in the data directory.
 
-    If the directory is not writable, the key only lasts as long as the process, so that commands without data
-    (`check`, `makemigrations`) still work; `up` reports such a directory.
+    If the directory is not writable, the key only lasts as long as the process, so that commands that need
+    no data (`check`, `makemessages`) still work; `up` reports such a directory.
     """
     path = data / "secret_key"
     with contextlib.suppress(OSError):

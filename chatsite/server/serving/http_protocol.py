@@ -24,7 +24,7 @@ from chatsite.http.address_limit import GONE_KEY
 MAX_HEAD_BYTES = 65_536  # request line and headers
 # Limits for headers that Django parses on the event loop, some of them in more than linear time.
 MAX_HEADER_BYTES = {b"cookie": 16_384, b"content-type": 1_024, b"accept": 4_096, b"accept-language": 4_096}
-FRAMING = frozenset({b"content-length", b"transfer-encoding"})  # of which the parser accepts only one
+FRAMING = frozenset({b"content-length", b"transfer-encoding"})  # a body is framed by one of these headers
 MAX_UPGRADE_LINE_BYTES = 8_000  # the parser of WebSocket handshakes fails at longer lines
 BODY_PIECE_BYTES = 4_096  # the parser gets a body in pieces of this size
 HEAD_SECONDS = 10.0  # from the first to the last byte of a head
@@ -32,12 +32,12 @@ SILENT_SECONDS = 30.0  # from the connection to the first byte of a request
 BODY_BYTES_PER_SECOND = 500  # slowest accepted rate of a body, averaged over any BODY_SECONDS
 BODY_SECONDS = 30.0
 PACE_SECONDS = 10.0  # pause between two checks of a body's rate
-# A chunked body may have this many bytes of framing (sizes, extensions, trailers), plus FRAMING_RATIO bytes
+# A chunked body may have MAX_FRAMING_BYTES of framing (sizes, extensions, trailers), plus FRAMING_RATIO bytes
 # for each byte of the body, which is enough for chunks of six bytes on average.
 MAX_FRAMING_BYTES = 65_536
 FRAMING_RATIO = 1
-# After a piece of a body with more chunks than this, parsing pauses, because each chunk costs a call of the
-# parser.
+# After a piece of a body with more chunks than this, parsing pauses, because the parser calls `on_body` for
+# each chunk.
 MAX_CHUNKS = 40
 CHUNKS_PER_SECOND = 100_000  # limit for chunks in such pieces, for all connections together
 TURN_SECONDS = 10.0  # longest pause after such a piece; a connection that would have to wait longer is closed
@@ -80,7 +80,7 @@ class PausedFlowControl(FlowControl):
 
 
 class RequestParser(httptools.HttpRequestParser):
-    """A parser that reads on after a head that offers a protocol which its connection does not speak."""
+    """A parser that continues after a head that offers to upgrade to anything but WebSocket."""
 
     def __init__(self, connection: "LimitedProtocol") -> None:
         super().__init__(connection)
@@ -190,10 +190,11 @@ class LimitedProtocol(HttpToolsProtocol):
         super().handle_websocket_upgrade()
 
     def end_upgrade(self, end: int) -> bool:
-        """Whether a head, which ends at this byte of the piece, offers another protocol than WebSocket.
+        """Continue as HTTP/1.1 after a head that offers another protocol than WebSocket.
 
-        HTTP permits an answer in HTTP/1.1. After such a head, the parser skips the body, and would parse it
-        as the next request; a new parser, which is given only the framing, reads the body.
+        Returns whether the head, which ends at byte `end` of the piece, does so. HTTP permits ignoring the
+        offer. But after such a head, the parser skips the body, and would parse it as the next request;
+        therefore a new parser, which gets only the header that frames the body, reads it.
         """
         if not self._offers_other:
             return False
@@ -218,8 +219,9 @@ class LimitedProtocol(HttpToolsProtocol):
     def _parse(self, data: bytes, start: int) -> None:
         """Feed the parser piece by piece.
 
-        The rest stays unparsed while one request waits behind another. Because of the pieces, an oversized
-        head is refused early, and one connection cannot queue thousands of pipelined requests.
+        The rest stays unparsed while a request waits for an earlier one, or the connection for its turn.
+        Because of the pieces, an oversized head is refused early, and one connection cannot queue thousands
+        of pipelined requests.
         """
         while start < len(data) and not self.pipeline and self._turn is None:
             end = self._piece_end(data, start)
@@ -230,7 +232,7 @@ class LimitedProtocol(HttpToolsProtocol):
             start += self._piece_read
             if self._upgraded or self._refused:
                 return
-            if self.transport.is_closing():  # the data was not HTTP
+            if self.transport.is_closing():  # an earlier piece exceeded a limit
                 self._limit(settings.READER_SECONDS, self.transport.abort)
                 return
             self._count(self._piece_read, in_head, in_body)
@@ -277,7 +279,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def _count(self, size: int, in_head: bool, in_body: bool) -> None:
         """Count the bytes of a piece and apply the limits.
 
-        The piece must belong to only one head or one body.
+        A piece counts only if it is within one head or one body, and does not complete it.
         """
         if self._in_head and not in_body and self._heads == (0 if in_head else 1):
             self._head_bytes += size
@@ -318,7 +320,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refuse_body(503, ENDING)
 
     def _refuse_body(self, status: int, words: str) -> None:
-        """Refuse the newest request, unless earlier ones are still being answered, and close."""
+        """Refuse the newest request if all earlier ones are answered, and close the connection."""
         self._refused = True
         if all(earlier.response_complete for earlier in self._cycles if earlier is not self.cycle):
             self._write_refusal(status, words)
@@ -369,7 +371,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._limit(BODY_SECONDS + PACE_SECONDS, self._body_is_due)
         earlier = self.cycle
         super().on_headers_complete()
-        # uvicorn makes no cycle for a WebSocket.
+        # uvicorn makes no cycle (its object for a request and its response) for a WebSocket.
         self._offers_other = self.parser.should_upgrade() and self.cycle is not earlier
         if self._offers_other:
             framing = [name + b": " + value for name, value in self.headers if name in FRAMING]

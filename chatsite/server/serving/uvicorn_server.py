@@ -1,7 +1,7 @@
 """uvicorn's server, with a shutdown in two steps.
 
-Only this module, http_protocol and websocket_protocol depend on undocumented parts of uvicorn and httptools.
-test_uvicorn_server fails if one of these changes.
+Only this module, http_protocol and websocket_protocol depend on undocumented parts of uvicorn, httptools and
+websockets. test_uvicorn_server fails if one of these changes.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     def _at_work(self) -> bool:
-        """Whether anything is still running.
+        """Whether a request is still running, or a connection is open.
 
         A closing WebSocket does not count: its page may be suspended.
         """
@@ -91,7 +91,7 @@ class Server(uvicorn.Server):
         """Accept up to ACCEPTED_AT_ONCE waiting connections.
 
         uvloop accepts only one connection in each iteration of the event loop. Under load, an iteration takes
-        a tenth of a second, and the last of 300 callers waited half a minute until the request was read.
+        a tenth of a second, so the last of 300 callers would wait half a minute until its request is read.
         """
         self._accepting = None
         loop = asyncio.get_running_loop()

@@ -65,7 +65,7 @@ def main() -> None:
         forwarded_allow_ips=settings.TRUSTED_PROXIES,
         timeout_graceful_shutdown=CUT_SECONDS,
     )
-    # Loaded while the parent is still starting the database, which halves the time to the first response.
+    # Load the site while the parent is starting the database: this halves the time to the first response.
     config.load()
     # Exempt everything loaded so far from garbage collection: scanning it would take 5 % of the time of an
     # answer.
@@ -74,8 +74,6 @@ def main() -> None:
     gc.enable()
     loaded = data_regions()
     os.read(options.gate, 1)
-    # uvicorn's `fd` option would treat the descriptor as a Unix socket, and therefore not turn off Nagle's
-    # algorithm.
 
     def started() -> None:
         os.write(options.serving, b"1")
@@ -83,6 +81,8 @@ def main() -> None:
         threading.Thread(target=use_huge_pages, args=[loaded], daemon=True).start()
 
     server = Server(config, started=started)
+    # uvicorn's `fd` option would treat the descriptor as a Unix socket, and therefore not turn off Nagle's
+    # algorithm.
     server.run(sockets=[socket.socket(fileno=options.socket)])
 
 

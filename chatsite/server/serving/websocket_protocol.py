@@ -34,10 +34,9 @@ class LimitedWebSocketProtocol(WebSocketsSansIOProtocol):
         self._since = self.loop.time()
 
     async def send(self, message: Mapping[str, Any]) -> None:
-        """Send a message; a refusal (`websocket.http.response.…`) also ends the handshake.
+        """Send a message, and end the handshake after a refusal (`websocket.http.response.…`).
 
-        Without the latter, uvicorn would treat the handshake as unfinished, log an error, and send another
-        response, a 500.
+        Otherwise uvicorn would treat the handshake as unfinished, and log an error.
         """
         await super().send(message)  # type: ignore[arg-type]
         if message["type"] == "websocket.http.response.body" and not message.get("more_body"):
@@ -51,7 +50,7 @@ class LimitedWebSocketProtocol(WebSocketsSansIOProtocol):
                 return
             super().data_received(data[start : start + PIECE_BYTES])
             if self.conn.handshake_exc is not None and not self.transport.is_closing():
-                # The parser refuses the handshake, which uvicorn would leave open without an answer.
+                # The parser refuses the handshake; without this, uvicorn would neither respond nor close.
                 self.transport.write(NO_HANDSHAKE)
                 self.transport.close()
 

@@ -97,7 +97,7 @@ class Command(BaseCommand):
 
 @contextmanager
 def _place(questions: Questions, reader: str | None) -> Iterator[tuple[Principal, str, Resolver]]:
-    """Provide the database to search; yields the reader, its display name, and a resolver for truths."""
+    """Provide a database to search; yields a reader, their name, and a resolver of citations."""
     if questions.corpus is None:
         demand_migrations()
         if not reader:

@@ -94,7 +94,7 @@ class Command(BaseCommand):
 def _files(paths: Iterable[Path]) -> tuple[list[Item], list[Path], list[Path]]:
     """The files to add, with their relative folders; and the skipped hidden files and links.
 
-    A link in a folder could lead to a file that the person who created the link may not read.
+    Links in folders are skipped, because a link could lead to a file that its creator may not read.
     """
     items: list[Item] = []
     skipped: list[Path] = []

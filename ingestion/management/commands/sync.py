@@ -21,7 +21,7 @@ from ingestion.sources.folder_rights import (
     Rights,
 )
 
-FEW = 10  # more deletions than this need a flag
+FEW = 10  # up to this many deletions never need --most-gone
 SYNC_LOCK = 0x73796E63
 SOURCE_CHARACTERS = 500
 
@@ -127,7 +127,7 @@ def _source(options: dict[str, Any]) -> mirror.Source:
 
 
 def _guard(differences: mirror.Differences, options: dict[str, Any]) -> None:
-    """Raise CommandError if all or most files are missing: the folder may not be mounted."""
+    """Raise CommandError if all or most files are missing: perhaps the folder is not mounted."""
     gone, documents = len(differences.gone), differences.documents
     if documents and not differences.files and not options["allow_empty"]:
         raise CommandError(

@@ -7,7 +7,8 @@ from typing import Any
 from ingestion.parsing.formats import FORMATS, check
 from ingestion.parsing.sections import Contents, Limits, Parts, Progress
 
-# Lazy, because importing the libraries takes longer than reading most files.
+# Modules and functions by family of formats. The modules are imported on demand, because importing their
+# libraries takes longer than reading most files.
 READERS = {
     "pdf": ("pdf", "read"),
     "image": ("ocr", "read"),
@@ -30,14 +31,14 @@ READERS = {
     "json": ("records", "read"),
     "text": ("plain", "read_text"),
 }
-# Readers that take a callback for their progress.
+# Families whose readers take a callback for their progress.
 REPORTING = frozenset(["pdf", "image", "archive"])
-WITH_PARTS = frozenset(["mail", "outlook", "archive"])  # readers of files that contain files
-BY_ENDING = frozenset(["old"])  # readers that take the file extension
+WITH_PARTS = frozenset(["mail", "outlook", "archive"])  # families of files that contain files
+BY_ENDING = frozenset(["old"])  # families whose reader takes the file extension
 
 
 def read_file(path: Path, ending: str, limits: Limits, progress: Progress, parts: Parts) -> Contents:
-    """Check the file and read it with the reader for its extension. Raises Unreadable."""
+    """Check the file and read it with the reader for the extension `ending`. Raises Unreadable."""
     kind = FORMATS[ending]
     check(path, kind, limits)
     module, function = READERS[kind.family]

@@ -45,7 +45,7 @@ def read(path: Path, limits: Limits, progress: Progress, parts: Parts) -> Conten
 def archive_name(member: zipfile.ZipInfo) -> str:
     """The member's name.
 
-    Without the flag for UTF-8 it should be cp437, but many programs write UTF-8.
+    Without the flag for UTF-8, a name should be in cp437, but many programs write UTF-8 anyway.
     """
     if member.flag_bits & UTF8_FLAG or member.filename != member.orig_filename:
         return member.orig_filename if "\x00" in member.orig_filename else member.filename

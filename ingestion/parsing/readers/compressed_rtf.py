@@ -18,13 +18,13 @@ BEGINNING = (
 
 
 def compressed_text(data: bytes) -> str:
-    """The text, with a blank line between paragraphs; empty if the data is something else."""
+    """The text, with a blank line between paragraphs; empty if `data` is not in this format."""
     try:
         sections = contents_of(_uncompressed(data), Limits(0, MAX_BYTES, 0)).sections
     except Unreadable:
         return ""
     texts: list[str] = []
-    for section in sections:  # a heading without text is the text of its section
+    for section in sections:  # if a heading has no text, the text of its section repeats it
         title = section.heading.rpartition(SEPARATOR)[2]
         texts += [text for text in dict.fromkeys((title, section.text)) if text not in ("", *texts[-2:])]
     return "\n\n".join(texts)
@@ -52,7 +52,7 @@ def _uncompressed(data: bytes) -> bytes:
                 return bytes(found[start:])
             token = int.from_bytes(content[place : place + 2], "big")
             place += 2
-            # A token begins with a place in the window of recent text; that of the next byte is the end.
+            # A token begins with a position in the window; the position of the next byte marks the end.
             distance = (len(found) - (token >> 4)) % WINDOW
             if distance == 0 or distance > len(found):
                 return bytes(found[start:])

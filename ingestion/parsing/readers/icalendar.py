@@ -51,7 +51,7 @@ def _events(calendar: str, most: int) -> Iterator[tuple[str, str]]:
         if (name, value.upper()) == ("BEGIN", "VEVENT"):
             is_taken = is_open = len(events) < most
             events += [[]] if is_taken else []
-        elif name in ("BEGIN", "END"):  # a reminder is inside an event
+        elif name in ("BEGIN", "END"):  # after a reminder (VALARM), its event continues
             is_open = name == "END" and value.upper() == "VALARM" and is_taken
         elif is_open:
             events[-1].append((name, parameters, value))
@@ -139,7 +139,7 @@ def _day_before(day: str) -> str:
 
 
 def _repeats(rule: str) -> str:
-    """A rule of repetition, such as "weekly, MO, WE, until 2026-06-30"."""
+    """A recurrence rule as text, such as "weekly, MO, WE, until 2026-06-30"."""
     parts = dict(part.split("=", 1) for part in rule.upper().split(";") if "=" in part)
     words = [parts.get("FREQ", "").lower()]
     if parts.get("INTERVAL", "1") != "1":

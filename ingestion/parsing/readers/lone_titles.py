@@ -8,8 +8,8 @@ TITLE_CHARACTERS = 80  # maximum length of a separate line that may be a heading
 TITLE_WORDS = 10
 PROSE_CHARACTERS = 60  # a block of at least this length is a paragraph, even without punctuation at its end
 MIN_TITLES = 3  # fewer titles are not trusted
-MAX_TITLE_SHARE = 0.5  # a text with more titles among its blocks is a form or a list of names
-# Of the lines that have the form of a title, this share must have a paragraph below.
+MAX_TITLE_SHARE = 0.5  # a text with a larger share of titles among its blocks is a form or a list of names
+# Minimum share of titles, which have text below, among the lines that have the form of a title.
 MIN_FOLLOWED_SHARE = 0.7
 UPPER, LOWER = 1, 2  # levels of titles in capitals, and of others
 _ITEM = re.compile(r"[-*•–▪]\s|\(?\w{1,3}[.)]\s")
@@ -53,7 +53,7 @@ def lone_titles(blocks: Sequence[str]) -> Mapping[int, tuple[int, str]]:
 
 
 def is_title(text: str) -> bool:
-    """Whether a paragraph that is a single bold line looks like a heading."""
+    """Whether a paragraph that bold type or a style sets apart looks like a heading."""
     line = text.strip()
     return (
         0 < len(line) <= TITLE_CHARACTERS
@@ -82,5 +82,5 @@ def _is_above_text(blocks: Sequence[str], index: int) -> bool:
     below = blocks[index + 1].strip()
     is_numbered = bool(_ITEM.match(blocks[index].strip()))
     if _ITEM.match(below):
-        return not is_numbered  # two items of one list
+        return not is_numbered  # otherwise, both are items of one list
     return len(below) >= PROSE_CHARACTERS or below[-1:] in (".", "!", "?", ":")

@@ -19,7 +19,7 @@ from .message import HEADER_CHARACTERS, NO_HEADER, Message, Text, contents_of, w
 
 # Characters of a header that the library parses at once; the time grows with the square of the length.
 PARSED_CHARACTERS = 2_500
-PARSED_SUBJECT = 20_000
+PARSED_SUBJECT = 20_000  # the limit for the subject
 RAW_ADDRESSES = 2 * HEADER_CHARACTERS  # characters of a list of addresses, which is parsed piece by piece
 MAX_PARTS = 2_000
 TOO_MANY_PARTS = f"only {MAX_PARTS} parts are read"
@@ -30,7 +30,7 @@ FIELDS = (*ADDRESSES, "Date", "Subject")
 class BoundedPolicy(email.policy.EmailPolicy):
     """Parses only the beginning of long headers.
 
-    Headers that cannot be parsed are returned unchanged.
+    A header that cannot be parsed is returned as plain text.
     """
 
     def header_fetch_parse(self, name: str, value: str) -> Any:
@@ -79,7 +79,7 @@ def read(path: Path, limits: Limits, parts: Parts) -> Contents:
             message.texts.append(Text(choice, True, _text(part)))
         elif kind == "text/plain" or kind.startswith(("multipart/", "message/")):
             message.texts.append(Text(choice, False, _text(part)))
-        # Another alternative repeats the text in another format.
+        # A text in a group of alternatives only repeats the others in another format.
         elif not (choice and kind.startswith("text/")):
             message.attachments.append((f"attachment{mimetypes.guess_extension(kind) or ''}", _bytes(part)))
     message.html = "".join(text.text for text in message.texts if text.is_html)
@@ -88,7 +88,7 @@ def read(path: Path, limits: Limits, parts: Parts) -> Contents:
 
 
 def _add_special(message: Message, part: Any, kind: str, name: str) -> bool:
-    """Add an attached message, an invitation or a file winmail.dat; returns whether it is one of these."""
+    """Add the part if it is a message, an invitation or winmail.dat; returns whether it is one of these."""
     if kind == "message/rfc822":
         _add_message(message, part, name)
     elif kind == "text/calendar" or name.lower().endswith(".ics"):
@@ -110,7 +110,7 @@ def _add_message(message: Message, part: Any, name: str) -> None:
 
 
 def _add_tnef(message: Message, name: str, data: bytes) -> None:
-    """Add what is in a file winmail.dat; its text only if the message has none."""
+    """Add the attachments in a file winmail.dat, and its text if the message has none."""
     try:
         found = tnef.opened(data)
     except ValueError:
@@ -170,7 +170,7 @@ def _bytes(part: Any) -> bytes:
 def _text(part: Any) -> str:
     data = _bytes(part)
     try:
-        # Some programs declare a wrong encoding; text in other encodings does not look like UTF-8.
+        # Try UTF-8 first: some programs declare a wrong encoding, and other encodings are rarely valid UTF-8.
         if not data.isascii():
             return data.decode("utf-8")
     except UnicodeDecodeError:

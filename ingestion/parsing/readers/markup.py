@@ -1,4 +1,4 @@
-"""Markdown, and formats that are converted to Markdown first."""
+"""Markdown texts by heading."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -19,11 +19,11 @@ FRONT_TITLE = re.compile(r"^title:(.*)$", re.MULTILINE | re.IGNORECASE)
 TAG = re.compile(r"<!--.{0,1000}?-->|<[^<>]{0,1000}>", re.DOTALL)
 MARK = re.compile(r"[\\`*_\[\]<&!]")
 INLINE_CHARACTERS = 1_500
-# A text of at least this length, with this share of markup characters, is not parsed.
+# A text of more than DENSE_CHARACTERS, with more than the share DENSE of markup characters, is not parsed.
 DENSE_CHARACTERS, DENSE = 200, 0.4
 BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 INLINES = MarkdownIt("commonmark")
-Environment = dict[str, Any]  # link targets, which definitions provide and paragraphs use
+Environment = dict[str, Any]  # the link targets that the document defines
 
 
 def read(path: Path, limits: Limits) -> Contents:

@@ -16,9 +16,9 @@ MAX_ATTACHMENTS = 200
 TOO_MANY = f"only {MAX_ATTACHMENTS} attachments are read"
 NO_HEADER = "The file is not a message: it has no header."
 NAME_CHARACTERS = 150
-LOGO_BYTES = 30_000  # bytes; a smaller picture in the text of a message is a logo or an icon
+LOGO_BYTES = 30_000  # a picture of at most this size in the text of a message is a logo or an icon
 STUB_SHARE = 2  # plain text with less than half of its HTML alternative's words only refers to the HTML
-STUB_MARGIN = 40  # words by which both may differ anyway, because of footers and link URLs
+STUB_MARGIN = 40  # further words that the HTML may have, such as those of a footer
 SHOWN_PICTURE = re.compile(r"""cid:([^"'\s>)]{1,300})""", re.IGNORECASE)
 
 
@@ -74,11 +74,11 @@ def contents_of(message: Message, limits: Limits, parts: Parts) -> Contents:
 
 
 def _chosen(texts: list[Text], limits: Limits) -> Iterator[tuple[bool, str]]:
-    """Yield (whether it is HTML, text) for one text of each group of alternatives.
+    """Yield (whether it is HTML, text) for each text, without the rejected alternatives.
 
-    The plain text is chosen, unless it is missing or only refers to the HTML.
+    The HTML of a group is rejected, unless the plain text is missing or only refers to the HTML.
     """
-    fuller = {}  # for each group of alternatives, whether its HTML has much more text
+    fuller = {}  # for each group of alternatives, whether its HTML has much more text, or the only text
     for group in {text.group for text in texts}:
         plain = sum(len(each.text.split()) for each in texts if each.group == group and not each.is_html)
         html = "".join(each.text for each in texts if each.group == group and each.is_html)
@@ -94,7 +94,7 @@ def _chosen(texts: list[Text], limits: Limits) -> Iterator[tuple[bool, str]]:
 
 
 def without_logos(pictures: dict[str, tuple[str, bytes]], html: str) -> list[tuple[str, bytes]]:
-    """The pictures, except small ones in the text of the message, which are logos or icons."""
+    """The pictures, except small ones that the HTML shows, which are logos or icons."""
     shown = {match[1] for match in SHOWN_PICTURE.finditer(html)}
     return [
         (name, data)

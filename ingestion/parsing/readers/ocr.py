@@ -85,7 +85,7 @@ def recognise(image: Image.Image, languages: str) -> str:
     picture = ImageOps.autocontrast(image.convert("L"))
     best = _recognised(picture, languages)
     if best.confidence < SURE and min(picture.size) >= MIN_ROTATED:
-        # Counter-clockwise rotations to try, in degrees: the one that tesseract detects, or all.
+        # Counter-clockwise rotations to try, in degrees: the detected one, or all if any text was found.
         seen = ORIENTATION.search(_output(picture, "--psm", "0", "-l", "osd"))
         turns = [int(seen[1])] if seen else list(TURNS) if best.text else []
         for turn in turns:

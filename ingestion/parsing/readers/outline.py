@@ -55,7 +55,7 @@ class Outline:
         self._used: Counter[str] = Counter()
         self._blocks: list[str] = []
         self._size = 0
-        self._open = False  # whether the last heading has no text yet
+        self._open = False  # whether a heading has begun a section that has not ended
 
     def heading(self, level: int, text: str, label: str = "", *, may_be_title: bool = True) -> None:
         """Begin a section. The label, such as `2.1. `, is not part of the anchor.
@@ -120,7 +120,7 @@ class Outline:
         if ended:
             self._flush_heading()
         if self._blocks:
-            # The first heading is the document's title. Keep it as text, because questions may be about it.
+            # The first heading is usually the document's title. Keep it as text: questions may be about it.
             titled = [text for _, text in self._path] == [self.first_heading] and not self._blocks[
                 0
             ].startswith(self.first_heading)
@@ -133,7 +133,7 @@ class Outline:
     def titled(self, given: str) -> Contents:
         """End the text, and set the title: `given`, or else the first heading.
 
-        Paths of headings omit the first heading, so it is kept as text if it is not the title.
+        Paths of headings omit the first heading, so it is kept as text if the title differs from it.
         """
         contents = self.close()
         contents.title = first_title(given, self.first_heading)
@@ -153,9 +153,9 @@ class Outline:
         return contents
 
     def _add(self, blocks: list[str]) -> None:
-        """Add one section, or several if it is long.
+        """Add the blocks as one section, or as several if they are long.
 
-        All but the first of them are cited by their first paragraph.
+        All sections but the first are cited by the number of their first paragraph.
         """
         part: list[str] = []
         place, size = self._anchor, 0
@@ -173,8 +173,8 @@ class Outline:
         return heading_path(self._titles())
 
     def _titles(self) -> list[str]:
-        # Leave out the first heading of the first level: it is the document's title, which every passage has
-        # anyway.
+        # Leave out the first heading if others are below it: it is usually the document's title, which every
+        # passage has anyway.
         path = [text for _, text in self._path]
         if len(path) > 1 and path[0] == self.first_heading:
             path = path[1:]

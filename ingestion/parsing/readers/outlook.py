@@ -26,15 +26,15 @@ from .message import (
     without_logos,
 )
 
-# Ids of properties (see MS-OXPROPS), without their types.
+# Ids of properties (see MS-OXPROPS); those that are integers include the type.
 SUBJECT, SENDER, SENDER_ADDRESS, TO, CC = "0037", "0C1A", "5D01", "0E04", "0E03"
 BODY, HTML, RICH_TEXT = "1000", "1013", "1009"
 DATA, LONG_NAME, SHORT_NAME, CONTENT_ID = "3701", "3707", "3704", "3712"
 SHOWN_NAME = "3001"
 SENT, CODE_PAGE, INTERNET_CODE_PAGE, LOCALE = 0x0039_0040, 0x3FFD_0003, 0x3FDE_0003, 0x3FF1_0003
-PRIMARY_LANGUAGE = 0x3FF  # the bits of a locale's number that name its language
+PRIMARY_LANGUAGE = 0x3FF  # the bits of a locale's number that identify its language
 TRADITIONAL_CHINESE = (0x404, 0xC04, 0x1404)
-# Code pages by the number of a language (see MS-LCID); others are Western European.
+# Code pages by the number of a language (see MS-LCID); other languages use that of Western Europe.
 LANGUAGES = {
     0x01: 1256, 0x02: 1251, 0x04: 936, 0x05: 1250, 0x07: 1252, 0x08: 1253, 0x0D: 1255, 0x0E: 1250, 0x11: 932,
     0x12: 949, 0x15: 1250, 0x18: 1250, 0x19: 1251, 0x1A: 1250, 0x1B: 1250, 0x1E: 874, 0x1F: 1254, 0x22: 1251,
@@ -132,7 +132,7 @@ class _Reader:
         message.attachments += without_logos(pictures, message.html)
 
     def _numbers(self, at: list[str]) -> Iterator[tuple[int, int]]:
-        """The ids and values of the properties of fixed size."""
+        """The ids, with types, and the values of the properties of fixed size."""
         properties = self._stream([*at, PROPERTIES])
         first = PROPERTIES_AFTER_INNER if at else PROPERTIES_AFTER
         for start in range(first, len(properties) - PROPERTY_BYTES + 1, PROPERTY_BYTES):
@@ -193,7 +193,7 @@ def _part(header: str, data: bytes) -> list[str]:
 
 
 def _words(text: str) -> str:
-    """The value of a header, as encoded words."""
+    """The value of a header, as encoded words unless it is ASCII."""
     data = one_line(text, HEADER_CHARACTERS)
     pieces = (data[start : start + WORD_CHARACTERS] for start in range(0, len(data), WORD_CHARACTERS))
     encoded = (base64.b64encode(piece.encode("utf-8", "replace")).decode("ascii") for piece in pieces)

@@ -118,7 +118,7 @@ def _bookmarks(document: pypdfium2.PdfDocument) -> Bookmarks:
 def render(path: Path, number: int) -> bytes:
     """Page `number` (from 1) as a PNG of about 110 dots per inch.
 
-    Raises Unreadable if there is none.
+    Raises Unreadable if there is no such page.
     """
     document = open_pdf(path)
     if not 1 <= number <= len(document):
@@ -136,8 +136,8 @@ def characters(path: Path, number: int) -> dict[str, Any]:
     Positions take the page's rotation and cropping into account. The result is `{"width", "height", "text",
     "boxes", "rows"}`. `boxes` has left, top, right and bottom of each character; a box is as wide as the
     character's advance, and extends from the top of its ink to the descender line. Each of `rows` has the
-    row's text as it was read, and for each word of its cells the word with its start and end in `text`.
-    Raises Unreadable.
+    row's text as it was read, and its cells as lists of words, each with its start and end in `text`. Raises
+    Unreadable.
     """
     document = open_pdf(path)
     if not 1 <= number <= len(document):
@@ -182,7 +182,7 @@ def _page(
 ) -> tuple[PageLines, bool]:
     """The page's lines, and whether it is a scan.
 
-    Raises DecompressionBombError if it is too large to render.
+    Raises DecompressionBombError if the images of a scan are too large to render.
     """
     try:
         page = level_page(document, number)

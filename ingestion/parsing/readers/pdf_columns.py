@@ -1,7 +1,7 @@
 """Finds tables without drawn lines whose columns are close together, by the alignment of their cells.
 
-Such columns are often no further apart than two words. They are recognised by space at the same place in many
-adjacent lines, next to cells that begin or end at the same place.
+Such columns are often no further apart than words. They are recognised by space at the same place in many
+adjacent lines, next to cells that are aligned on one side.
 """
 
 from bisect import bisect_right
@@ -23,9 +23,9 @@ HEADER_LINES = 5
 NAMES_APART = 0.6  # minimum space between the names of columns, in em
 ALIGNED = 1.2  # greatest difference of aligned edges, in points
 SUMS = 2  # minimum number of sums below a table
-LARGE = 1.4  # a taller line is a title
+LARGE = 1.4  # a line taller than the first row by this factor is a title
 PERIOD = 4  # characters of a year, which may name a column
-SHARE = 0.8  # share of rows that must be alike
+SHARE = 0.8  # share of a column's cells, or of rows, that must be alike
 
 Cells = list[list[Word]]
 
@@ -59,7 +59,7 @@ def close_tables(lines: Sequence[Sequence[Word]], em: float) -> Iterator[Found]:
             more = _gutters(lines, spaces, numbers, start, em)
             if len(more) > len(gutters):
                 more, more_end = _extended(lines, spaces, start, more, em)
-                if more_end >= end:  # the lines above have fewer columns than all of these
+                if more_end >= end:  # the rows from `start` on have more columns, and reach as far
                     top, gutters, end = start, more, more_end
         rows = [_divided(line, gutters) for line in lines[top:end]]
         is_wide = all(right - left >= WIDE * em for left, right in gutters)
@@ -75,7 +75,7 @@ def close_tables(lines: Sequence[Sequence[Word]], em: float) -> Iterator[Found]:
             following = _gutters(lines, spaces, numbers, top, em)
         else:
             failed_columns, failed_end, failed_rows = len(gutters), end, end - top
-            # Skip more lines after more rows that formed no table, so that a page takes linear time.
+            # Skip lines in proportion to the rows that formed no table, so that a page takes linear time.
             top += 1 + (end - top) // 32
             following = _gutters(lines, spaces, numbers, top, em)
 
@@ -128,7 +128,7 @@ def _gutters(
     top: int,
     em: float,
 ) -> list[Span]:
-    """The space between columns in the rows from `top` on; empty if these lines are not rows."""
+    """The space between columns in the ROWS lines from `top` on; empty if these are not rows."""
     if top + ROWS > len(lines) or sum(numbers[top : top + ROWS]) < ROWS / 2:
         return []  # most text has no numbers, and needs no closer look
     common = list(spaces[top])
@@ -188,7 +188,7 @@ def _divided(line: Sequence[Word], gutters: Sequence[Span]) -> Cells:
 
 
 def _is_table(rows: Sequence[Cells]) -> bool:
-    """Whether these are rows of short cells with a number, and not columns of text or a list."""
+    """Whether these are rows of short cells with a column of numbers, not columns of text or a list."""
     columns = [[cell for cell in column if cell] for column in zip(*rows, strict=True)]
     texts = [list(map(_text, column)) for column in columns]
     least = SHARE * len(rows)
@@ -236,7 +236,7 @@ def _is_year(text: str) -> bool:
 
 
 def _named(line: Sequence[Word], gutters: Sequence[Span], em: float) -> Cells:
-    """The cells of a line above the rows; empty if a word is above several columns.
+    """The cells of a line above the rows; empty if a word spans columns, or if it is a sentence.
 
     Names may be aligned differently from the cells below them.
     """

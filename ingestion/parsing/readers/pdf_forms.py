@@ -21,7 +21,7 @@ INVISIBLE = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A text, the description of its field if it has one, and its place in points."""
+    """A text that was filled in or typed, the description of its field (if any), and the field's place."""
 
     text: str
     label: str
@@ -31,10 +31,10 @@ class Field:
 
 
 def with_fields(page: pypdfium2.PdfPage, lines: list[Line]) -> list[Line]:
-    """The lines with what was filled into the fields of the page, except marked boxes.
+    """The lines with what was filled into the fields of the page, except check boxes.
 
-    A text is placed after the words to the left of its field; without such words, it becomes a line at the
-    end.
+    A text is placed after the words to the left of its field; without such words, it becomes a line after
+    the others.
     """
     fields = sorted(_fields(page), key=lambda field: -field.left)
     if not fields:

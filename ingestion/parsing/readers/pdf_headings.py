@@ -14,24 +14,26 @@ from .lone_titles import has_title_form, is_title
 from .pdf_page_text import BULLETS, Line
 
 HEADING_SCALE = 1.12  # a heading is larger than the surrounding text by this factor
-CERTAIN_SCALE = 1.3  # the factor for a long heading above text that begins with a lower-case letter
-TEXT_SHARE = 0.2  # a size with at least this share of a document's text is not that of headings,
-TEXT_LINES = 10  # if at least this many lines have it
+# The factor for a long heading above lower-case text, and for one among the lines of a table of contents.
+CERTAIN_SCALE = 1.3
+# A size is not that of headings if at least this share of the text, and this many lines, have it.
+TEXT_SHARE = 0.2
+TEXT_LINES = 10
 BOLD_HEADING_SCALE = 1.02  # the factor for a bold line
 BOLD_HEADING_LINES = 2  # bold lines of normal size are a heading if at most this many are adjacent
-BOLD_SHARE = 0.3  # and if at most this share of the document is bold
+BOLD_SHARE = 0.3  # if more of a document is bold, bold does not mark headings
 FONT_SHARE = 0.1  # a font with at most this share of the document's text may mark headings
 MONOSPACED = re.compile(r"mono|courier|consol|typewriter|cmtt|code")
 LONE_GAP = 3.5  # maximum distance of a line in another font from the text below it, in em
-LONE_INDENT = 3  # how much further to the right this text may begin, in em
-SPACE_ABOVE = 1.2  # minimum distance from the text above it, relative to the distance from the text below
+LONE_INDENT = 3  # how much further to the right the text below it may begin, in em
+SPACE_ABOVE = 1.2  # minimum distance of such a line from the text above, relative to that from the text below
 HEADING_LINE = 120
 BOXES = "☐◻□❏❑❒☑✓✔"  # marks of choices in forms, which never begin a heading
 LEADERS = (".....", ". . . . .", "……")  # these lead from an entry of a table of contents to its page
 ITEM_INDENT = 3.0  # points by which the lines of a list item are indented, relative to its marker
 SHORT_LINE = 40  # characters; a shorter line is never joined with the next
 MAX_MARKS = 100  # bookmarks on a page
-MARKED_LINES = 3  # lines in the title of a bookmark
+MARKED_LINES = 3  # lines over which the title of a bookmark may extend
 NUMBERED = re.compile(r"^(?:chapter|section|part|appendix|annex)?[\d.ivx]+(?=[^\d.ivx])", re.IGNORECASE)
 Bookmarks = Mapping[int, Sequence[tuple[int, str]]]  # level and title of bookmarks, by page number (from 1)
 
@@ -41,7 +43,7 @@ class TextStyle:
     """How a document sets its text, from which headings differ.
 
     `body` is the median size of its text, and `large` the minimum size of a heading that is not bold.
-    `some_bold` is true if bold marks headings because little text is bold. `rare_fonts` may mark headings,
+    `some_bold` is true if so little text is bold that bold marks headings. `rare_fonts` may mark headings,
     too.
     """
 
@@ -52,7 +54,7 @@ class TextStyle:
 
 
 def text_style(lines: Sequence[Line]) -> TextStyle:
-    """The style of a document with these lines, rows of tables excluded."""
+    """The style of a document with these lines, which must not include rows of tables."""
     sizes = [line.size for line in lines for _ in range(0, len(line.text), 20)]
     body = median(sizes) if sizes else 0
     bold = sum(len(line.text) for line in lines if line.bold)
@@ -62,7 +64,10 @@ def text_style(lines: Sequence[Line]) -> TextStyle:
 
 
 def with_bookmarks(lines: list[Line], bookmarks: Sequence[tuple[int, str]]) -> list[Line]:
-    """Join and level the lines that bookmarks name; other bookmarks become lines at the beginning."""
+    """The lines; those that a bookmark names are joined into one line with the bookmark's level.
+
+    Bookmarks that name no line become lines at the beginning.
+    """
     bookmarks = [(level, title) for level, title in bookmarks if not _is_text(title)]
     if not bookmarks:
         return lines
@@ -116,7 +121,7 @@ def heading_runs(lines: list[Line], style: TextStyle, full: float) -> Iterator[t
 
 
 def _headings(lines: list[Line], style: TextStyle, full: float) -> list[bool]:
-    """Whether each line is a heading: bookmarked, larger than the text, or separate and in another font."""
+    """Whether each line is a heading: bookmarked, large, bold, or separate and in another font."""
     found = []
     body = style.body
     for line in lines:
@@ -150,7 +155,7 @@ def _headings(lines: list[Line], style: TextStyle, full: float) -> list[bool]:
 
 
 def _without_text(lines: Sequence[Line], found: Sequence[bool]) -> list[bool]:
-    """The headings among these lines, without list items and paragraphs in large or bold type.
+    """The flags `found`, but false for list items, and for paragraphs in large or bold type.
 
     Lines that end in a number are not headings if adjacent ones have leaders, unless they are much larger: in
     a table of contents, bold entries of chapters often have no leaders.
@@ -197,8 +202,8 @@ def _is_text(title: str) -> bool:
 def _is_item(line: Line, following: Sequence[Line]) -> bool:
     """Whether a line is a list item.
 
-    A line with a bullet is a heading instead if it has the form of a title, and no line in `following` has
-    the same style.
+    A line with a bullet may be a heading instead if it has the form of a title, and the next line (in
+    `following`, if any) has another size or weight.
     """
     if line.text[0] in BOXES:
         return True
@@ -209,7 +214,7 @@ def _is_item(line: Line, following: Sequence[Line]) -> bool:
 
 
 def _continues(line: Line, item: Line) -> bool:
-    """Whether a line belongs to this list item: it has the same style, and is to the right of its mark."""
+    """Whether a line belongs to the list item: same size and weight, and to the right of the marker."""
     is_right = line.left is not None and item.left is not None and line.left > item.left + ITEM_INDENT
     return is_right and (line.size, line.bold) == (item.size, item.bold)
 
@@ -227,7 +232,7 @@ def _is_lone(before: Line | None, line: Line, after: Line) -> bool:
 
 
 def _largest_common(lines: Sequence[Line], body: float) -> float:
-    """The largest size that is common in the text; most of it may be code and tables in a smaller size."""
+    """The largest common size: most of the text may be code and tables in a smaller size."""
     characters: Counter[float] = Counter()
     count: Counter[float] = Counter()
     for line in lines:

@@ -49,7 +49,10 @@ class PageLines:
 def lines_of(
     page: pypdfium2.PdfPage, above: Table | None = None, repeated: frozenset[Place] = frozenset()
 ) -> PageLines:
-    """The lines of a page; `above` is the table at the end of the previous page, `repeated` its places."""
+    """The lines of a page.
+
+    `above` and `repeated` are `last` and `places` of the previous page.
+    """
     textpage = page.get_textpage()
     try:
         text = text_units(textpage)
@@ -60,7 +63,7 @@ def lines_of(
         textpage.close()
 
     table_of = {number: table for table in found for number in table.lines}
-    read: dict[int, Table] = {}  # tables as they were read, by the identity of the table as it was found
+    read: dict[int, Table] = {}  # by the id() of a table: the table, perhaps as the continuation of `above`
     last: Table | None = None
     completed: Table | None = None
     with_tables: list[Line] = []
@@ -76,7 +79,7 @@ def lines_of(
         if table is not None and id(table) not in read:
             is_first = not read and (table.numbers or len(with_tables) <= EDGE_LINES)
             if above and len(with_tables) > EDGE_LINES:
-                above = replace(above, ends_page=False)  # text is between them
+                above = replace(above, ends_page=False)  # text precedes this table
             last = above.continued_by(table) if above and is_first else table
             if above and is_first and (parts := above.completed_by(last)):
                 completed, last = parts
@@ -126,7 +129,7 @@ def rows_of(page: pypdfium2.PdfPage) -> Iterator[Row]:
         for number, line in table.numbered_lines():
             of_row.setdefault(number, []).append(line)
         for number, (texts, cells) in enumerate(zip(table.rows, table.cells, strict=True)):
-            # A header row has no lines, but may be a row of a table that continues from the previous page.
+            # A header row has no lines here, but `lines_of` may have read it as a row of a continued table.
             for line in of_row.get(number, ["; ".join(filter(None, texts))]):
                 yield Row(line, list(filter(None, cells)))
 
@@ -138,7 +141,7 @@ def _tables(
     lines: list[tuple[int, Line]],
     above: Table | None = None,
 ) -> tuple[list[Table], dict[int, str]]:
-    """The tables of the page, and other text on the same lines."""
+    """The tables of the page, and the other text on their lines, by line number."""
     rules = drawn_rules(page)
     has_rules, tags = len(rules) >= MIN_RULES, has_tags(page)
     gaps = (
@@ -174,7 +177,7 @@ def _with_markers(lines: list[Line], tolerance: float = 0) -> list[Line]:
     markers = {place for place, line in enumerate(lines) if not line.whole and MARKER.match(line.text)}
     if not markers:
         return lines
-    at_height: dict[int, list[tuple[float, int]]] = {}  # left edges and places of other lines
+    at_height: dict[int, list[tuple[float, int]]] = {}  # left edges and indexes of lines
     for place, line in enumerate(lines):
         if line.left is not None and line.baseline is not None and not line.whole:
             at_height.setdefault(round(line.baseline), []).append((line.left, place))

@@ -8,7 +8,7 @@ from .pdf_page_text import Line
 FRAGMENT = 3  # letters; a line with fewer may be a mark, a number or an exponent beside another line
 UPWARDS = 1.5  # a line that is this much higher than the one before it, in em, is out of order
 SAME_LINE = 0.75  # greatest vertical distance between the baselines of lines in one row, in em
-TITLE_LINES = 2  # lines at the top and bottom of a page whose parts may be beside each other
+TITLE_LINES = 2  # rows at the top and at the bottom of a page that may consist of several lines
 Place = tuple[str, int]  # the text of a line and its height on the page
 
 
@@ -23,8 +23,8 @@ def reading_order(
 
     Some programs write the headings of a page, or paragraphs that were changed, before or after its other
     text. Such a page is read from top to bottom, unless lines outside its tables are side by side: they may
-    be columns, whose order is known only from the file. `repeated` has the places of lines that the previous
-    page also has there: these are running titles, and remain at the beginning or end of the text.
+    be columns, whose order is known only from the file. `repeated` has the places of the previous
+    page's lines: lines at the same places are running titles, and remain before or after the other text.
     """
     as_written = range(len(lines))
     own = [

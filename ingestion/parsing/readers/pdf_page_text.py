@@ -23,7 +23,8 @@ MAX_OBJECTS = 5_000
 MAX_RECTANGLES = 500
 GAP = 0.7  # a gap wider than this share of the line's height may separate columns
 THIN = 2.5  # points; a thinner rectangle counts as a line
-MIN_LETTERS, LETTERS_PER_SPACE = 40, 15  # a longer page with fewer spaces may lack spaces between words
+# A page with more letters, and with more letters per space, may lack spaces between words.
+MIN_LETTERS, LETTERS_PER_SPACE = 40, 15
 SPACE = 0.12  # minimum space between words, relative to the height of the font's box
 IDEOGRAPHS = "\u2e80"  # from this character on, scripts have no spaces between words
 BROWSERS = ("Skia/PDF", "Qt ", "cairo ")  # prefixes of the producer names that browsers write
@@ -44,10 +45,9 @@ class Line:
 
     `whole` marks a row of a table or recognised text, which is never a heading and never joined with its
     neighbours. `font` is the name of its font, empty if the line ends in another one. `level` is the level of
-    the bookmark that points to the line; the size is 0 for a line that only exists in a bookmark. `left` is
-    its left edge, and `baseline` the height of its baseline, in points; `right`, its right edge, is only set
-    for text behind a scan.
-    Rotated lines have no baseline.
+    the bookmark that points to the line; the size is 0 if it is unknown, such as for a line that only exists
+    in a bookmark. `left` is the left edge of the line, and `baseline` the height of its baseline, in points;
+    `right`, its right edge, is only set for text behind a scan. Rotated lines have no baseline.
     """
 
     text: str
@@ -94,7 +94,7 @@ def lines_with_starts(
         if line:
             first = _character(textpage, start + len(raw) - len(raw.lstrip()))
             last = _character(textpage, start + len(raw.rstrip()) - 1)
-            # Small capitals are in a different font from the initial capital.
+            # Use the second letter, because small capitals are in a different font from the initial capital.
             second = first + 1 if line[1:2].isalpha() else first
             font, bold = _font(textpage, second)
             last_font, last_bold = _font(textpage, last)
@@ -122,7 +122,7 @@ def lines_with_starts(
 
 
 def _with_spaces(textpage: pypdfium2.PdfTextPage, raw: str, start: int) -> str:
-    """A line of the page's text with spaces between its words, from the distances of its letters.
+    """A line of the page's text with spaces inferred from the distances between its letters.
 
     Some programs place each letter separately, and write no spaces; PDFium then finds only wide ones.
     """
@@ -214,9 +214,9 @@ def drawn_rules(page: pypdfium2.PdfPage) -> list[Rule]:
 
 
 def breaks_words(document: pypdfium2.PdfDocument) -> bool:
-    """Whether the program that wrote the file may have broken words.
+    """Whether the program that wrote the file may have broken words at the ends of lines.
 
-    Browsers do so only if the page asks for it.
+    Browsers do so only if the web page asks for it.
     """
     return not document.get_metadata_value("Producer").startswith(BROWSERS)
 

@@ -8,8 +8,7 @@ from statistics import median
 from .pdf_page_text import Line
 
 EDGE_LINES = 2  # number of lines at the beginning and end of a page's text that may be running titles
-# Number of heights, at the top and at the bottom, at which running titles may be, wherever they are in the
-# text.
+# Number of heights, at the top and at the bottom, at which running titles may be, in any order of the text.
 TOP_HEIGHTS, BOTTOM_HEIGHTS = 2, 3
 MIN_PAGES, MIN_SIDES = 3, 4  # minimum number of pages, or of left or right pages, with a running title
 EDGE_SHARE = 0.6  # share of the pages on which a line must appear to be a running title
@@ -24,9 +23,9 @@ Shape = tuple[str, int, int | None]
 def without_running_titles(pages: list[list[Line]]) -> list[list[Line]]:
     """The pages without running titles, which are lines at the top or bottom of most pages.
 
-    In books, left and right pages have different titles. Lines that differ only in short numbers count as
-    equal, but not lines of another size. A line that occurs at least as often inside pages is kept, because
-    it belongs to a list. Lines beside the page's number are running titles, too.
+    In books, left and right pages have different titles. Lines of the same size that differ only in short
+    numbers count as equal. A line that occurs at least as often inside pages belongs to a list and is kept,
+    unless it repeats at the same height. Lines beside the printed page number are running titles, too.
     """
     if len(pages) < 3:
         return pages

@@ -25,7 +25,8 @@ WHAT = "The pages are scanned images"
 SCAN_HEIGHT = 0.3  # how much the heights of recognised words on one line may differ, in em
 PLAIN_SIZE, CENTRED_SIZE = 10.0, 12.0  # sizes that recognised lines get
 LARGE_SCALE = 1.3  # a recognised line larger than the others by this factor is a heading
-# Minimum distance of a centred line from both edges, and maximum difference, as shares of the width.
+# Minimum distance of a centred line from both edges, and maximum difference of these two distances, as shares
+# of the width.
 CENTRED = 0.12
 
 
@@ -46,7 +47,7 @@ def is_scanned(page: pypdfium2.PdfPage, lines: Sequence[Line]) -> bool:
 
 
 def _pictured(page: pypdfium2.PdfPage, wordless: bool) -> bool:
-    """Whether pictures cover much of the page; for a page without words, whether it shows anything."""
+    """Whether pictures cover much of the page, or a wordless page has a picture or many shapes."""
     width, height = page.get_size()
     covered = 0.0
     shapes = 0
@@ -93,7 +94,7 @@ def recognise_pages(
 
 
 def is_behind_scan(textpage: pypdfium2.PdfTextPage) -> bool:
-    """Whether the text is invisible, because it was recognised in the image of the page."""
+    """Whether the first text of the page is invisible, as in a scan with recognised text."""
     if textpage.count_chars() == 0:
         return False
     first = pdfium.FPDFText_GetTextObject(textpage.raw, 0)
@@ -103,8 +104,8 @@ def is_behind_scan(textpage: pypdfium2.PdfTextPage) -> bool:
 def with_plain_sizes(lines: list[Line]) -> list[Line]:
     """The lines of a scan, with sizes by which headings can be recognised.
 
-    Text recognition only estimates the size of a line. A line has the size of a heading if it is
-    much larger than the others, or if it is short and centred; all others have the same size.
+    Text recognition only estimates the size of a line. A line gets the size of a heading if it is much larger
+    than the others, or if it is short and centred; all others get the same size.
     """
     placed = [line for line in lines if line.left is not None and line.right is not None]
     if not placed:

@@ -22,7 +22,8 @@ def sections_of(
 ) -> Iterator[Section]:
     """A section for each heading on each page; a heading also applies to the next page's start.
 
-    `is_hyphenated` says whether the program that wrote the file breaks words at the ends of lines.
+    `is_hyphenated` says whether the program that wrote the file may have broken words at the ends of lines;
+    words are also joined if many lines end with a hyphen.
     """
     plain = [line for lines in pages for line in lines if not line.whole]
     style = text_style(plain)
@@ -63,9 +64,9 @@ def _joined(path: Sequence[Line]) -> str:
 
 
 def _paragraphs(lines: list[Line], full: float) -> str:
-    """Join lines into paragraphs. A line shorter than `full` (a row, or the end of a paragraph) ends one."""
+    """Join lines into paragraphs. A line shorter than `full` is a row, or ends a paragraph."""
     text = ""
-    previous: Line | None = None  # None if the previous line is complete
+    previous: Line | None = None  # None at the beginning, and after a `whole` line
     item: Line | None = None  # the first line of the list item to which the previous line belongs
     for line in lines:
         joined = "\n" if text else ""
@@ -88,7 +89,7 @@ def _paragraphs(lines: list[Line], full: float) -> str:
 
 
 def _begins_item(line: Line, previous: Line | None, item: Line | None) -> bool:
-    """Whether a line begins a list item. A number that ends a sentence does not: *at frame / 40.*"""
+    """Whether a line begins a list item, and not with a number that ends a sentence, such as "40."."""
     found = BULLET.match(line.text)
     if found is None or line.whole:
         return False
@@ -109,8 +110,8 @@ def _is_after(line: Line, previous: Line, item: Line) -> bool:
 def _without_hyphenation(text: str, compounds: set[str], is_hyphenated: bool) -> str:
     """Join words that were split at line ends.
 
-    The hyphen is kept if the document is not hyphenated, if the word has a hyphen elsewhere, and before
-    digits and names.
+    The hyphen is kept if the document is not hyphenated, if the word has a hyphen elsewhere, or before digits
+    and names.
     """
     if not is_hyphenated:
         return text.replace(BREAK, "-")

@@ -26,8 +26,8 @@ from .pdf_words import (
 )
 from .tables import header_of, is_number, numbered_lines
 
-EDGE_TOLERANCE = 4.0  # maximum distance, in points, between edges of lines that belong together
-WIDTH = 60.0  # minimum width of a line between two rows
+EDGE_TOLERANCE = 4.0  # maximum distance, in points, between edges of drawn lines that belong together
+WIDTH = 60.0  # minimum width, in points, of a drawn line between two rows
 EM = 1 / 0.72  # an em, as a multiple of the height of a capital letter
 RULED_GUTTER, GUTTER = 0.7, 1.1  # minimum white space between columns in em, with and without drawn lines
 LINE_PITCH = 1.6  # maximum distance, in em, between the lines of a cell
@@ -42,13 +42,13 @@ SPACED = 1.15  # rows are further apart than the lines of a cell by this factor
 
 
 MIN_ALIKE = 2  # minimum number of cells in a column to determine its kind
-REST = 0.2  # share of the lines of a table that are not counted when it is compared with another one
-ALIKE = 0.8  # share of a column's cells that must contain numbers
+REST = 0.2  # share of a table's lines that is neglected when it is compared with another table
+ALIKE = 0.8  # share of a column's cells, or of rows, that must be alike, such as numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A horizontal line."""
+    """A drawn horizontal line."""
 
     left: float
     right: float
@@ -91,10 +91,10 @@ class Table:
         return numbered_lines(enumerate(rows, -len(self.above)), self.named)
 
     def continued_by(self, other: "Table") -> "Table":
-        """`other`, the next page's first table, with this table's column names if it is its continuation.
+        """`other`, the next page's first table, with this table's column names if it continues this one.
 
-        It is a continuation if its columns have the same positions, and if its first row has numbers in the
-        columns that contain numbers here.
+        Without tags, `other` does so if it has columns at the same positions, if it has no names of its own,
+        and if its first row has numbers in the columns that contain numbers here.
         """
         header, rows = self.header, other.rows
         if other.numbers:
@@ -124,17 +124,17 @@ class Table:
         return same and len(self.cells[0]) == len(other.cells[0])
 
     def goes_on_in(self, other: "Table") -> bool:
-        """Whether the other part of the same tagged table begins after its header."""
+        """Whether `other` continues this part of a tagged table."""
         return self.is_same(other) and self.goes_on_at(other.numbers[0])
 
     def goes_on_at(self, number: int) -> bool:
-        """Whether a row of this number is after the header and not before the last row."""
+        """Whether a row with this number is below this part, or the rest of its last row (not a header)."""
         return number > self.numbers[-1] or number == self.numbers[-1] > 0
 
     def is_split_before(self, other: "Table") -> bool:
         """Whether `other` is the rest of this table, although its tags describe it as a separate table.
 
-        Some programs begin a new table on each page, without names. `other` begins its page.
+        Some programs begin a new table on each page, without names. `other` must begin its page.
         """
         if not (self.ends_page and self.has_names and other.numbers) or other.has_names or other.numbers[0]:
             return False
@@ -153,7 +153,7 @@ class Table:
         None if `other` does not begin with the rest of that row. The second table may have no rows left.
         """
         if other.above and self.is_split_before(other):
-            # A row without its first cell is the rest of the last one.
+            # A row without text in its first cell is the rest of the last row.
             if other.cells[0][0]:
                 return None
             other = replace(other, numbers=[self.numbers[-1], *other.numbers[1:]])
@@ -200,7 +200,7 @@ def tables(words: Sequence[Word], rules: Iterable[Rule]) -> list[Table]:
 
 
 def _groups(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
-    """Groups of lines of the same width above each other.
+    """Groups of drawn lines above each other, with the same left and right edges.
 
     Lines that are drawn cell by cell are joined first.
     """
@@ -234,9 +234,10 @@ def _groups(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
 
 
 def _ruled(words: Sequence[Word], group: list[Rule], em: float) -> Iterator[Table]:
-    """Tables with drawn lines: adjacent bands with the same white space between columns.
+    """Tables with drawn lines between rows: adjacent bands with the same white space between columns.
 
-    The column names may be above the first line, as bold words below text outside the table.
+    A band is the space between two lines. The column names may be above the first line, as bold words below
+    text outside the table.
     """
     left, right = group[0].left - EDGE_TOLERANCE, group[0].right + EDGE_TOLERANCE
     inside = [word for word in words if left < word.middle_across < right and not is_leader(word)]
@@ -295,8 +296,9 @@ def _table(found: Found) -> Table:
 def _is_by_chance(close: Table, wide: Table) -> bool:
     """Whether `close` consists of words that are aligned by chance in rows of `wide`.
 
-    `wide` is a table with wide gutters. Chance is likely if only a part of its rows is aligned, or if `wide`
-    has column names and `close` has none. Lines above the table, with a few cells, do not count as rows.
+    `wide` is a table with wide gutters. Chance is likely if `close` has only a part of the rows of `wide`, or
+    if `wide` has column names and `close` has none. Lines of `wide` with few cells, such as those above its
+    rows, only count if `close` has them, too.
     """
     filled = [row for row in wide.cells if 2 * sum(map(bool, row)) > len(row)]
     rows = {word.line for row in filled for cell in row for word in cell} | (close.lines & wide.lines)
@@ -315,7 +317,7 @@ def _without(lines: Iterable[list[Word]], tables: Iterable[Table]) -> list[list[
 def _with_centred_cells(lines: Sequence[list[Word]], em: float) -> list[list[Word]]:
     """The lines; three lines become one if they are a row with centred cells of one and of two lines.
 
-    The cells of one line are between the lines of the other cells, at half the distance of two lines.
+    A cell of one line is halfway between the two lines of the other cells.
     """
     middles = [math.inf, *(median(word.middle for word in line) for line in lines), -math.inf]
     steps = [above - below for above, below in pairwise(middles)]  # `steps[n]` is the distance above line n
@@ -343,7 +345,7 @@ def _with_centred_cells(lines: Sequence[list[Word]], em: float) -> list[list[Wor
 
 
 def _overlap(one: Iterable[Word], other: Sequence[Word]) -> bool:
-    """Whether words of two lines are above each other."""
+    """Whether a word of one line is above or below a word of the other."""
     return any(word.left < below.right and below.left < word.right for word in one for below in other)
 
 
@@ -359,7 +361,7 @@ def _with_wide_gutters(lines: Iterable[list[Word]], em: float) -> Iterator[Table
 
 
 class _Run:
-    """A run of rows from the top that have white space between columns in common."""
+    """Adjacent rows, added from top to bottom, with the same white space between columns."""
 
     def __init__(self, gutter: float, ruled: bool = True) -> None:
         self.bands: list[list[Word]] = []
@@ -383,7 +385,7 @@ class _Run:
         return False
 
     def is_summed_by(self, line: Sequence[Word]) -> bool:
-        """Whether a line below empty rows has the sums of this table."""
+        """Whether a line, perhaps after a gap, has the sums of this table."""
         gutters = self._gutters()
         if len(self.bands) < 2 or len(common_spans(gutters, free_spans(line, 0), 0)) < len(gutters):
             return False
@@ -417,8 +419,8 @@ class _Run:
     def _rows(band: list[Word], free: list[Span]) -> list[list[Word]]:
         """The rows between two drawn rules.
 
-        If one column has a number in most lines of text, each of these lines is a row. Otherwise they are one
-        row, because a cell may have several lines. Many tables have rules only around all rows.
+        If one column has a number in most lines of text, each line is a row. Otherwise all lines are one row,
+        because a cell may have several lines. Many tables have rules only around all rows.
         """
         lines = _visual_lines(band)
         if len(lines) < ROWS:
@@ -465,7 +467,7 @@ def _divided(band: Sequence[Word], gutters: Sequence[Span]) -> list[list[Word]]:
 
 
 def _wrapped(bands: Sequence[Sequence[Word]], lines: list[list[list[Word]]]) -> list[list[list[Word]]]:
-    """The rows of a table whose cells may have several lines; empty if these are not rows of a table.
+    """The rows of a table whose cells may have several lines; empty if `lines` are no such table.
 
     A row begins where the distance to the line above is larger than that between the lines of a cell, or, if
     all distances are equal, at each line with text in the first column. All cells of a row begin on its first

@@ -22,9 +22,9 @@ MAX_PAGES = 1_000  # pages of a document: for each page, PDFium goes through the
 MAX_TAGS = 50_000  # tags of a page
 MAX_DEPTH = 60
 MAX_COLUMNS = 100
-MAX_TEXTS = 20_000  # text objects of a page
+MAX_TEXTS = 20_000  # objects of a page among which texts are found
 TYPE_BYTES = 64
-LAYOUT_CHARACTERS = 800  # a table without column names and with a longer cell only arranges text
+LAYOUT_CHARACTERS = 800  # a table without header cells (TH) and with a longer cell only arranges text
 
 
 @dataclass(slots=True)
@@ -44,8 +44,8 @@ class TaggedTable:
 
     rows: dict[int, list[TaggedCell]] = field(default_factory=dict)
     columns: int = 0
-    count: int = 0  # number of rows of the whole table
-    start: int = 0  # the number of its first row
+    count: int = 0  # number of rows of the whole table, plus `start`
+    start: int = 0  # the number of the table's first row, after contents such as its background
     extents: dict[int, Span] = field(default_factory=dict)  # horizontal extents of the words in each column
 
 
@@ -56,7 +56,7 @@ def has_tags(page: pypdfium2.PdfPage) -> bool:
 
 
 def tagged_tables(page: pypdfium2.PdfPage) -> list[TaggedTable]:
-    """The tables of the page from its tags. Of nested tables, only the inner one is found."""
+    """The page's tables of several rows and columns; of nested tables, only the innermost."""
     tree = pdfium.FPDF_StructTree_GetForPage(page.raw)
     if not tree:
         return []
@@ -127,9 +127,9 @@ def words_in_cells(
 
 
 def _repeated_names(above: Table, outside: Sequence[Word]) -> Sequence[Word]:
-    """The words that repeat the names of the columns above the rest of the table.
+    """The words of `outside` that repeat the column names of `above`; empty if there are none.
 
-    Word processors do not tag them there. Empty if there are none.
+    Word processors repeat the names at the top of the next page, but do not tag them there.
     """
     rows = above.header
     cells = [
@@ -152,7 +152,7 @@ def _repeated_names(above: Table, outside: Sequence[Word]) -> Sequence[Word]:
 def _parts(
     word: Word, mark_at: Callable[[int], int], cells: Mapping[int, TaggedCell]
 ) -> Iterator[tuple[Word, int]]:
-    """The word with its marked content, or its parts if it belongs to two cells."""
+    """Yield the word with the id of its marked content, split where another cell begins."""
     first, last = mark_at(word.first), mark_at(word.last)
     if cells.get(first) is cells.get(last) or len(word.text) != word.last - word.first + 1:
         yield word, first
@@ -240,7 +240,7 @@ def _table(tagged: TaggedTable, words: dict[int, list[Word]]) -> Table | None:
     if named_columns:
         names = tagged.rows[numbers[first]]
         named = all(cell.is_name for cell in names if cell.column and words[id(cell)])
-        # A header cell that only names a row does not name a column. The header may be alone on its page.
+        # If there are only header cells, they name rows, unless only the table's first row is on this page.
         is_header = numbers == [tagged.start] and len(numbers) < tagged.count - tagged.start
         has_values = any(not cell.is_name for row in tagged.rows.values() for cell in row)
         named = named and (has_values or is_header)
@@ -260,7 +260,7 @@ def _table(tagged: TaggedTable, words: dict[int, list[Word]]) -> Table | None:
 
 
 class _TagReader:
-    """Collects the tables below an element, up to a number of tags."""
+    """Collects the tables below the elements given to `walk`, from at most MAX_TAGS tags."""
 
     def __init__(self) -> None:
         self.tables: list[TaggedTable] = []
@@ -280,7 +280,7 @@ class _TagReader:
         return self._type.raw[: size - 2].decode("utf-16-le", "replace") if 2 < size <= TYPE_BYTES else ""
 
     def _children(self, element: Any, depth: int) -> Iterator[tuple[int, Any]]:
-        """The child elements with text on the page, with their positions among all child elements."""
+        """The child elements with content on the page, with their positions among all children."""
         if depth > MAX_DEPTH:
             return
         child_at = pdfium.FPDF_StructElement_GetChildAtIndex
@@ -313,11 +313,11 @@ class _TagReader:
             width = column + count - next_place
             table.columns = max(table.columns, min(width, MAX_COLUMNS))
             table.rows[number] = cells
-        if len(self.tables) == before:  # there is no table in one of its cells
+        if len(self.tables) == before:  # no cell contains a table
             self.tables.append(table)
 
     def _cells(self, row: Any, depth: int) -> tuple[list[tuple[int, Any]], int]:
-        """The cells of a row with text on the page, with their places, and the number of all cells.
+        """The cells with content on the page, with their positions, and the number of all cells.
 
         Contents of the row itself, such as its background, are not cells.
         """
@@ -329,7 +329,7 @@ class _TagReader:
         return [(place - bisect.bisect(marks, place), cell) for place, cell in cells], count - len(marks)
 
     def _rows(self, element: Any, table: TaggedTable, depth: int) -> Iterator[tuple[int, Any]]:
-        """The rows with their numbers, including those in row groups. Counts all rows."""
+        """Yield all rows with their numbers; sets the `start` and the `count` of `table`."""
         first = 0
         marked = pdfium.FPDF_StructElement_GetChildMarkedContentID
         while table.start < MAX_COLUMNS and marked(element, table.start) >= 0:

@@ -1,4 +1,4 @@
-"""Turns the content of PDF pages whose text runs upwards or downwards, such as wide tables."""
+"""Turns the content of PDF pages whose text runs upwards or downwards, as in wide tables."""
 
 import ctypes
 
@@ -6,7 +6,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 SAMPLED = 60  # approximate number of objects of a page that are examined
-TURNED_SHARE = 0.9  # minimum share of the texts among these that run in the same direction
+TURNED_SHARE = 0.9  # more than this share of the texts among these must run upwards, or downwards
 
 
 def level_page(document: pypdfium2.PdfDocument, number: int) -> pypdfium2.PdfPage:
@@ -36,7 +36,7 @@ def level_page(document: pypdfium2.PdfDocument, number: int) -> pypdfium2.PdfPag
 
 
 def _quarters(page: pypdfium2.PdfPage) -> int:
-    """By how many quarters the text must be turned clockwise to be level: 1, -1 or 0."""
+    """How many clockwise quarter turns make the text level: 1, -1 or 0."""
     count = pdfium.FPDFPage_CountObjects(page.raw)
     matrix = pdfium.FS_MATRIX()
     directions = []

@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-CELL_CHARACTERS = 28  # a column with longer cells counts as text; one such column is allowed
+CELL_CHARACTERS = 28  # a column whose median cell is longer is text; a table may have one such column
 SAME_HEIGHT = 3.0  # maximum vertical distance between the centres of words on one line
-MARKERS = 3  # characters of a bullet or a list number
+MARKERS = 3  # maximum length of a bullet or a list number, in characters
 
 Span = tuple[float, float]
 
@@ -38,7 +38,10 @@ class Word:
 
 
 def free_spans(band: Sequence[Word], least: float) -> list[Span]:
-    """White space in a row, including that before its first and after its last word: cells may be empty."""
+    """The white space in a row, where it is at least `least` points wide.
+
+    This includes the space before the first word and after the last word, because cells may be empty.
+    """
     spans: list[Span] = []
     end = -math.inf
     for word in sorted(band, key=lambda word: word.left):
@@ -49,7 +52,7 @@ def free_spans(band: Sequence[Word], least: float) -> list[Span]:
 
 
 def common_spans(one: Sequence[Span], other: Sequence[Span], least: float) -> list[Span]:
-    """The parts of at least this width that both have; all are ordered from left to right."""
+    """The overlaps of `one` and `other` of at least `least` points, from left to right."""
     both = []
     place = next_place = 0
     while place < len(one) and next_place < len(other):
@@ -73,5 +76,5 @@ def distance(above: Sequence[Word], below: Sequence[Word]) -> float:
 
 
 def is_leader(word: Word) -> bool:
-    """Whether these are dots that lead from one column to the next."""
+    """Whether the word consists of dots that lead from one column to the next."""
     return not word.text.strip(".…")

@@ -18,7 +18,7 @@ LONGEST_QUOTED = 200_000  # a longer quoted cell probably lacks its closing quot
 DELIMITERS = ",;\t|"
 UNDERLINES = "=-*~^"
 MIN_UNDERLINE = 3
-HINT = "sep="  # Excel's first line, which names the delimiter
+HINT = "sep="  # start of an optional first line that names the delimiter, for Excel
 
 
 def read_text(path: Path, limits: Limits) -> Contents:
@@ -28,7 +28,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
     is_short = len(text) <= PLACE_CHARACTERS
     lines = text.splitlines(keepends=True)
     titles = _lone_titles(lines)
-    levels: dict[str, int] = {}  # of underlined headings, by their character, in order of appearance
+    levels: dict[str, int] = {}  # of underlined headings, by underlining character, in order of appearance
     headings: list[tuple[int, str]] = []  # headings with their levels
     part: list[str] = []
     first, size = 1, 0
@@ -37,7 +37,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
         heading = heading_path([title for _, title in headings])
         contents.add("" if is_short else f"line={first}", None, heading, "".join(part))
 
-    is_bare = False  # whether the last heading has no text below it, so that it is kept as text
+    is_bare = False  # whether the last heading has no text below it; such a heading becomes text itself
     skipped = 0  # number of the last line of a heading, which is skipped
     for number, line in enumerate(lines, 1):
         underline = _underline(line, lines[number]) if number < len(lines) else ""
@@ -70,7 +70,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
 
 
 def _lone_titles(lines: list[str]) -> dict[int, tuple[int, str]]:
-    """The (level, heading) of each line that is one, by line number; empty if headings are underlined."""
+    """By line number, the (level, heading) of each heading; empty if headings are underlined."""
     if any(_underline(line, following) for line, following in itertools.pairwise(lines)):
         return {}
     blocks: list[str] = []
@@ -84,7 +84,7 @@ def _lone_titles(lines: list[str]) -> dict[int, tuple[int, str]]:
 
 
 def _underline(line: str, following: str) -> str:
-    """The character that underlines a heading in the following line; empty if there is none."""
+    """The character with which `following` underlines the heading `line`; empty if it does not."""
     title, rule = line.strip(), following.strip()
     is_heading = (
         any(map(str.isalpha, title))
@@ -99,7 +99,10 @@ def _underline(line: str, following: str) -> str:
 
 
 def read_csv(path: Path, limits: Limits) -> Contents:
-    """Read rows with the names of their columns. An unclosed quotation mark is read as a character."""
+    """Read rows with the names of their columns.
+
+    If a quotation mark is not closed, all quotation marks are read as ordinary characters.
+    """
     encoding = encoding_of_file(path)
     with path.open(encoding=encoding, errors="replace", newline="") as file:
         sample = file.read(SAMPLE_CHARACTERS).replace("\x00", "").splitlines(keepends=True)[:SAMPLE_LINES]

@@ -1,6 +1,7 @@
 """JSON by record.
 
-Records are the objects of a list anywhere in the document, or the lines of a JSON Lines file.
+Records are the objects in a list or in an object of objects, anywhere in the document, or the values of a
+JSON Lines file.
 """
 
 import itertools
@@ -18,7 +19,7 @@ LINE_CHARACTERS = 200
 NAMES = ("title", "name", "label", "subject", "question", "id")  # fields that name a record
 NAME_CHARACTERS = 120
 MANY = 1_000  # after this many records, short adjacent ones share a section
-SHORT = 300
+SHORT = 300  # characters of the records that share a section
 TOO_DEEP = "The file is not valid JSON, or nested too deeply."
 SPACE = re.compile(r"[\s,]*")
 
@@ -82,7 +83,7 @@ class _Collector:
         self._first = ""
 
     def whole(self, value: Any) -> None:
-        """Add one value; the lists of objects in it become records, under their paths."""
+        """Add one value; the members of groups in it (see `_part`) become records."""
         if isinstance(value, dict):
             title = value.get("title")
             self._contents.title = one_line(title, 200) if isinstance(title, str) else ""
@@ -99,7 +100,7 @@ class _Collector:
     def records(self, values: Iterator[tuple[str, str, Any]], path: str, keyed: bool = False) -> None:
         """Add each (number or key, name, record) of `values`; the name may be empty.
 
-        If the values are `keyed`, the key is added to the text of short records.
+        If the values are `keyed`, the names are keys, and precede the texts of records that share a section.
         """
         label = ""
         for count, (label, name, value) in enumerate(values):
@@ -140,10 +141,10 @@ def _numbered(values: Iterable[Any]) -> Iterator[tuple[str, str, Any]]:
 
 
 def _part(value: Any, name: str, rest: list[str], groups: list[tuple[str, Any]], depth: int) -> None:
-    """Sort the members of an object into `groups` and `rest`.
+    """Sort the members of a value into `groups` and `rest`.
 
-    Lists of objects, and objects of several objects, are added to `groups` with their paths, other values to
-    `rest`.
+    Lists that consist of objects, and objects that consist of several objects, are added to `groups` with
+    their paths; other values are added to `rest` as lines.
     """
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     several = len(items) >= (2 if isinstance(value, dict) else 1)
@@ -172,7 +173,7 @@ def _lines(pairs: Iterator[str]) -> Iterator[str]:
 
 
 def _leaves(value: Any, name: str, depth: int) -> Iterator[str]:
-    """All scalar values in the form "path: value"."""
+    """The scalar values, except null and empty texts, in the form "path: value"."""
     if depth > DEEPEST:
         raise ValueError(TOO_DEEP)
     if isinstance(value, dict):

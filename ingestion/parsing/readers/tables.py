@@ -25,8 +25,8 @@ class Grid:
         self.rows: list[list[str]] = []
         self.is_open = False  # whether a cell has started and its text is still missing
         self._across = self._down = 1
-        self._above: dict[int, tuple[int, str]] = {}  # by column, (rows left, text) of cells that extend
-        # into this row, and the same for those that extend into the next row
+        # By column, (rows left, text) of the cells that extend into this row, and into the next row.
+        self._above: dict[int, tuple[int, str]] = {}
         self._below: dict[int, tuple[int, str]] = {}
 
     def row(self) -> None:
@@ -50,7 +50,7 @@ class Grid:
             return
         self.is_open = False
         row = self.rows[-1]
-        if len(row) >= MAX_COLUMNS:  # further columns of its span are omitted
+        if len(row) >= MAX_COLUMNS:  # from here on, spans are ignored
             row.append(text)
         else:
             if self._down > 1:
@@ -67,19 +67,19 @@ class Grid:
             row.append(text)
 
 
-ROW_CHARACTERS = 450  # a longer row becomes several lines, each of which repeats the name of the row
+ROW_CHARACTERS = 450  # a longer row becomes several lines, which repeat the first value if it is short
 CELL_CHARACTERS = 1_000_000
 NAME_CHARACTERS = 100  # characters of a column's name
 MAX_HEADER_ROWS = 3
-FORM_COLUMNS, FORM_ROWS = 2, 3  # the size up to which rows may be a form
+FORM_COLUMNS, FORM_ROWS = 2, 3  # up to this many columns, and with fewer rows below, a row may begin a form
 TITLE_WIDTH = 2  # a row may be a title if the next row has at least this many times as many filled cells
-HEADER_ROWS_BELOW = 3  # rows below a title with a note: the names, and two with values
+HEADER_ROWS_BELOW = 3  # minimum below a title with a note in another cell: the names, two rows of values
 HEADER_AHEAD = 8  # number of rows that are searched for the header
 PLACE_ROWS = 50  # rows in each section of a longer table
 MAX_BESIDE_ROWS = 2_000  # longer sheets are not searched for tables beside each other
 ROWS_BESIDE = 3  # minimum number of rows of a table beside another
-ROWS_APART = 2  # number of rows by which such a table begins or ends before the other
-WORDS_SHARE = 0.8  # minimum share of such a table's rows that begin with words
+ROWS_APART = 2  # number of rows by which the first or last rows of two tables beside each other must differ
+WORDS_SHARE = 0.8  # minimum share of the rows of a table beside another that begin with words
 SIGNS = frozenset("#№%€$£")  # these look like numbers, but can name a column
 PERIOD = re.compile(r"(?:19|20)\d\d(?:[-/.]\d\d?){0,2}")  # a number that can name a column
 
@@ -91,8 +91,8 @@ def table_text(rows: Iterable[Sequence[str]]) -> str:
 def table_lines(rows: Iterable[Sequence[str]], named: bool = True) -> Iterator[str]:
     """The table as lines.
 
-    Rows have the form "Column: value; …"; a row with a single cell is not changed. If `named` is False, the
-    first row is a normal row and does not name the columns.
+    Rows have the form "Column: value; …"; a row with a single filled cell becomes its text. If `named` is
+    False, the first row is a normal row and does not name the columns.
     """
     return (line for _, line in numbered_lines(enumerate(rows, 1), named))
 
@@ -126,7 +126,7 @@ def numbered_lines(
         row = ahead.pop(0)
         before, at, cells = at, row.number, row.cells
         is_new = is_new or row.is_apart
-        if columns and columns.are(cells):  # the names again
+        if columns and columns.are(cells):  # a repetition of the names
             is_new = False
             continue
         may_begin = columns is None or (named and (is_new or row.is_bold or columns.is_nameless))
@@ -216,10 +216,11 @@ def _is_above_header(cells: Sequence[str], rows: Sequence[Sequence[str]]) -> boo
 
 
 def _begins_table(row: _Row, block: Sequence[_Row], columns: _Columns, *, is_new: bool) -> bool:
-    """Whether a row names the columns of the rows below it, although there are other names above.
+    """Whether a row begins a further table, whose columns it names.
 
-    It does if it is bold and the next one is not. Other rows do if they have words above numbers after empty
-    rows, or words above only numbers where no column has a name yet.
+    A bold row does if the next row is not bold and begins in the same column. Another row does if it follows
+    empty rows and has a word above a column of numbers, or if no column has a name yet and all of its words
+    but the first are above columns of numbers.
     """
     names, rows = row.cells, [each.cells for each in block]
     width = sum(map(bool, names))
@@ -254,7 +255,10 @@ def _names_numbers(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
 
 def header_of(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
-    """The rows that :func:`numbered_lines` uses as column names."""
+    """The rows that :func:`numbered_lines` uses as column names.
+
+    A title with a note above them is not recognised here.
+    """
     start = next((place for place, row in enumerate(rows) if sum(map(bool, row)) > 1), len(rows))
     ahead = rows[start : start + HEADER_AHEAD]
     header = ahead[: _header_rows(ahead)] if ahead else []
@@ -273,17 +277,17 @@ def add_rows(
 ) -> None:
     """Add a table in one section, or in several of PLACE_ROWS each, cited by cell range.
 
-    Tables beside each other have separate sections. `notes` are further lines, such as comments, that follow
-    the row of their number.
+    Tables beside each other have separate sections. `notes` has further lines, such as comments, by the
+    number of the row that they follow; they are added to the first of these tables.
     """
-    widest: dict[int, int] = {}  # by first column, the number of a table's last column
+    widest: dict[int, int] = {}  # by a table's first column, the number of its last column
 
     def measured(left: int, rows: Rows) -> Iterator[tuple[int, Sequence[str]]]:
         for number, cells in rows:
             widest[left] = max(widest.get(left, 0), left + len(cells))
             yield number, cells
 
-    # The first column, the numbers of the rows, and their lines.
+    # For each section: its first column, the numbers of its rows, and their lines.
     parts: list[tuple[int, list[int], list[str]]] = []
     size = 0
     for place_in_order, (left, table) in enumerate(_side_by_side(rows)):
@@ -312,7 +316,7 @@ def _side_by_side(rows: Rows) -> Iterator[tuple[int, Rows]]:
     iterator = iter(rows)
     beginning = list(itertools.islice(iterator, MAX_BESIDE_ROWS))
     following = next(iterator, None)
-    if following is not None:  # a sheet of this length is read row by row
+    if following is not None:  # a longer sheet is read row by row
         yield 0, itertools.chain(beginning, [following], iterator)
         return
     used = sorted({column for _, cells in beginning for column, cell in enumerate(cells) if cell})
@@ -340,8 +344,8 @@ def _part(cells: Sequence[str], first: int, last: int) -> Sequence[str]:
 def _are_apart(groups: Sequence[Sequence[tuple[int, Sequence[str]]]]) -> bool:
     """Whether groups of columns are separate tables, and not parts of one with empty columns.
 
-    Each must have words below its first name, without gaps, and not have the rows of the group before it,
-    unless it has the same names.
+    In each, the first column must have mostly words below its name, and few rows may be missing. A group must
+    have other first or last rows than the group before it, or share a column name with it.
     """
     before: tuple[int, int, set[str]] | None = None
     for rows in groups:
@@ -387,8 +391,9 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
     """How many rows the header has.
 
     The names of groups of columns are above the names of their columns. The next row belongs to the header if
-    it has words where the row above has gaps, or only above numbers; if numbers follow below it; and if the
-    first column has one cell over both rows, or the row repeats names.
+    it has only words or periods, and numbers follow below them. In addition, either all of them are above
+    columns of numbers and some are repeated, or the first column has one cell over both rows and the next row
+    has words where the row above has gaps, or an empty first cell and all words above columns of numbers.
     """
     count = 1
     while count < min(MAX_HEADER_ROWS, len(rows) - 1):
@@ -414,7 +419,7 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _all_above_numbers(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether each name is above a column of numbers, after rows without any number."""
+    """Whether each name is above a column of numbers; first rows without any number are ignored."""
     values = list(itertools.dropwhile(lambda row: not any(cell and is_number(cell) for cell in row), rows))
     for column, name in enumerate(names):
         own = [row[column] for row in values if column < len(row) and row[column]]

@@ -35,7 +35,7 @@ BLOCKS = _tags(
     "p div section article main header ul ol dl dt dd blockquote pre figure figcaption address aside details "
     "summary form fieldset hr body html table"
 )
-# A start tag of one of these elements closes the open element.
+# A start tag of one of these elements closes an open element of the same kind.
 SIBLINGS = _tags("p li td th tr dt dd option")
 TERM_CHARACTERS = 120  # characters of a term in a definition list
 VOID = _tags("area base br col embed hr img input link meta source track wbr")
@@ -47,7 +47,7 @@ Attributes = dict[str, str]
 def read(path: Path, limits: Limits) -> Contents:
     text = _without_slow_markup(decode(path.read_bytes()))
     page = Page(text, Outline(limits), boilerplate=False)
-    if not page.outline.contents.sections:  # everything is within navigation, or a tag was not closed
+    if not page.outline.contents.sections:  # perhaps all of it is navigation, or a tag is not closed
         page = Page(text, Outline(limits), boilerplate=True)
     return page.outline.titled(first_title(page.outline.first_heading, page.title))
 
@@ -83,7 +83,7 @@ def _with_escaped_cdata(text: str) -> str:
 
 
 def _changes_language(attributes: Attributes) -> bool:
-    """Whether a link leads to the page in another language, which it names in that language."""
+    """Whether a link leads to the page in another language, and has its text in that language."""
     return attributes.get("hreflang", "") != "" and attributes.get("hreflang") == attributes.get("lang")
 
 
@@ -99,8 +99,8 @@ class Page(HTMLParser):
             re.search(r"<main[\s>]|role=[\"']?main", text, re.IGNORECASE)
         )
         self._inside = 0  # nesting depth of main and article elements
-        self._skipped = ""  # the element that is skipped, and its nesting depth
-        self._depth = 0
+        self._skipped = ""  # the name of the element that is skipped
+        self._depth = 0  # nesting depth of elements of that name
         self._in_title = self._in_header = False
         self._words: list[str] = []
         self._bullet = ""
@@ -108,7 +108,7 @@ class Page(HTMLParser):
         self._heading = 0
         self._lines_kept = False
         self._grid: Grid | None = None
-        self._tables = 0  # nesting depth
+        self._tables = 0  # nesting depth of tables
         # Whether the open table contains h1 to h6, and therefore is not a table of data.
         self._is_layout = False
         self.feed(text)
@@ -144,7 +144,7 @@ class Page(HTMLParser):
             self._grid = self._grid or Grid()
             self._tables += 1
         elif tag == "tr" and self._grid is None and self._tables and not self._is_layout:
-            self._flush()  # a table within a cell of this one has ended
+            self._flush()  # a nested table has ended; its outer table continues
             self._grid = Grid()
             self._grid.row()
         elif self._grid is None and tag in ("tr", "td", "th"):

@@ -1,6 +1,6 @@
 """Combines scores of words and vectors, and decides whether the best passage is relevant.
 
-The weights were measured on nine public collections; docs/measurements.md has the figures.
+The weights and bounds are based on the measurements in docs/measurements.md.
 """
 
 import math
@@ -73,8 +73,8 @@ MIN_READABLE = 300  # with fewer passages, the bounds do not decrease further
 
 # COMBINED is the bound for the sum of the share of the question's words and the similarity. Without usable
 # vectors, WORDS or PAIRS (for character bigrams, which match less often by chance) are bounds for the share
-# alone; SIMILARITY is the bound for the similarity alone. docs/measurements.md has the error rates at four
-# sizes.
+# alone. In searches by vectors only, SIMILARITY is the bound for the similarity. docs/measurements.md has the
+# error rates at four sizes of the corpus.
 COMBINED = Bound(0.465, 0.017, 0.68, 0.074)
 WORDS = Bound(0.2, 0.01, 0.36, 0.05)
 PAIRS = Bound(0.12, 0.005, 0.2, 0.03)
@@ -85,7 +85,7 @@ ALIKE = 0.3  # with at least this similarity, a passage also counts as found by 
 
 
 class Relevance(NamedTuple):
-    """Signs that the question is answered; each has its own weight.
+    """Signs that passages answer a question, or the weight of each sign (see WEIGHTS).
 
     `met` is the highest sum, over all passages, of coverage and vector similarity; `nearest` is the highest
     similarity. `closest` and `first` come from RerankScores: how well the words of the best matching passage,
@@ -115,8 +115,9 @@ class VectorTrust:
     """How much the similarities of an embedding model count.
 
     `weight` is the share of the similarity in a score; similarities are used only for `languages` (all, if
-    empty). `words` is the bound for words without vectors. `weights` are those of the signs in `Relevance`.
-    If `close` is set, `settle` decides on relevance later, with the rerank scores.
+    empty). `words` is the bound for words without vectors. `weights` has the weight of each sign in
+    `Relevance`. In hybrid mode, `settle` decides on relevance after reranking, with `close` as the bound for
+    the weighted sum; if it is None, only `rank` decides.
     """
 
     weight: float
@@ -146,7 +147,7 @@ class Ranked(NamedTuple):
         return Ranked(self.candidate, score, self.found_by)
 
 
-MIN_FURTHER_FIT = 0.5  # share of the best passage's bound that each further passage must reach
+MIN_FURTHER_FIT = 0.5  # share of the bound for an answer that every passage of a ranking must reach
 
 # Weights for reranking, relative to the combined score. They decrease for questions with more words than
 # SHORT_QUESTION, because some words of a long question are close together by chance in many passages.
@@ -169,7 +170,7 @@ class Ranking:
 
 
 def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readable: float) -> Ranking:
-    """The relevant candidates, best first; equal ones are ordered by id.
+    """The relevant candidates, best first; those with equal scores are ordered by id.
 
     The ranking is empty if even the best candidate is not relevant enough, unless `settle` decides that
     later. `readable` is the number of readable passages.
@@ -239,8 +240,9 @@ def settle(
 ) -> Ranking:
     """Decide whether a ranking is relevant.
 
-    Returns `ranking`, or an empty one if its best passages match too little. `near` has the scores of the
-    best passages, `length` is the question's number of words, and `readable` the number of readable passages.
+    Returns `ranking` with its final `fit`, or an empty one if its best passages match too little. `near` has
+    the rerank scores of the best passages, `length` is the question's number of words, and `readable` the
+    number of readable passages.
     """
     if ranking.open is None or trust.close is None:
         return ranking

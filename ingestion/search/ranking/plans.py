@@ -1,7 +1,7 @@
 """Plans to find the candidates of a search (sql/search.sql).
 
-The choice depends on the number of passages that the caller may search. It only affects speed: all plans have
-the same access condition, and the same results as far as their indexes allow.
+Which plan is used depends on the number of passages that the caller may search. It only affects speed: all
+plans have the same access condition, and the same results as far as their indexes allow.
 """
 
 import json
@@ -47,21 +47,22 @@ MAX_SCAN = 4_000
 MAX_MIXED = 20_000
 
 # In a corpus of more than LARGE_CORPUS passages, not every passage with a word of the question is scored. The
-# limits are: passages fetched; readable passages scored; and, if rare words find hardly any passage, passages
-# with common words in each language.
+# three limits are, in this order: passages fetched; readable passages scored; and, if rare words find hardly
+# any passage, passages with common words that are scored in each language.
 LARGE_CORPUS = 100_000
 MAX_FETCHED = 2_000
 MAX_SCORED = 700
 MAX_COMMON = 300
 
-# These limits apply to a corpus of up to STEADY_SIZE passages. For a larger corpus they grow, up to
-# MAX_GROWTH times: fixed limits would leave out more and more of the best passages. For questions of up to
-# SHORT words, they grow in proportion to the corpus; for longer questions less, because these distinguish
-# passages better.
+# These limits apply to a corpus of up to STEADY_SIZE passages. For a larger corpus they grow, because fixed
+# limits would leave out more and more of the best passages. For questions of SHORT words, they grow in
+# proportion to the corpus, up to MAX_GROWTH times; for longer questions less, because these distinguish
+# passages better; for shorter ones more, except MAX_FETCHED (see `Survey.growth`).
 STEADY_SIZE = 200_000
 MAX_GROWTH = 5
 SHORT = 4
-# Up to this many readable passages (times the same growth) are scanned without the index.
+# With up to this many readable passages (times the growth for SHORT words), words are looked up in these
+# passages instead of in the index of words (see `Survey.by_documents`).
 MAX_BY_DOCUMENTS = 4_000
 
 # The number of readable passages is estimated from PROBES documents if at least MIN_PROBED of them are
@@ -69,19 +70,19 @@ MAX_BY_DOCUMENTS = 4_000
 PROBES = 1_000
 MIN_PROBED = 20
 SAMPLED = 1_500
-# In a corpus of more than COUNTED_FROM passages, for readers of more than MAX_MIXED, the less common words
-# are counted in every 17th passage, until about MAX_COUNTED are fetched. In a smaller corpus, counting would
-# take as much time as it saves.
+# In a corpus of more than COUNTED_FROM passages, for callers who may read more than MAX_MIXED of them, words
+# are also counted in every 17th passage: the least common ones, as many as need about MAX_COUNTED passages.
+# In a smaller corpus, counting would take as much time as it saves.
 COUNTED_FROM = 300_000
 COUNTED_EVERY = 17
 MAX_COUNTED = 2_500
 MEASURED = 300  # the mean length of this many passages serves as that of all passages
 MAX_SELDOM = 50  # passages inspected for each word that the sample lacks, to find a readable one
 
-# The vector index scans at least EF_SEARCH entries, and stops after MAX_SCANNED if hardly any of them are
-# readable. Of the NEAREST pieces, the readable ones are taken, but at least PIECES. Callers who may read
-# little need a long scan anyway; without EF_SEARCH, the scan would be shorter for callers who may read
-# everything.
+# A scan of the vector index reads at least EF_SEARCH entries, and stops after MAX_SCANNED if hardly any of
+# them are readable. It takes as many pieces as are probably readable among the NEAREST ones, but at least
+# PIECES. For callers who may read little, the scan is long anyway; EF_SEARCH makes it as long for callers who
+# may read everything.
 EF_SEARCH = 300
 NEAREST = 500
 PIECES = 100
@@ -89,8 +90,9 @@ EXACT_PIECES = 400  # nearest pieces that are considered if all vectors are comp
 MAX_SCANNED = 40_000
 PLANNER = {"ef_search": EF_SEARCH, "max_scanned": MAX_SCANNED}
 
-# In a corpus of at most this many passages, scanning all takes less time than planning the statement. A
-# database session therefore keeps one plan for all unfiltered searches, whatever their words.
+# In a corpus of at most SMALL_CORPUS passages, scanning all takes less time than planning the statement. If
+# no NARROWING parameter is set, a database session therefore reuses PostgreSQL's plan for all searches with
+# the same values of the PLANNED parameters, whatever their words.
 SMALL_CORPUS = MAX_SCAN
 NARROWING = ("scoped", "excluding", "to_person", "to_groups", "include_category", "exclude_category")
 PLANNED = (
@@ -103,7 +105,7 @@ PLANNED = (
     "with_vectors",
     "with_nearest",
 )
-_every: list[int] = []  # number of all passages in this process's last survey; only used to select plans
+_every: list[int] = []  # number of all passages in this process's last survey; only for `_for_corpus`
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ class Survey:
     """Estimates for one search of one caller.
 
     `visible` is the number of readable passages, `every` that of all passages. In a large corpus, `held` says
-    for sets of the question's words how many passages of a readable sample have exactly these words.
+    for sets of the question's words how many of the sampled readable passages have exactly these words.
     `mean_length` is the mean number of different words in a passage, 0 if unknown. `absent` has the numbers
     of the question's words that no readable passage has; it is only known in a large or a small corpus.
     """
@@ -137,7 +139,7 @@ class Survey:
         return self.every > LARGE_CORPUS and self.visible > MAX_SCAN
 
     def pieces(self, plan: Plan) -> int:
-        """How many pieces to take from the index, so that the scan is equally long for all callers."""
+        """How many of the nearest pieces to take. All callers' scans of the index are then equally long."""
         if plan != "indexed":
             return EXACT_PIECES
         return max(PIECES, round(NEAREST * self.visible / max(self.every, self.visible, 1)))
@@ -160,7 +162,7 @@ class Survey:
         return 1.0 if self.by_documents(plan) else self.visible / max(self.every, self.visible, 1)
 
     def max_common(self, asked: int, plan: Plan) -> int:
-        """How many readable passages with common words are scored if rare words find hardly any."""
+        """How many readable passages with common words are scored at most, if rare words find hardly any."""
         fetched = MAX_FETCHED * self.growth() * self.readable_share(plan)
         return round(max(MAX_COMMON, min(MAX_COMMON * self.growth(asked), fetched)))
 
@@ -193,7 +195,7 @@ def with_words(search: Mapping[str, Any]) -> dict[str, Any]:
     alike = [""] * (len(words) - len(everyday)) + everyday
     worths = [1.0] * count + list(search["added"].values()) + [everyday_weight] * len(everyday)
     times = [*search["times"], *[1.0] * (len(words) - count)]
-    # A phrase may replace several words; compare a substitute's frequency only if it replaces a single word.
+    # The number of the word that a substitute replaces, to compare frequencies; 0 if it replaces a phrase.
     places = {word: number for number, word in enumerate(search["words"], 1)}
     stands = [0] * (len(words) - len(everyday)) + [places.get(word, 0) for word in search["everyday"]]
     return {
@@ -214,8 +216,8 @@ def find_candidates(
     """The candidates for a search, and the estimated number of passages that were searched.
 
     `search` has `user_id`, the parameters of `with_words`, filters, and the vector with its space. Words that
-    no readable passage has are replaced with substitutes: at once if the survey has noticed this, otherwise
-    in a second run.
+    no readable passage has get substitutes: at once if the survey has noticed them, otherwise in a second
+    query. If the first query finds nothing, all words get substitutes.
     """
     started = time.monotonic()
     first = {**search, "with_nearest": search["with_vectors"], "kept": []}
@@ -238,10 +240,10 @@ def find_candidates(
 
 
 def _with_substitutes(search: Mapping[str, Any], unknown: Iterable[int]) -> dict[str, Any] | None:
-    """`search` with other spellings and translations of unknown words.
+    """`search` with other spellings and translations of the words with the numbers `unknown`.
 
-    Replaces only those `unknown` words that the question itself has. None if there are none, or if the search
-    already has the substitutes.
+    Only words of the question itself get substitutes, at most MAX_EXPANDED of them. None if this changes
+    nothing.
     """
     alike, worths = [*search["otherwise"]], [*search["worths"]]
     for number in [number for number in unknown if number <= search["asked"]][:MAX_EXPANDED]:
@@ -330,14 +332,14 @@ def _run(
 
 
 def _for_corpus(name: str, every: int, search: Mapping[str, Any], constants: Mapping[str, Any]) -> str:
-    """The statement with this name; for a small corpus, each session plans it only once."""
+    """The statement with this name; unfiltered searches of a small corpus are planned once per session."""
     if every > SMALL_CORPUS or any(search[each] for each in NARROWING):
         return statement(name)
     return prepared(name, constants=tuple(constants.items()))
 
 
 def planned_rows(before: Sequence[str], text: str, parameters: Mapping[str, Any]) -> list[Rows]:
-    """The rows of the statements `before` and of `text`, for which the planner is configured."""
+    """Run `before`, then sql/prepare.sql, which configures the planner, and `text`; return the other rows."""
     kind = "generic" if isinstance(text, PreparedStatement) else "custom"
     planner = {**PLANNER, "plan_cache_mode": f"force_{kind}_plan", "today": timezone.localdate()}
     *found, _, last = rows_of_each([*before, statement("prepare"), text], {**parameters, **planner})

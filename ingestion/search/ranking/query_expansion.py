@@ -1,8 +1,8 @@
 """Substitutes for words of a question that no readable passage has.
 
 “Payday” may be written “pay day” in a passage. A passage may have the parts of a compound instead of the
-compound, or a word with the same prefix if stemming does not handle a form. Only a search shows which words
-no passage has.
+compound, or a word with the same prefix if stemming does not handle a form. Only a search, or its survey (see
+plans.py), shows which words no passage has.
 """
 
 import math
@@ -16,11 +16,11 @@ MIN_PREFIX = 5  # characters of a prefix
 MIN_PART = 3  # characters in each part of a word that is split
 MAX_SPLIT_WORD = 9  # letters; the first part of a longer word has at least MIN_LONG_PART
 MIN_LONG_PART = 4
-MAX_WORD = 40  # characters of a word that are considered
+MAX_WORD = 40  # characters; longer words are ignored
 MAX_JOINED_WORDS = 32
 MAX_EXPANDED = 8  # words of a question that get substitutes
 
-# A substitute counts less than the word that it replaces, both in the score and in the share of the question.
+# A substitute counts less than the word that it replaces, both in the score and in `Candidate.coverage`.
 EXPANSION_WEIGHT = 0.7
 EVERYDAY_WEIGHT = 0.8  # total weight of all the words that documents use for an everyday word
 SHORT_QUESTION = 6  # EVERYDAY_WEIGHT decreases in questions with more words: the other words say enough
@@ -49,7 +49,7 @@ def any_of(phrases: Sequence[str]) -> str:
 
 
 def joined_words(query: str, known: Sequence[str]) -> list[str]:
-    """Adjacent words of the question joined, and abbreviations without dots, except words in `known`."""
+    """Pairs of adjacent words as one word, and abbreviations without dots, except those in `known`."""
     words = plain_words(query).split()
     pairs = [
         first + second

@@ -90,9 +90,10 @@ def _numbers_of_passage(text: str, of_generation: int) -> NDArray[np.int32]:
 def _alike(
     asked: Sequence[str], texts: Sequence[str], everyday: Mapping[str, Sequence[str]]
 ) -> tuple[Numbers, list[int]] | None:
-    """The similarity (0 to 1) of each query word to each position in all texts, and each text's length.
+    """The similarity (0 to 1) of each query word to each position of the joined texts, and the lengths.
 
-    None if the words were renumbered meanwhile, which happens once per tens of thousands of new words.
+    The length of each text includes the WINDOW empty positions at its end. None if the words were renumbered
+    meanwhile, which happens once per tens of thousands of new words.
     """
     current = generation()
     passages = [_numbers_of_passage(text, current) for text in texts]
@@ -113,7 +114,7 @@ def _alike(
     if generation() != current:
         return None
     for row, unit in enumerate(asked):
-        if has_unspaced_script(unit):  # a single character means too little to have similar ones
+        if has_unspaced_script(unit):  # a single character means too little, so only the same one counts
             table[row] = 0
         table[row, known == own[row]] = 1
     alike = table.take(positions, axis=1)
@@ -137,7 +138,7 @@ def distinct(numbers: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.
 def _raise(
     alike: Numbers, rows: Sequence[int], phrase: NDArray[np.int32], numbers: NDArray[np.int32]
 ) -> None:
-    """In texts that contain a phrase, set the similarity of its words to SYNONYM."""
+    """Where texts contain `phrase`, raise the similarity of its words to the words `rows` to SYNONYM."""
     starts = np.flatnonzero(numbers == phrase[0])
     for step, number in enumerate(phrase[1:], 1):
         starts = starts[starts + step < len(numbers)]

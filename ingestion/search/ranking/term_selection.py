@@ -1,8 +1,8 @@
 """Selects which passages of a large corpus to score.
 
 These are the passages with a rare word of the question, or with enough of its common words. A sample shows
-how frequent the words and their combinations are. This determines which groups of words a passage must have,
-so that about the wanted number of passages match.
+how frequent the words and their combinations are. From this, groups of words are selected, such that about
+the wanted number of passages have all words of a group.
 """
 
 import math
@@ -12,7 +12,7 @@ from itertools import combinations
 
 MAX_SAMPLED_TERMS = 8  # maximum number of words in groups; others only add to the scores of found passages
 ROUNDING = 1e-5  # tolerance for the weights of words
-ALONE = 0.5  # share of the wanted passages that groups of a single word may fill
+ALONE = 0.5  # share of the passages still wanted that a group of a single word may match
 
 Sample = Mapping[frozenset[int], float]  # the number of passages with exactly these words
 
@@ -34,7 +34,8 @@ class TermGroups:
 def merged_samples(rough: Sample, counted: Sample, uncommon: Collection[int], size: float) -> Sample:
     """Complete the sample `counted` of `size` passages.
 
-    `counted` lacks passages without `uncommon` words. Their numbers are extrapolated from the `rough` sample.
+    `counted` lacks passages without `uncommon` words; the number of these is extrapolated from the sample
+    `rough`, which is returned if `uncommon` is empty.
     """
     if not uncommon:
         return rough
@@ -87,7 +88,7 @@ def _counts(numbers: Iterable[int], sample: Sample) -> dict[int, float]:
 
 
 def _worth_limit(worth: Mapping[int, float], sample: Sample, limit: float) -> float:
-    """The highest weight that more than `limit` passages of the sample reach; 0 if there is none.
+    """The highest weight that more than `limit` passages of the sample reach; 0 if no weight is reached.
 
     The weight of a passage is the sum of its words' weights in `worth`.
     """
@@ -106,7 +107,7 @@ def _worth_limit(worth: Mapping[int, float], sample: Sample, limit: float) -> fl
 def _smallest_groups(
     worth: Mapping[int, float], is_enough: Callable[[float], bool]
 ) -> tuple[tuple[int, ...], ...]:
-    """The groups of words with enough total weight that contain no smaller such group."""
+    """The groups of words whose total weight is enough, without those that contain a smaller such group."""
     groups: list[tuple[int, ...]] = []
     for length in range(1, len(worth) + 1):
         for group in combinations(sorted(worth), length):

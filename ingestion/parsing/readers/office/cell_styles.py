@@ -1,4 +1,4 @@
-"""Opens workbooks, even if openpyxl does not accept their styles, with the styles that the reader needs.
+"""Opens workbooks whose styles openpyxl rejects, with only the styles that the reader needs.
 
 openpyxl checks each font, fill, border and named style, and refuses the whole file for a mistake in one of
 them. The reader only needs number formats and bold type.

@@ -28,7 +28,7 @@ def drawing_text(archive: zipfile.ZipFile, kind: str, part: str, *, with_values:
     try:
         root = xml_part(archive, part)
     except (KeyError, ElementTree.ParseError):
-        return ""  # the text can be read without it
+        return ""  # the rest of the file can be read without the drawing
     if kind.endswith("/chart"):
         return _chart(root) if with_values else "\n".join(_title(root))
     texts = [" ".join(paragraphs(point)) for point in root.iterfind(f"{D}ptLst/{D}pt/{D}t")]
@@ -76,7 +76,7 @@ def _title(chart: ElementTree.Element) -> Iterator[str]:
 
 
 def _values(element: ElementTree.Element | None) -> dict[int, str]:
-    """The stored values by their places. If categories have several levels, only the innermost is used."""
+    """The stored values by their indexes. If categories have several levels, only the innermost is used."""
     if element is None:
         return {}
     levels = list(element.iter(f"{C}lvl"))

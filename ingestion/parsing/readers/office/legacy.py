@@ -47,7 +47,7 @@ SETTINGS = (
     + ITEM.format("Calc/Content/Update", "Link", "1")
     + "</oor:items>"
 )
-UNREACHABLE_PROXY = "http://127.0.0.1:9"  # receives requests that LibreOffice makes in spite of the settings
+UNREACHABLE_PROXY = "http://127.0.0.1:9"  # requests that LibreOffice makes despite the settings fail here
 
 
 def read(path: Path, limits: Limits, ending: str) -> Contents:
@@ -60,7 +60,8 @@ def read(path: Path, limits: Limits, ending: str) -> Contents:
     if _is_cut(path):
         raise Unreadable(DAMAGED)
     target, reader = TARGETS[ending]
-    # A part of the program may still be writing after a timeout. Its files end with the child's own folder.
+    # After a timeout, a process of LibreOffice may still be writing. The child's workspace, which contains
+    # this folder, is removed later.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         profile = Path(folder, "profile", "user")
         profile.mkdir(parents=True)
@@ -89,10 +90,10 @@ def _is_cut(path: Path) -> bool:
     """Whether the file ends too early. LibreOffice would read the beginning of it without an error."""
     try:
         with olefile.OleFileIO(path) as file:
-            # The table has, for each sector in the file, the number of the next sector of its stream.
+            # The FAT has, for each sector in the file, the number of the next sector of its stream.
             return any(len(file.fat) <= following <= olefile.MAXREGSECT for following in file.fat)
     except OSError:
-        return True  # the table or the directory is missing
+        return True  # the FAT or the directory is missing
     except (ValueError, IndexError, TypeError, AttributeError, RecursionError):
         return False  # LibreOffice decides whether the file can be read
 

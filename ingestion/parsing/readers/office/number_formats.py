@@ -17,7 +17,7 @@ HOLDS = {
     "=": operator.eq,
     "<>": operator.ne,
 }
-MARK = "\ue000"  # instead of quoted characters
+MARK = "\ue000"  # replaces quoted characters, which are not placeholders
 DECIMALS = 15
 GENERAL = "General"
 

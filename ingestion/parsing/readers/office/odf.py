@@ -30,7 +30,7 @@ TEXT, TABLE, OFFICE, DRAW, STYLE, SHOW, FO, MANIFEST = (
 )  # fmt: skip
 MANIFEST_PART = "META-INF/manifest.xml"
 DC = "{http://purl.org/dc/elements/1.1/}"
-# Elements that are not text of the document: deleted text, comments, layout fields.
+# Elements that are not text of the document, such as deleted text, comments and tables of contents.
 LEFT_OUT = frozenset(
     {f"{TEXT}tracked-changes", f"{OFFICE}annotation", f"{TEXT}sequence-decls", f"{OFFICE}forms"}
     | {
@@ -43,11 +43,11 @@ LEFT_OUT = frozenset(
 )
 AROUND = frozenset(
     {f"{TEXT}section", f"{OFFICE}text", f"{TEXT}numbered-paragraph"}
-    # Shapes that are placed on a page.
+    # Shapes that are anchored to a page, not to a paragraph.
     | {f"{DRAW}{name}" for name in ("frame", "text-box", "g", "custom-shape")}
 )
 OUTLINE = "\0outline"  # the key of the headings' style among the styles of lists
-COUNTED = ("numbering", "list_20_number")  # beginnings of the names of counted lists, if the style is unknown
+COUNTED = ("numbering", "list_20_number")  # prefixes of the style names of numbered lists, for unknown styles
 KINDS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 MAX_DIGITS = 9  # maximum length of a number in an attribute
 XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
@@ -55,11 +55,11 @@ SHAPES = ("frame", "g", "custom-shape", "rect", "ellipse", "caption", "line", "p
 ATTACHED = frozenset({f"{OFFICE}annotation", *(f"{DRAW}{name}" for name in SHAPES)})
 SVG = URN("svg-compatible")
 SHAPE_TAGS = frozenset(f"{DRAW}{name}" for name in SHAPES)
-# Elements in a paragraph after which another line begins: paragraphs of shapes, and the shapes' descriptions.
+# Elements in a paragraph that end a line: shapes, and their paragraphs, titles and descriptions.
 ENDING_LINES = SHAPE_TAGS | {f"{TEXT}p", f"{TEXT}h", f"{SVG}title", f"{SVG}desc"}
 MAX_REPEATED = 1_000  # how often one element may repeat a row
 MAX_DEPTH = 100
-# Level of a heading that is only a bold paragraph, or has the style on which heading styles are based.
+# Level of a paragraph that is a heading only because it is bold, or has the parent style of heading styles.
 BOLD_LEVEL = 9
 
 
@@ -132,7 +132,7 @@ def read_slides(path: Path, limits: Limits) -> Contents:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Open the parts of the file. Errors in these become Unreadable."""
+    """Open the package within the block. Raises Unreadable if it is encrypted or damaged."""
     with open_package(path) as archive:
         manifest = optional_xml_part(archive, MANIFEST_PART)
         if any(part.tag == f"{MANIFEST}encryption-data" for part in manifest.iter()):
@@ -155,10 +155,10 @@ class _Lists:
                     name = style.get(f"{STYLE}name", "") if kind == "list" else OUTLINE
                     levels = ((level.get(f"{TEXT}level", ""), level) for level in style)
                     self._levels[name] = {int(at): level for at, level in levels if at.isdecimal()}
-        self._counted: dict[str, dict[int, int]] = {OUTLINE: {}}  # by id or style of the last list
+        self._counted: dict[str, dict[int, int]] = {OUTLINE: {}}  # by the id of a list, or by its style
 
     def begin(self, block: ElementTree.Element, style: str) -> dict[int, int]:
-        """The counted items of a list by their level; not empty if it continues another list."""
+        """The last number at each level of the list; shared with the list that it continues, if any."""
         known = self._counted.get(block.get(f"{TEXT}continue-list", ""))
         if known is None and block.get(f"{TEXT}continue-numbering") == "true":
             known = self._counted.get(style)
@@ -167,7 +167,7 @@ class _Lists:
         return counted
 
     def label(self, style: str, level: int, counted: dict[int, int], item: ElementTree.Element) -> str:
-        """The label of the next item, with a space after it."""
+        """The label of the next item, with a space after it; empty if its level has no labels."""
         levels = self._levels.get(style, {})
         own = levels.get(level)
         if own is None or (not own.tag.endswith("-number") and style != OUTLINE):
@@ -199,7 +199,7 @@ def _of_level(level: ElementTree.Element, name: str) -> int:
 
 
 def _next(counted: dict[int, int], level: int, item: ElementTree.Element, start: int) -> int:
-    """Count the item of a list, and restart the deeper levels."""
+    """Count the item of a list, and restart the deeper levels; returns the item's number."""
     given = item.get(f"{TEXT}start-value", "")
     following = counted[level] + 1 if level in counted else start
     counted[level] = int(given) if given.isdecimal() and len(given) < MAX_DIGITS else following
@@ -310,7 +310,7 @@ def _words(element: ElementTree.Element, depth: int = 0) -> str:
 
 
 def _lines(element: Iterable[ElementTree.Element], depth: int = 0) -> Iterator[str]:
-    """The paragraphs in an element, each with the text boxes in it, and its footnotes after it."""
+    """Each paragraph in an element as a line that includes its text boxes, followed by its footnotes."""
     for child in element if depth < MAX_DEPTH else ():
         if child.tag in (f"{TEXT}p", f"{TEXT}h"):
             if text := one_line(_words(child), CELL_CHARACTERS):
@@ -326,7 +326,7 @@ def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
 
 
 def _sheet_notes(sheet: ElementTree.Element) -> dict[int, list[str]]:
-    """The comments and the texts of shapes of a sheet, by their rows."""
+    """The comments and the texts of shapes of a sheet, by row; 0 for shapes without a cell."""
     notes = {0: [line for shapes in sheet.iterfind(f"{TABLE}shapes") for line in _lines(shapes)]}
     number = 1
     for row in _table_rows(sheet) if any(child.tag in ATTACHED for child in sheet.iter()) else ():
@@ -350,7 +350,7 @@ def _sheet_notes(sheet: ElementTree.Element) -> dict[int, list[str]]:
 def _numbered_rows(table: ElementTree.Element, *, is_sheet: bool = False) -> Iterator[tuple[int, list[str]]]:
     """The number (from 1) and cells of each row; a cell that spans several rows is repeated in each.
 
-    Shapes attached to a cell of a sheet are not part of its text.
+    In a sheet, shapes attached to a cell are not part of the cell's text.
     """
     above: dict[int, tuple[int, str]] = {}
     number = 1
@@ -360,7 +360,7 @@ def _numbered_rows(table: ElementTree.Element, *, is_sheet: bool = False) -> Ite
             number += repeated
             continue
         cells: list[str] = []
-        # By column: cells that span following rows, with the number of these rows.
+        # By column, for cells that span following rows: the number of these rows, and the text.
         below = {column: (left - 1, text) for column, (left, text) in above.items() if left > 1}
         for cell in row:
             if cell.tag not in (f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):

@@ -1,6 +1,7 @@
 """Rich text: text and tables of an RTF file.
 
-Headings are found by outline level or style; embedded objects are skipped.
+Headings are found by outline level, style, bold type, or form (see `lone_titles`); embedded objects are
+skipped.
 """
 
 import codecs
@@ -79,7 +80,7 @@ class _Reader:
         self._in_table = False
         self._row: list[str] = []
         self._rows: list[list[str]] = []
-        # Number of characters to skip: substitutes for the previous character, for programs without Unicode.
+        # Number of bytes to skip, which replace the preceding \u character in programs without Unicode.
         self._skip = 0
         self._star = False
         self._fonts_at = self._title_at = 0

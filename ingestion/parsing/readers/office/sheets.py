@@ -61,7 +61,8 @@ COMMENT = "Comment on {cell}: {text}"
 def read(path: Path, limits: Limits) -> Contents:
     """Read an Excel file by sheet, with cached values of formulas; every row names its columns.
 
-    A comment, the text of a shape or the title of a chart follows the row to which it is attached.
+    A comment follows the row of its cell; the text of a shape or the title of a chart follows the row
+    above it.
 
     Hidden sheets are skipped. Any exception of openpyxl means that the file is damaged, which the child
     process reports.
@@ -81,11 +82,11 @@ def read(path: Path, limits: Limits) -> Contents:
 
 
 def _notes(archive: zipfile.ZipFile, sheet: str) -> dict[int, list[str]]:
-    """The comments and the texts of shapes of a sheet, by their rows."""
+    """The comments and the texts of shapes of a sheet, by the row that they follow."""
     notes: dict[int, list[str]] = {}
     try:
         related = relations(archive, sheet).values()
-        # A part with threads repeats its comments as plain ones, for old programs.
+        # A sheet with threads of comments repeats them as plain comments, for old programs.
         threaded = any(kind.endswith("/threadedComment") for kind, _ in related)
         for kind, part in related:
             if kind.endswith("/drawing"):
@@ -95,7 +96,7 @@ def _notes(archive: zipfile.ZipFile, sheet: str) -> dict[int, list[str]]:
                     if comment.tag in (f"{S}comment", f"{THREADED}threadedComment"):
                         _add_comment(notes, comment)
     except (*DAMAGE, zlib.error):
-        pass  # the sheet can be read without them
+        pass  # the cells can be read without notes
     return notes
 
 
@@ -131,8 +132,8 @@ def _add_shapes(notes: dict[int, list[str]], archive: zipfile.ZipFile, part: str
 
 
 def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
-    """The number and texts of each row; a cell that spans several rows is repeated in each."""
-    # The cells that span several rows of one column; a sheet lists these after its rows.
+    """The number and texts of each row; a cell that spans rows of one column is repeated in each."""
+    # The cells that span several rows of one column; the part lists these after all rows.
     merged: Merged = {}
     rest = b""
     count = 0

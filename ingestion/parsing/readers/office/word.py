@@ -28,7 +28,7 @@ LABEL_PART = re.compile("%([1-9])")
 
 @dataclass(frozen=True, slots=True)
 class NumberedAs:
-    """A paragraph's place in a list; the level is None if it is that of the paragraph's style."""
+    """A paragraph's place in a list; the level is None if the paragraph's style determines it."""
 
     identifier: str
     level: int | None
@@ -124,7 +124,7 @@ class Styles:
         self._styles = {style.get(f"{W}styleId", ""): style for style in part.iterfind(f"{W}style")}
 
     def level(self, properties: ElementTree.Element | None) -> int | None:
-        """0 for a title, 1 to 9 for a heading, None for text.
+        """A paragraph's level: 0 for a title, 1 to 9 for a heading, None for text.
 
         Style names are English in every language of Word.
         """
@@ -268,7 +268,7 @@ class _Reader:
 
 
 def _bold(paragraph: ElementTree.Element, text: str) -> bool:
-    """Whether the paragraph counts as a heading only because it is bold."""
+    """Whether a paragraph without a heading style is a heading, because all of it is bold."""
     runs = [
         run for run in paragraph.iter(f"{W}r") if any((part.text or "").strip() for part in run.iter(f"{W}t"))
     ]
@@ -315,7 +315,7 @@ def _text(element: ElementTree.Element) -> str:
         elif child.tag == f"{W}tbl" and element.tag == f"{W}txbxContent":
             words.append(table_text(list(_rows(child))) + "\n")
         else:
-            if child.tag == f"{W}txbxContent":  # the text before it is another paragraph
+            if child.tag == f"{W}txbxContent":  # the text before a text box is another paragraph
                 words.append("\n")
             words.append(_text(child))
             if child.tag == f"{W}p":  # a paragraph of a text box, a cell or a footnote

@@ -207,7 +207,7 @@ class LimitedProtocol(HttpToolsProtocol):
         return True
 
     def data_received(self, data: bytes) -> None:
-        if self._malformed:
+        if self._malformed or self._refused:  # what a refused client still sends is read, and not parsed
             return
         if self._unread:
             data = self._unread[self._unread_from :] + data
@@ -235,7 +235,8 @@ class LimitedProtocol(HttpToolsProtocol):
             if self.transport.is_closing():  # an earlier piece exceeded a limit
                 self._limit(settings.READER_SECONDS, self.transport.abort)
                 return
-            self._count(self._piece_read, in_head, in_body)
+            if not self._count(self._piece_read, in_head, in_body):
+                return
             if self._chunks > MAX_CHUNKS and not self.transport.is_closing():
                 self._await_turn()
         self._unread, self._unread_from = (data, start) if start < len(data) else (b"", 0)
@@ -276,8 +277,8 @@ class LimitedProtocol(HttpToolsProtocol):
         end = data.find(b"\r\n\r\n", start, start + MAX_HEAD_BYTES)
         return end + 4 if end >= 0 else min(start + MAX_HEAD_BYTES, len(data))
 
-    def _count(self, size: int, in_head: bool, in_body: bool) -> None:
-        """Count the bytes of a piece and apply the limits.
+    def _count(self, size: int, in_head: bool, in_body: bool) -> bool:
+        """Count the bytes of a piece and apply the limits; False if one is exceeded.
 
         A piece counts only if it is within one head or one body, and does not complete it.
         """
@@ -285,10 +286,13 @@ class LimitedProtocol(HttpToolsProtocol):
             self._head_bytes += size
             if self._head_bytes > MAX_HEAD_BYTES:
                 self._refuse(431)
+                return False
         elif self._in_body and in_body and self._heads == 0:
             self._wire_bytes += size
             if self._wire_bytes - self._body_bytes > MAX_FRAMING_BYTES + FRAMING_RATIO * self._body_bytes:
                 self._end()
+                return False
+        return True
 
     def send_400_response(self, msg: str) -> None:
         """Refuse a request that could not be parsed, with the same response as other refusals."""
@@ -329,7 +333,7 @@ class LimitedProtocol(HttpToolsProtocol):
     # --- the parts of a request, as the parser finds them ---
 
     def on_message_begin(self) -> None:
-        if self._reframing:
+        if self._reframing or self._refused:
             return
         super().on_message_begin()
         self.silent.pop(self, None)
@@ -353,7 +357,7 @@ class LimitedProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        if self._reframing:
+        if self._reframing or self._refused:
             return
         self._in_head, self._in_body = False, True
         self._wire_bytes = self._body_bytes = 0

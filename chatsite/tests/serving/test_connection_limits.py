@@ -161,6 +161,18 @@ def test_a_head_of_more_than_64_kb_is_refused(site, head):
     assert prompt(site) < PROMPT_SECONDS + MARGIN_SECONDS
 
 
+def test_a_head_that_is_completed_after_its_refusal_is_not_a_request(site):
+    """The connection stays open for a moment after a refusal, so that the client can read it."""
+    with site.session().socket() as sock:
+        sock.sendall(GET + b"X: " + b"a" * (limits.MAX_HEAD_BYTES + 5_000))
+        answer = sock.recv(65_536)
+        with suppress(OSError):
+            sock.sendall(b"\r\n\r\n")
+        answer += said(sock)
+    assert answer.startswith(b"HTTP/1.1 431 ")
+    assert answer.count(b"HTTP/1.1") == 1, answer
+
+
 def test_smaller_heads_and_pipelined_requests_are_answered(site):
     close = b"Connection: close\r\n\r\n"
     assert asked(site, GET + b"X: " + b"a" * 60_000 + b"\r\n" + close).startswith(b"HTTP/1.1 200 ")

@@ -49,11 +49,13 @@ sockets = URLRouter([*websocket_urlpatterns, re_path("", no_such_socket)])  # ty
 application = ProtocolTypeRouter(
     {
         "http": AccessLog(
-            UploadLimit(
-                AddressLimit(
-                    DemoGuard(Cors(OverloadLimit(BodyLimit(LengthHandler(), known_caller)))), credential
-                ),
-                credential,
+            Cors(
+                UploadLimit(
+                    AddressLimit(
+                        DemoGuard(OverloadLimit(BodyLimit(LengthHandler(), known_caller))), credential
+                    ),
+                    credential,
+                )
             )
         ),
         "lifespan": lifespan,

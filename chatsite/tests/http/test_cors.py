@@ -1,10 +1,13 @@
 """Other origins: none is allowed by default, and only those that the operator lists."""
 
+from unittest.mock import patch
+
 from asgiref.testing import ApplicationCommunicator
 from django.test import SimpleTestCase, TransactionTestCase, override_settings
 
 from chatsite.asgi import application
 from chatsite.checks import check_identity_settings
+from chatsite.http.address_limit import Queues
 from chatsite.tests.limits import HANG_SECONDS
 
 ORIGIN = "https://app.example.org"
@@ -48,6 +51,14 @@ class ListedOrigins(TransactionTestCase):
             self.assertEqual(headers["access-control-allow-headers"], "authorization, x-a")
             self.assertIn("POST", headers["access-control-allow-methods"])
             self.assertEqual(headers["vary"], "Origin")
+
+    async def test_a_refusal_before_django_can_be_read(self):
+        """A page of another origin must see why it was refused, and when to try again."""
+        with patch.object(Queues, "acquire", return_value=False):
+            status, headers = await exchange("POST", "/chat", b"{}", origin=ORIGIN, content_length="2")
+        self.assertEqual(status, 503)
+        self.assertEqual(headers["access-control-allow-origin"], ORIGIN)
+        self.assertIn("retry-after", headers)
 
     async def test_answers_and_refusals_can_be_read_with_their_headers(self):
         status, headers = await exchange("POST", "/chat", b"{}", origin=ORIGIN, content_length="2")

@@ -103,7 +103,7 @@ def _relate_alike(one: Question, other: Question, places: Sequence[int]) -> bool
     pairs = [(one.prepositions[place], other.prepositions[found]) for place, found in enumerate(places)]
     if places[-1] == end - 1:
         pairs.append((one.prepositions[end], other.prepositions[end]))
-    if one.asks_for == "what" and one.prepositions[end] != other.prepositions[end]:
+    if "what" in (one.asks_for, other.asks_for) and one.prepositions[end] != other.prepositions[end]:
         return False  # “What is the fund?” and “What is the fund for?”
     return all(first == second or not (first and second) for first, second in pairs)
 

@@ -43,7 +43,6 @@ MIN_GAIN = 1.4  # another sentence is added if it matches further words of at le
 MIN_GAIN_BESIDE = 1.0  # the same for a sentence next to the best one, if the first choice gives no support
 # Penalty for each word of a sentence, because a shorter one with the same words is better evidence.
 LENGTH = 0.02
-TOPIC = 0.5  # weight of a word elsewhere in the passage
 HEADING = 0.5  # penalty for a heading
 MENTION_RADIUS = 4  # units before and after the chosen ones that may also mention the statement's words
 WIDE_GAP = 30  # longest text, in characters, between two words that are marked as one range

@@ -47,6 +47,8 @@ class SameQuestionTests(SimpleTestCase):
         for one, other in self.pairs("same", "number", "name", "not", "other"):
             self.assertEqual(asks_the_same(one, other), asks_the_same(other, one), (one, other))
             self.assertTrue(asks_the_same(one, one), one)
+        for one, other in (("The fund?", "What is the fund for?"), ("What is the fund for?", "The fund?")):
+            self.assertFalse(asks_the_same(one, other), (one, other))
 
     def test_subject_and_object_must_match(self):
         for one, other in (

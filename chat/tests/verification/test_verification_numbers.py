@@ -161,6 +161,22 @@ class NumberTests(VerdictCase):
         self.assertFalse(found.verdict == "not_found" and not found.unclear)
         self.assert_verdicts_in(needs, "not_found", "The Disk minimum is 6 GiB")
 
+    def test_cents_are_not_per_cent(self):
+        fee = source(9, "f.md", "A copy costs 50 cents. Late copies cost 50 per cent more.")
+        self.assert_verdicts_in(
+            fee,
+            "supported",
+            "A copy costs 50 cent",
+            "Late copies cost 50 % more",
+            "Late copies cost 50 percent more",
+        )
+        self.assert_verdicts_in(
+            source(9, "f.md", "A copy costs 50 percent of the fee."), "not_found", "A copy costs 50 cents"
+        )
+        self.assert_verdicts_in(
+            source(9, "f.md", "Eine Kopie kostet 50 Cent."), "not_found", "Eine Kopie kostet 50 Prozent"
+        )
+
     def test_numbers_in_words_are_numbers(self):
         facts = source(
             9,

@@ -11,7 +11,6 @@ from .words import Kind, Token
 CLOCK = "clock"  # the unit of an unambiguous time
 HALF_CLOCK = "clock12"  # the unit of a time that may be before or after noon
 HALF_DAY = 720  # minutes
-MAX_WORD = 12  # letters in the word for an hour
 
 _DIGITS = re.compile(r"(\d{1,2})(?:[:.](\d{2}))?")
 _SPOKEN = re.compile(

@@ -242,7 +242,8 @@ year years jahr jahre jahren
 hour hours hr hrs stunde stunden
 minute minutes min mins minuten
 second seconds sekunde sekunden sec
-% percent prozent percentage cent
+% percent prozent percentage
+cent cents ct
 € euro euros eur
 $ dollar dollars usd
 £ pound pounds gbp pfund
@@ -271,7 +272,7 @@ person persons people personen menschen
 """
 )
 DIMENSIONS = dict.fromkeys(("day", "week", "month", "year", "hour", "minute", "second"), "time")
-DIMENSIONS |= dict.fromkeys(("€", "$", "£"), "money") | dict.fromkeys(("clock", "clock12"), "clock")
+DIMENSIONS |= dict.fromkeys(("€", "$", "£", "cent"), "money") | dict.fromkeys(("clock", "clock12"), "clock")
 # Single words, each with phrases that mean the same, mostly verbs of several words.
 _PHRASES = """
 decline: turn down, turns down, turned down
@@ -298,6 +299,7 @@ increase: go up, goes up
 decrease: go down, goes down
 excluding: in addition to, on top of
 before: until after
+percent: per cent, pro cent
 """
 PHRASES: dict[str, list[tuple[tuple[str, ...], str]]] = {}  # by the first word
 for _line in _PHRASES.strip().splitlines():

@@ -84,7 +84,7 @@ def phrase(text: str, word: str, start: int, end: int) -> Token | None:
 
 
 def _verb(text: str, first: str, start: int, end: int) -> Token | None:
-    """The token for a verb of several words: “cancel” for “call off”."""
+    """The token for a verb or unit of several words: “cancel” for “call off”, “%” for “per cent”."""
     following = list(islice(_SOLID.finditer(text, end, end + MAX_PHRASE), 3))
     words = [match[0].casefold() for match in following]
     for rest, meaning in lexicon.PHRASES[first]:
@@ -94,7 +94,8 @@ def _verb(text: str, first: str, start: int, end: int) -> Token | None:
             stop = following[len(rest) - 1].end()
             if meaning in lexicon.POLES:
                 return Token(Kind.POLAR, meaning, start, stop, whole=meaning)
-            return Token(Kind.WORD, stem(meaning), start, stop, whole=meaning)
+            unit = lexicon.UNITS.get(meaning, "")
+            return Token(Kind.WORD, stem(unit or meaning), start, stop, unit, whole=meaning)
     return None
 
 

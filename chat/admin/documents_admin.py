@@ -13,6 +13,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from chat.models import VerifiedAnswer
+from chat.overview.counting import PLACE
 from chat.overview.models import CountedUntil, DocumentUse
 from chat.verified_answers import reach_of
 from ingestion.admin import DocumentAdmin
@@ -120,7 +121,7 @@ class UsedDocumentAdmin(DocumentAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """Show up to which time answers are counted: citations in newer ones are missing."""
-        counted_at = CountedUntil.objects.values_list("counted_at", flat=True).first()
+        counted_at = CountedUntil.objects.filter(pk=PLACE).values_list("counted_at", flat=True).first()
         return super().changelist_view(request, {"counted_at": counted_at, **(extra_context or {})})
 
     @admin.display(description=gettext_lazy("size"), ordering="size")

@@ -30,6 +30,7 @@ from chatsite.accounts.admin_base.returning_admin import ReturnsToUnanswered
 from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
+from chatsite.http.parameters import LARGEST_KEY, whole_number
 from ingestion.models import Document
 
 MAX_OPTIONS = 300  # options of a drop-down list; if there are more, a name is typed instead
@@ -308,8 +309,10 @@ class ProofRunAdmin(OwnFilters, RowsOnly, AuditedChanges, admin.ModelAdmin):  # 
             raise PermissionDenied
         user = user_of(request)
         runs = self.get_queryset(request).select_related("group", "started_by")
-        before = get_object_or_404(runs, pk=int(request.GET.get("before", "0")))
-        after = get_object_or_404(runs, pk=int(request.GET.get("after", "0")))
+        before, after = (
+            get_object_or_404(runs, pk=whole_number(request.GET.get(name, ""), LARGEST_KEY))
+            for name in ("before", "after")
+        )
         for run in (before, after):
             _record_look(user, run)
         former, asked = (

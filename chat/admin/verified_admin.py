@@ -45,13 +45,13 @@ from chatsite.accounts.admin_base.returning_admin import ReturnsToUnanswered
 from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.models import AuditEntry
 from chatsite.accounts.principal import Principal
+from chatsite.http.parameters import LARGEST_KEY, whole_number
 from ingestion.models import Document
 from ingestion.search import retrieval
 from ingestion.search.passage_completion import complete_passages
 
 VALID = timedelta(days=365)  # how long a new answer is valid by default
 CONFIRMED = "confirmed"  # name of the checkbox that confirms statements without support in the sources
-MAX_DIGITS = 18  # digits of a document's id in a URL
 MAX_TRIED = 100  # questions in one test
 
 
@@ -406,8 +406,8 @@ def _reach(answer: Any) -> Reach | None:
 
 def _sources_in(request: HttpRequest) -> list[int]:
     """The documents in the URL that the manager may cite, in the order of the URL."""
-    named = [each for each in request.GET.getlist("source")[:MAX_DOCUMENTS] if each.isdecimal()]
-    wanted = list(dict.fromkeys(int(each[:MAX_DIGITS]) for each in named))
+    named = (whole_number(each, LARGEST_KEY) for each in request.GET.getlist("source")[:MAX_DOCUMENTS])
+    wanted = list(dict.fromkeys(number for number in named if number is not None))
     readable = Document.objects.visible_to(reader_of(request)).searchable()
     known = set(readable.filter(pk__in=wanted).values_list("pk", flat=True))
     return [number for number in wanted if number in known]

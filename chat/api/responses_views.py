@@ -37,6 +37,7 @@ from chat.requests import (
 from chat.runs.earlier_messages import stored_messages
 from chatsite.accounts.principal import Principal
 from chatsite.http.address_limit import release_slot
+from chatsite.http.parameters import whole_number
 from history import recording
 from history.branches import Branches
 from history.citation_text import without
@@ -130,10 +131,11 @@ class ResponseView(ProtocolView):
         if streamed not in ("true", "false"):
             raise InvalidRequest("“stream” must be true or false.", "stream")
         after = -1  # before all events
-        if number := request.GET.get("starting_after"):
-            if not (number.isascii() and number.isdecimal() and len(number) <= 13 and int(number) <= LARGEST):
+        if text := request.GET.get("starting_after"):
+            number = whole_number(text, LARGEST)
+            if number is None:
                 raise InvalidRequest("“starting_after” must be the number of an event.", "starting_after")
-            after = int(number)
+            after = number
         run = _own(principal, self.kwargs["response_id"])
         if not run.finished_at:
             runs.close_expired(run_id=run.pk)

@@ -15,6 +15,7 @@ from chat.protocols.framing import (
 )
 from chat.requests import InvalidRequest
 from chatsite.accounts.principal import Principal
+from chatsite.http.parameters import whole_number
 
 from .api_view import (
     ProtocolView,
@@ -90,6 +91,7 @@ def _number(text: str, member: str) -> int:
     """The number of an event; 0 if empty. Raises InvalidRequest."""
     if not text:
         return 0
-    if not (text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) <= LARGEST):
+    number = whole_number(text, LARGEST)
+    if number is None:
         raise InvalidRequest(f"“{member}” must be the number of an event.", member)
-    return int(text)
+    return number

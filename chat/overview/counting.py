@@ -31,6 +31,7 @@ RUNS_AT_ONCE = 10_000
 SECONDS = 50.0  # longest time for one job; the next one continues
 BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
 OUTCOMES = ("answered", "unsure", "refused", "failed", "stopped")
+PLACE = 1  # key of this module's row in CountedUntil
 LATER = """
     SELECT finished_at FROM chat_run WHERE finished_at > %s AND finished_at <= %s
     ORDER BY finished_at OFFSET %s LIMIT 1
@@ -51,7 +52,7 @@ def count_ended_runs(seconds: float = SECONDS) -> int:
     counted = 0
     with reading_everything():
         CountedUntil.objects.get_or_create(
-            pk=1, defaults={"finished_at": BEFORE_ALL, "counted_at": timezone.now()}
+            pk=PLACE, defaults={"finished_at": BEFORE_ALL, "counted_at": timezone.now()}
         )
         while True:
             some = _count_some()
@@ -63,7 +64,7 @@ def count_ended_runs(seconds: float = SECONDS) -> int:
 @transaction.atomic
 def _count_some() -> int | None:
     """Count the next runs, about RUNS_AT_ONCE or fewer; None while another process is counting."""
-    place = CountedUntil.objects.select_for_update(skip_locked=True).filter(pk=1).first()
+    place = CountedUntil.objects.select_for_update(skip_locked=True).filter(pk=PLACE).first()
     if place is None:
         return None
     until = timezone.now() - LAG

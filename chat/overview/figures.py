@@ -23,11 +23,12 @@ from ingestion.queue.fair_queue import TASK
 from ingestion.reasons import in_words
 
 from . import first_word
-from .counting import OUTCOMES
+from .counting import OUTCOMES, PLACE
 from .models import Asker, CountedUntil, DayFigures
 
 SQL = Path(__file__).parent / "sql"
 PERIODS = (7, 30, 90)  # lengths in days
+DEFAULT_PERIOD = 30
 MIN_PEOPLE = 3  # figures of a group are only shown if at least this many people asked
 MAX_GROUPS = 100  # number of groups that are shown
 LISTED = 8  # maximum number of documents in each list of the page
@@ -241,15 +242,15 @@ class Figures:
 
     @cached_property
     def counted_at(self) -> datetime | None:
-        return CountedUntil.objects.values_list("counted_at", flat=True).first()
+        return CountedUntil.objects.filter(pk=PLACE).values_list("counted_at", flat=True).first()
 
 
-def scope_of(days: int, group_id: int | None) -> Scope:
-    """The period of this many days until today; of 30 if `days` is not in PERIODS.
+def scope_of(days: int | None, group_id: int | None) -> Scope:
+    """The period of this many days until today; of DEFAULT_PERIOD if `days` is not in PERIODS.
 
     If the group is unknown, or too few of its members asked, the scope is everyone.
     """
-    days = days if days in PERIODS else 30
+    days = days if days in PERIODS else DEFAULT_PERIOD
     first = timezone.localdate() - timedelta(days=days - 1)
     everyone = Scope(first, days)
     group = Group.objects.filter(pk=group_id).first() if group_id else None

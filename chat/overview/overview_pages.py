@@ -13,6 +13,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from chatsite.accounts.models import User
 from chatsite.http.csv_cells import plain
+from chatsite.http.parameters import whole_number
 
 from .charts import stacked
 from .counting import OUTCOMES
@@ -72,8 +73,8 @@ def csv_file(request: HttpRequest, part: str) -> HttpResponse:
 
 
 def _figures(request: HttpRequest, reader: User) -> Figures:
-    days, group = request.GET.get("days") or "30", request.GET.get("group") or "0"
-    return Figures(reader, scope_of(int(days), int(group)))
+    days, group = (whole_number(request.GET.get(name, "")) for name in ("days", "group"))
+    return Figures(reader, scope_of(days, group))
 
 
 def _days(figures: Figures) -> Iterable[Line]:

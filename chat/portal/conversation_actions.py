@@ -23,6 +23,7 @@ from chatsite.accounts.holds import OnHold
 from chatsite.accounts.page_decorators import for_caller, signed_in
 from chatsite.accounts.principal import Principal
 from chatsite.http.outgoing.retry_after import set_retry_after
+from chatsite.http.parameters import whole_number
 from history import feedback as feedbacks
 from history import projects, recording
 from history.invalid import Invalid
@@ -385,7 +386,7 @@ def ask_form(
         team=team,
         project_id=project.pk if project else None,
         options=Options(scope=scope),
-        seen=int(seen) if seen.isascii() and seen.isdecimal() and len(seen) < 7 else None,
+        seen=whole_number(seen),
     )
     try:
         accepted = _begin(request, principal, asked, key_of(request.POST.get("key")))

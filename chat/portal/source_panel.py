@@ -12,6 +12,7 @@ from django.utils.translation import gettext, gettext_lazy
 from chat.portal.citing.quotations import best_span
 from chat.statements import Proof
 from chatsite.accounts.principal import Principal
+from chatsite.http.parameters import whole_number
 from history.branches import question_of
 from history.models import Conversation, Message, Source
 from history.withheld import withheld_labels
@@ -407,14 +408,14 @@ def panel_of_answer(
         source = answer.source_of(order[number - 1])
     else:
         return None
-    nth = _number(statement)
+    nth = whole_number(statement) or 0
     proof = None if by_rank else _proof_of(answer, number, nth)
     if proof and source:
         source = next((each for each in answer.sources if each.rank == proof.rank), source)
     chosen: View = view if view in VIEWS else "passage"  # type: ignore[assignment]
     if chosen == "thoughts" and not answer.shows_thoughts:
         chosen = "passage"
-    turned = _number(page)
+    turned = whole_number(page) or 0
     if source is None or turned > (source.document.page_count or 0):
         turned = 0
     panel = Panel(
@@ -431,10 +432,6 @@ def panel_of_answer(
     if panel.view == "page" and not panel.page:
         panel.view = "passage"
     return panel
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else 0
 
 
 def _proof_of(answer: Answer, number: int, statement: int) -> Proof | None:

@@ -33,6 +33,7 @@ from chatsite.accounts.page_decorators import for_caller
 from chatsite.accounts.principal import Principal
 from chatsite.http import error_pages
 from chatsite.http.origins import opened_from_here
+from chatsite.http.parameters import whole_number
 from history import projects, recording, sharing
 from history.conversation_export import answer_as_markdown, parts_as_markdown
 from history.conversation_lists import SIDEBAR_ROWS, newest
@@ -48,8 +49,6 @@ from .conversation.turns import turn_of, turns_of
 from .exported_page import as_page
 from .source_panel import panel_of, position_of
 from .starters import starts
-
-MAX_DIGITS = 6  # digits of a position
 
 
 class SeeOther(HttpResponseRedirect):
@@ -129,13 +128,12 @@ def page_asked_for(request: HttpRequest, asked: Sequence[int]) -> TurnsPage:
     Otherwise the newest page.
     """
     at, form = request.GET.get("at", ""), request.GET.get("rating", "")
-    places = (position_of(request.GET.get("source", "")), _number(form), _number(at))
+    places = (
+        position_of(request.GET.get("source", "")),
+        whole_number(form),
+        whole_number(at),
+    )
     return page_at(asked, next((place for place in places if place is not None), None))
-
-
-def _number(text: str) -> int | None:
-    """The number in a query parameter; None if it is not a valid position."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS else None
 
 
 def shares_of(principal: Principal, conversation: Conversation) -> list[tuple[Share, str]]:
@@ -229,7 +227,7 @@ def export(
             if not position:
                 parts = parts_as_markdown(principal, row)
             else:
-                one = _number(position)
+                one = whole_number(position)
                 text = None if one is None else answer_as_markdown(principal, row, one)
                 if text is None:
                     raise Http404

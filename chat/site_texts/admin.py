@@ -30,6 +30,7 @@ from chatsite.accounts.admin_base.read_only_admin import OwnFilters
 from chatsite.accounts.models import AuditEntry
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import reading_as
+from chatsite.http.parameters import LARGEST_KEY, whole_number
 
 from . import reload
 from .models import MAX_TEXT, SiteTexts, StartingQuestion
@@ -202,14 +203,18 @@ class SiteTextsAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ign
         return field
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        shown = {"title": gettext("Edit the texts of the site"), "show_save_and_add_another": False}
-        return super().add_view(request, form_url, shown | {"show_save_and_continue": False})
+        shown = {
+            "title": gettext("Edit the texts of the site"),
+            "show_save_and_add_another": False,
+            "show_save_and_continue": False,
+        }
+        return super().add_view(request, form_url, (extra_context or {}) | shown)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """The texts in use, or those of the version in the URL."""
         newest = SiteTexts.objects.first()
-        named = request.GET.get("version", "")
-        found = SiteTexts.objects.filter(pk=int(named)).first() if named.isdecimal() else None
+        named = whole_number(request.GET.get("version", ""), LARGEST_KEY)
+        found = SiteTexts.objects.filter(pk=named).first() if named else None
         begun_from = found or newest or SiteTexts()
         values = {name: getattr(begun_from, name) for name in SiteTexts.TEXTS}
         return values | {"begun_from": begun_from.pk, "newest": newest and newest.pk}

@@ -7,13 +7,15 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse, reverse_lazy
 from django.utils import timezone, translation
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
+
+from chatsite.http.parameters import LARGEST_KEY, whole_number
 
 from . import staff_access
 from .api.authentication import session_principal
@@ -29,7 +31,6 @@ A_YEAR = 365 * 24 * 3600
 NAMES_TO_ASK = 5
 LEFT = "signed-out"  # query parameter of the sign-in page to which signing out redirects
 EXAMPLE = 'curl -H "Authorization: Bearer {secret}" {site}api/whoami'
-MAX_DIGITS = 19  # a number with fewer digits fits into a column of type bigint
 
 
 class SignIn(auth_views.LoginView):
@@ -205,9 +206,9 @@ def sessions(request: HttpRequest) -> HttpResponse:
         return render(request, "accounts/sessions.html", shown)
     chosen = request.POST.get("device", "")
     if chosen:
-        if not (chosen.isascii() and chosen.isdecimal() and len(chosen) < MAX_DIGITS):
-            raise Http404
-        device = get_object_or_404(mine.exclude(session=principal.credential), pk=int(chosen))
+        device = get_object_or_404(
+            mine.exclude(session=principal.credential), pk=whole_number(chosen, LARGEST_KEY)
+        )
         device.session.delete()
         messages.success(request, gettext("The device was signed out."))
     else:

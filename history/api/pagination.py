@@ -10,6 +10,7 @@ from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chatsite.http.parameters import whole_number
 from history import conversation_lists, message_search, projects
 from history.models import Conversation
 
@@ -37,14 +38,12 @@ class ConversationPagination(BasePagination):
         return conversation_lists.page(queryset, limit, below)
 
     def limit(self) -> int:
-        limit = self.request.query_params.get("limit", str(self.page_size))
-        # int() also accepts digits of other scripts, and raises ValueError for thousands of digits.
-        whole = limit.isascii() and limit.isdigit() and len(limit) < 10
-        if not (whole and 1 <= int(limit) <= self.max_page_size):
+        limit = whole_number(self.request.query_params.get("limit", str(self.page_size)), self.max_page_size)
+        if not limit:
             raise ValidationError(
                 {"limit": gettext("must be a whole number from 1 to {most}.").format(most=self.max_page_size)}
             )
-        return int(limit)
+        return limit
 
     def below(self) -> conversation_lists.Place | None:
         """The place that the cursor denotes; None for the first page."""

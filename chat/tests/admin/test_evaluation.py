@@ -253,7 +253,13 @@ class ComparingTests(EvaluationCase):
 
     def test_addresses_that_name_no_run_are_refused(self):
         self.assertEqual(self.client.get(f"{RUNS}compare/").status_code, 404)
-        self.assertEqual(self.client.get(f"{RUNS}compare/?before=9&after=9").status_code, 404)
+        for query in (
+            "before=9&after=9",
+            "before=x&after=1",
+            "before=-1&after=1",
+            f"before={'9' * 5000}&after=1",
+        ):
+            self.assertEqual(self.client.get(f"{RUNS}compare/?{query}").status_code, 404, query[:20])
         self.assertEqual(self.client.get(f"{RUNS}abc/change/").status_code, 404)
 
 

@@ -219,6 +219,12 @@ class PageTests(TestCase):
         self.assertNotContains(self.client.get("/admin/"), "Overview")
         self.assertEqual(self.client.get("/admin/figures/days.csv").status_code, 403)
 
+    def test_an_address_with_another_period_or_group_shows_the_default(self):
+        for query in ("days=x&group=y", "days=-7", "days=9999999999999999999999", "group=²"):
+            page = self.client.get(f"/admin/?{query}")
+            self.assertContains(page, "Overview", msg_prefix=query)
+            self.assertEqual(self.client.get(f"/admin/figures/days.csv?{query}").status_code, 200, query)
+
     def test_titles_of_readable_documents_are_shown_and_others_counted(self):
         run_of(self.crew[0], self.closed)
         run_of(self.crew[0], self.open)

@@ -57,8 +57,9 @@ _WEEKDAYS = re.compile(
 # Words for dates. A weekly timetable cannot answer a question with one of these: it does not say which dates
 # are in its season, or what day it is.
 _DATE = re.compile(
-    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december|januar|februar|märz"
-    r"|mai|juni|juli|oktober|dezember|today|tomorrow|tonight|now|heute|morgen|jetzt|christmas|easter|weihnachten|ostern)\b",
+    r"\b(?:january|february|march|april|(?-i:May)(?! (?:I|we|you|one)\b)|(?<=in )may|june|july|august"
+    r"|september|october|november|december|januar|februar|märz|mai|juni|juli|oktober|dezember|today|tomorrow|tonight|now"
+    r"|heute|morgen|jetzt|christmas|easter|weihnachten|ostern)\b",
     re.IGNORECASE,
 )
 _ASKS_ANOTHER = re.compile(
@@ -69,7 +70,7 @@ _ASKS_ANOTHER = re.compile(
 # Words about journeys that do not restrict which journeys are meant.
 _TRAVEL = stems(
     "time boat ferry ship sailing sail crossing departure arrival arrive depart leave connection"
-    " timetable schedule travel journey trip run go get reach catch service line want list show tell"
+    " timetable schedule travel journey trip run go goes may get reach catch service line want list show tell"
     " please bus train tram flight day one way uhr wann fähre fähren schiff schiffe boot boote"
     " überfahrt verbindung verbindungen abfahrt abfahrten ankunft busse zug züge bahn fährt fahren"
     " fahre abfährt abfahren legt legen ablegt geht gehen gibt komme kommt kommen ankommt ankommen muss"

@@ -53,7 +53,7 @@ def named_rows(question: str, earlier: str, contents: Iterable[str]) -> NamedRow
             if cell <= asked and cell & new:
                 named[column].add(cell)
     if named:
-        others = frozenset(text for text, cells in words.items() if _is_about_another(cells, named, before))
+        others |= frozenset(text for text, cells in words.items() if _is_about_another(cells, named, before))
     else:
         others |= frozenset(
             text

@@ -124,7 +124,7 @@ def _hours(row: str, cells: Mapping[str, str], days: frozenset[int]) -> list[tup
     """
     by_day = {name: of for name in cells if (of := days_of(name))}
     if by_day:
-        wanted = [cells[name] for name, of in by_day.items() if days & of]
+        wanted = [cells[name] for name, of in by_day.items() if not days or days & of]
     elif days and days.isdisjoint(days_of_row(row) or frozenset(range(7))):
         return []
     elif days and days_of_row(row) is None:

@@ -46,6 +46,7 @@ class OpeningHoursTests(SimpleTestCase):
             (BY_DAY, "Which desk is open after 5 pm on Friday?", "Tickets Security"),
             (BY_DAY, "Which desks are open on Sunday before 9 am?", "Security"),
             (BY_DAY, "Which desks are open at 8 pm on Sunday?", "Security"),
+            (BY_DAY, "Which desks are open after 6 pm?", "Tickets Security"),
             (ONE_COLUMN, "Which desk is open after 6 pm?", "Tickets"),
             (ONE_COLUMN, "Which desks are open before 8 am?", "Tickets"),
             (TWO_COLUMNS, "Which desks are open after 6 pm?", "Tickets"),

@@ -128,6 +128,17 @@ class TimetableTests(SimpleTestCase):
         rest = asked("When does the last boat go from Old Mill to Tarn Quay tomorrow?", cut=30)
         self.assertFalse(rest.is_likely)
 
+    def test_the_verb_may_is_not_the_month(self):
+        self.assert_rows(
+            {
+                "Which boat from Tarn Quay to Old Mill may I take after 16:00 on Monday?": "A3",
+                "May I take a boat from Tarn Quay to Old Mill after 16:00 on Monday?": "A3",
+            }
+        )
+        for month in ("in May", "on 3 May", "in may"):
+            question = f"Which boat goes from Tarn Quay to Old Mill after 16:00 {month}?"
+            self.assertFalse(asked(question).is_sure, question)
+
     def test_going_home_is_not_a_condition(self):
         self.assertEqual(shown(asked("When is the last ferry home from Old Mill to Tarn Quay?")), "B3")
 

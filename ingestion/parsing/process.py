@@ -29,7 +29,7 @@ IMAGE_SECONDS = 30
 IMAGE_BYTES = 30_000_000
 PNG_ENDS = (b"\x89PNG", b"IEND\xae\x42\x60\x82")
 CHARACTERS_BYTES = 5_000_000
-LINE_BYTES = 8  # bytes of JSON allowed for each character; most need at most 6
+LINE_BYTES = 12  # maximum number of bytes of JSON for one character; most need at most 6
 AT_ONCE = threading.BoundedSemaphore(2)  # limits the children of `render` and `characters` together
 
 

@@ -180,6 +180,14 @@ class SheetNotesTests(SimpleTestCase):
     def test_threads_of_comments_are_read_once(self):
         data = with_parts(FARES, comments=OLD_COMMENTS, threadedComment=THREADS)
         self.assertEqual(self.lines("a.xlsx", data)[1:3], ["Comment on B2: Too low?", "Comment on B2: No."])
+        note = '<comment ref="A3"><text><t>Closed on Sundays</t></text></comment></commentList>'
+        data = with_parts(
+            FARES, comments=OLD_COMMENTS.replace("</commentList>", note), threadedComment=THREADS
+        )
+        self.assertEqual(
+            [line for line in self.lines("a.xlsx", data) if line.startswith("Comment")],
+            ["Comment on B2: Too low?", "Comment on B2: No.", "Comment on A3: Closed on Sundays"],
+        )
 
     def test_text_boxes_and_titles_of_charts_are_read_where_they_are(self):
         chart = drawn(9, '<xdr:graphicFrame><c:chart r:id="k"/></xdr:graphicFrame>')

@@ -86,15 +86,23 @@ def _notes(archive: zipfile.ZipFile, sheet: str) -> dict[int, list[str]]:
     notes: dict[int, list[str]] = {}
     try:
         related = relations(archive, sheet).values()
-        # A sheet with threads of comments repeats them as plain comments, for old programs.
-        threaded = any(kind.endswith("/threadedComment") for kind, _ in related)
+        threads = [
+            comment
+            for kind, part in related
+            if kind.endswith("/threadedComment")
+            for comment in xml_part(archive, part).iter(f"{THREADED}threadedComment")
+        ]
+        # The first comment of a thread is repeated as a plain one, for old programs.
+        threaded = {comment.get("ref") for comment in threads}
         for kind, part in related:
             if kind.endswith("/drawing"):
                 _add_shapes(notes, archive, part)
-            elif kind.endswith("/threadedComment" if threaded else "/comments"):
-                for comment in xml_part(archive, part).iter():
-                    if comment.tag in (f"{S}comment", f"{THREADED}threadedComment"):
+            elif kind.endswith("/comments"):
+                for comment in xml_part(archive, part).iter(f"{S}comment"):
+                    if comment.get("ref") not in threaded:
                         _add_comment(notes, comment)
+        for comment in threads:
+            _add_comment(notes, comment)
     except (*DAMAGE, zlib.error):
         pass  # the cells can be read without notes
     return notes

@@ -13,7 +13,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection, models, transaction
 from django.db.models import Q, QuerySet
-from django.utils.translation import gettext, ngettext, override
+from django.utils.translation import gettext, gettext_noop, ngettext, override
 
 from chat.engine.verified import VERIFIED_STEP
 from chat.evaluation.models import ProofQuestion, ProofRun
@@ -28,7 +28,7 @@ from chat.models import (
 from chat.runs import notifications
 from chat.unanswered.models import UnansweredQuestion
 from chatsite.accounts.audit import NamedPerson, chain, named, record
-from chatsite.accounts.holds import ON_HOLD
+from chatsite.accounts.holds import ON_HOLD, OnHold
 from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, Look, User
 from chatsite.accounts.sessions import end_sessions
 from chatsite.db.threads import reading_everything, retry_on_deadlock
@@ -42,6 +42,7 @@ from ingestion.models import Document
 from ingestion.storage.files import collect_unremoved
 
 logger = logging.getLogger(__name__)
+HELD_MEANWHILE = gettext_noop("This account has meanwhile been put under a legal hold, or erased.")
 
 STOP_SECONDS = 30
 POLL_SECONDS = 0.2
@@ -77,7 +78,10 @@ class ErasedAccount:
                 os.fsync(file.fileno())
         except OSError as error:
             logger.error(
-                "%s could not be written (%s): an older backup would restore erased people.", path, error
+                "%s could not be written (%s): an older backup would restore erased people. Add the line %s",
+                path,
+                error,
+                json.dumps(asdict(self)),
             )
 
 
@@ -168,15 +172,18 @@ def erase(
     ApiKey.objects.owned_by_user(person.pk).revoke()
     _stop_answers(person, gettext("The account is switched off."))
     with reading_everything(), collect_unremoved() as left:
-        if documents_to:
-            for document in _read_by_others(person):
-                BulkItem.objects.filter(document=document).delete()
-                transfer_ownership(document, documents_to)
-            VerifiedAnswer.objects.filter(owner=person).update(owner=documents_to)
-            ProofQuestion.objects.filter(added_by=person).update(added_by=documents_to)
-        documents = list(Document.objects.filter(owner=person))
-        _forget_in_admin_log(Document, [document.pk for document in documents])
-        _delete_documents(documents)
+        try:
+            if documents_to:
+                for document in _read_by_others(person):
+                    BulkItem.objects.filter(document=document).delete()
+                    transfer_ownership(document, documents_to)
+                VerifiedAnswer.objects.filter(owner=person).update(owner=documents_to)
+                ProofQuestion.objects.filter(added_by=person).update(added_by=documents_to)
+            documents = list(Document.objects.filter(owner=person))
+            _forget_in_admin_log(Document, [document.pk for document in documents])
+            _delete_documents(documents)
+        except OnHold:
+            raise ErasureRefused(gettext(HELD_MEANWHILE)) from None
         _delete_account(person, had, actor, documents_to)
     return replace(had, files_left=len(left))
 
@@ -188,7 +195,7 @@ def _delete_account(person: User, had: DataCounts, actor: User | None, documents
     # Lock the account, so that a concurrent legal hold is either respected or finds no account.
     locked = User.objects.select_for_update().filter(pk=person.pk).first()
     if locked is None or locked.legal_hold:
-        raise ErasureRefused(gettext("This account has meanwhile been put under a legal hold, or erased."))
+        raise ErasureRefused(gettext(HELD_MEANWHILE))
     line = ErasedAccount(person.pk, person.date_joined.isoformat(), documents_to.pk if documents_to else None)
     transaction.on_commit(line.note)
     _delete_rows(locked)

@@ -33,6 +33,7 @@ from chat.tests.conversations import answered
 from chat.tests.engine.test_verified_answers import make_verified
 from chat.unanswered.models import UnansweredQuestion
 from chatsite.accounts.audit import chain, record
+from chatsite.accounts.holds import OnHold
 from chatsite.accounts.models import (
     ApiKey,
     AuditEntry,
@@ -370,6 +371,16 @@ class ErasingTests(TestCase):
         with translation.override("de"), self.assertRaisesMessage(ErasureRefused, "inzwischen"):
             erasure._delete_account(person, count_data(person), None, None)
 
+    def test_a_hold_that_begins_while_documents_are_deleted_is_explained(self):
+        person = make_user("anna")
+        make_document("notes.md", owner=person)
+        with (
+            patch.object(erasure, "_delete_documents", side_effect=OnHold),
+            self.assertRaisesMessage(ErasureRefused, "meanwhile been put under a legal hold"),
+        ):
+            erase(person, actor=None)
+        self.assertTrue(User.objects.filter(pk=person.pk).exists())
+
     def test_a_running_answer_is_stopped_first(self):
         person, *_ = person_with_everything()
         Run.objects.update(finished_at=None)
@@ -442,6 +453,14 @@ class RestoredTests(TestCase):
     def test_the_list_of_erased_people_has_no_names_and_is_private(self):
         self.assertNotIn(CANARY, self.path.read_text().casefold())
         self.assertEqual(self.path.stat().st_mode & 0o777, 0o600)
+
+    def test_an_entry_that_cannot_be_written_is_logged(self):
+        entry = erasure.ErasedAccount(7, "2026-01-01T00:00:00+00:00", None)
+        folder = self.path.parent / "occupied"
+        folder.mkdir()
+        with self.settings(ERASED_LIST=folder), self.assertLogs("chat.persons.erasure", "ERROR") as logged:
+            entry.note()
+        self.assertIn('{"number": 7,', logged.output[0])
 
     def test_another_account_with_the_same_id_is_left_alone(self):
         other = self.brought_back(date_joined=timezone.now())

@@ -101,7 +101,15 @@ def _restore(source: Source, passphrase: str, head: Mapping[str, Any]) -> None:
     with _placed_files(source, passphrase, root):
         database.restore(_parts(source, passphrase), _tables(head))
     if not environment.text("CHATSITE_SECRET_KEY"):
-        write_secret(settings.DATA_DIR / "secret_key", _secret(source, passphrase))
+        path = settings.DATA_DIR / "secret_key"
+        try:
+            write_secret(path, _secret(source, passphrase))
+        except OSError as error:
+            raise CommandError(
+                f"The database and the files were restored, but not the site's secret key: {path} cannot be"
+                f" written ({error.strerror}). Without this key, stored secrets cannot be read, and everyone"
+                " must sign in again."
+            ) from None
 
 
 @contextmanager

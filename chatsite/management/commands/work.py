@@ -57,17 +57,21 @@ class Command(BaseCommand):
         children = Children()
         alive_file: Path | None = options["alive_file"]
 
+        def touch() -> None:
+            if alive_file:
+                try:
+                    alive_file.touch()
+                except OSError as error:
+                    sys.exit(f"{alive_file} cannot be written ({error.strerror}).")
+
         def check() -> None:
-            if alive_file and all(child.process for child in children.children):
-                alive_file.touch()
+            if all(child.process for child in children.children):
+                touch()
 
         try:
-            if alive_file:
-                alive_file.touch()  # fails now, not later, if the file is not writable
+            touch()  # fails now, not later, if the file is not writable
             children.add(workers(options["workers"]))
             children.keep_running(check)
-        except OSError as error:
-            sys.exit(f"{alive_file} cannot be written ({error.strerror}).")
         finally:
             children.close()
 

@@ -66,7 +66,8 @@ def _errors(detail: Any, pointer: str) -> Any:
     """One object for each error of a serializer, with a JSON Pointer to its member."""
     if isinstance(detail, dict):
         for name, part in detail.items():
-            yield from _errors(part, pointer if name == "non_field_errors" else f"{pointer}/{name}")
+            step = str(name).replace("~", "~0").replace("/", "~1")
+            yield from _errors(part, pointer if name == "non_field_errors" else f"{pointer}/{step}")
     elif isinstance(detail, list):
         for number, part in enumerate(detail):
             yield from _errors(part, f"{pointer}/{number}" if isinstance(part, dict | list) else pointer)

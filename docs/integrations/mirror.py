@@ -41,7 +41,8 @@ def send(method: str, address: str, body: bytes | None = None) -> Any:
         except urllib.error.HTTPError as refusal:
             if refusal.code not in {429, 503} or tries == TRIES:
                 raise
-            time.sleep(float(refusal.headers.get("Retry-After") or 2))
+            seconds = refusal.headers.get("Retry-After", "")
+            time.sleep(int(seconds) if seconds.isdecimal() else 2)  # a proxy may send a date
 
 
 def reason(refusal: urllib.error.HTTPError) -> str:

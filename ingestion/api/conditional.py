@@ -68,7 +68,7 @@ def checked(request: Request, document: Document) -> Document:
         raise PreconditionFailed
     if {"*", tag} & set(conditions.get("If-None-Match", [])):
         raise PreconditionFailed(EXISTS)
-    return document
+    return locked
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ can run scripts: files whose type allows scripts are downloaded under another ty
 sandboxed.
 """
 
+import contextlib
 import functools
 import hashlib
 import logging
@@ -268,11 +269,12 @@ def file_response(request: Request, document: Document) -> HttpResponseBase:
     checked = time.monotonic()
     release_connection()  # the storage may hang
     try:
-        file = files.open_file(document)
-        if files.size_of(file) != document.size:
-            file.close()
-            logger.error("The size of the stored file of document %d has changed.", document.pk)
-            raise FileDamaged
+        with contextlib.ExitStack() as opened:
+            file = opened.enter_context(files.open_file(document))
+            if files.size_of(file) != document.size:
+                logger.error("The size of the stored file of document %d has changed.", document.pk)
+                raise FileDamaged
+            opened.pop_all()  # the file stays open, and is closed with the response
     except FileNotFoundError:
         raise Http404 from None
     except files.StorageFault as error:

@@ -106,6 +106,7 @@ class ProjectsApiTests(ProjectsApiCase):
             ({"name": "x", "scope": "everywhere"}, "/scope"),
             ({"name": "x", "scope": "document:1"}, "/scope"),
             ({"name": "x", "colour": "red"}, "/colour"),
+            ({"name": "x", "a/b~c": "red"}, "/a~1b~0c"),
         ):
             refused = self.send("post", "", body)
             self.assertEqual((refused.status_code, body), (400, body))

@@ -167,7 +167,7 @@ def check_address_settings(app_configs: Sequence[AppConfig] | None, **kwargs: An
         # The URL may contain a password, so the message does not repeat it.
         problems.append(("E034", "REDIS_URL must be an address such as redis://127.0.0.1:6379/0."))
     host = environment.text("HOST")
-    if "/" in host or ("://" in host):
+    if "/" in host:
         problems.append(("E035", f"HOST: write an address such as 127.0.0.1 or 0.0.0.0 instead of {host}."))
     return [Error(message, id=f"chatsite.{number}") for number, message in problems]
 

@@ -44,9 +44,9 @@ def main() -> int:
     failed = False
     for platform, tags in PLATFORMS.items():
         for python in PYTHONS:
-            told = missing(tags, python)
-            failed = failed or bool(told)
-            print(f"{platform}, Python {python}: {told or 'complete'}", flush=True)
+            absent = missing(tags, python)
+            failed = failed or bool(absent)
+            print(f"{platform}, Python {python}: {absent or 'complete'}", flush=True)
     return failed
 
 

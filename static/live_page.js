@@ -22,7 +22,7 @@ const isRunning = () =>
   document.querySelector('[data-running]') || [...cellsByName(document).values()].some(isUnfinished);
 
 // What a region shows. Its HTML cannot be compared, because it contains CSRF tokens, which differ in each response.
-const told = region => `${region.textContent} ${region.querySelector('progress')?.value}`;
+const shown = region => `${region.textContent} ${region.querySelector('progress')?.value}`;
 
 // Do not replace a region that contains the focus until its work has ended.
 function copyRegions(page) {
@@ -31,7 +31,7 @@ function copyRegions(page) {
     const hasEnded = region.hasAttribute('data-running') && !fresh?.hasAttribute('data-running');
     if (!fresh || (region.contains(document.activeElement) && !hasEnded)) continue;
     if (hasEnded) region.removeAttribute('data-running');
-    if (hasEnded || told(region) !== told(fresh)) region.replaceChildren(...fresh.childNodes);
+    if (hasEnded || shown(region) !== shown(fresh)) region.replaceChildren(...fresh.childNodes);
   }
 }
 

@@ -57,8 +57,8 @@ def llama(**settings):
 
 @use("openai", "chat completions, unstreamed")
 def _():
-    told = site().chat.completions.create(model="any", messages=ASKED, max_tokens=200, stop=["END"])
-    return CITED in told.choices[0].message.content and told.choices[0].finish_reason == "stop"
+    answer = site().chat.completions.create(model="any", messages=ASKED, max_tokens=200, stop=["END"])
+    return CITED in answer.choices[0].message.content and answer.choices[0].finish_reason == "stop"
 
 
 @use("openai", "chat completions, streamed")
@@ -73,8 +73,8 @@ def _():
 
 @use("openai", "chat completions parsed by a schema")
 def _():
-    told = site().chat.completions.parse(model="any", messages=ASKED, response_format=Leave)
-    return CITED in told.choices[0].message.parsed.text
+    answer = site().chat.completions.parse(model="any", messages=ASKED, response_format=Leave)
+    return CITED in answer.choices[0].message.parsed.text
 
 
 @use("openai", "responses, two questions")
@@ -115,23 +115,23 @@ def _():
 
 @use("openai", "a response in the background, polled, cancelled, deleted")
 def _():
-    told = site().responses.create(model="any", input=QUESTION, background=True)
-    site().responses.cancel(told.id)
+    answer = site().responses.create(model="any", input=QUESTION, background=True)
+    site().responses.cancel(answer.id)
     deadline = time.monotonic() + 20
-    while site().responses.retrieve(told.id).status in ("queued", "in_progress"):
+    while site().responses.retrieve(answer.id).status in ("queued", "in_progress"):
         assert time.monotonic() < deadline
         time.sleep(0.2)
-    site().responses.delete(told.id)
+    site().responses.delete(answer.id)
     try:
-        site().responses.retrieve(told.id)
+        site().responses.retrieve(answer.id)
     except openai.NotFoundError:
         return True
 
 
 @use("openai", "embeddings")
 def _():
-    told = site().embeddings.create(model="any", input=["leave", "canteen"])
-    return len(told.data) == 2 and len(told.data[0].embedding) == 256
+    answer = site().embeddings.create(model="any", input=["leave", "canteen"])
+    return len(answer.data) == 2 and len(answer.data[0].embedding) == 256
 
 
 @use("openai", "an unsupported member is refused by name")
@@ -174,8 +174,8 @@ def _():
 
 @use("langchain-openai", "responses API")
 def _():
-    told = langchain(use_responses_api=True).invoke([SystemMessage("Be brief."), HumanMessage(QUESTION)])
-    return CITED in told.text and any(part.get("annotations") for part in told.content)
+    answer = langchain(use_responses_api=True).invoke([SystemMessage("Be brief."), HumanMessage(QUESTION)])
+    return CITED in answer.text and any(part.get("annotations") for part in answer.content)
 
 
 @use("langchain-openai", "responses API, with_structured_output")
@@ -220,8 +220,8 @@ def _():
 
 @use("litellm", "completion, unstreamed")
 def _():
-    told = litellm.completion("openai/any", api_base=URL, api_key=KEY, messages=ASKED, max_tokens=200)
-    return CITED in told.choices[0].message.content
+    answer = litellm.completion("openai/any", api_base=URL, api_key=KEY, messages=ASKED, max_tokens=200)
+    return CITED in answer.choices[0].message.content
 
 
 @use("litellm", "completion, streamed")
@@ -232,20 +232,22 @@ def _():
 
 @use("litellm", "completion by a schema")
 def _():
-    told = litellm.completion("openai/any", api_base=URL, api_key=KEY, messages=ASKED, response_format=Leave)
-    return CITED in Leave.model_validate_json(told.choices[0].message.content).text
+    answer = litellm.completion(
+        "openai/any", api_base=URL, api_key=KEY, messages=ASKED, response_format=Leave
+    )
+    return CITED in Leave.model_validate_json(answer.choices[0].message.content).text
 
 
 @use("litellm", "responses")
 def _():
-    told = litellm.responses(model="openai/any", api_base=URL, api_key=KEY, input=QUESTION)
-    return CITED in told.output[0].content[0].text
+    answer = litellm.responses(model="openai/any", api_base=URL, api_key=KEY, input=QUESTION)
+    return CITED in answer.output[0].content[0].text
 
 
 @use("litellm", "embedding")
 def _():
-    told = litellm.embedding("openai/any", api_base=URL, api_key=KEY, input=["leave"])
-    return len(told.data[0]["embedding"]) == 256
+    answer = litellm.embedding("openai/any", api_base=URL, api_key=KEY, input=["leave"])
+    return len(answer.data[0]["embedding"]) == 256
 
 
 def main():

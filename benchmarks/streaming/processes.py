@@ -31,10 +31,10 @@ def server(module: str, *arguments: str) -> Iterator[tuple[int, int]]:
 def load(**plan: Any) -> list[Outcome]:
     """Run the client until it ends; return the outcomes."""
     command = [sys.executable, "-m", "streaming.client"]
-    told = subprocess.run(
+    ran = subprocess.run(
         command, cwd=FOLDER, input=json.dumps(plan), stdout=subprocess.PIPE, text=True, check=True
     )
-    return [Outcome(**outcome) for outcome in json.loads(told.stdout)]
+    return [Outcome(**outcome) for outcome in json.loads(ran.stdout)]
 
 
 def cpu_seconds(pid: int) -> float:

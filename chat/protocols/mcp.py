@@ -306,7 +306,7 @@ class Progress:
 
     def __init__(self, token: str | int) -> None:
         self._token = token
-        self._number = self._written = self._told = 0
+        self._number = self._written = self._reported = 0
 
     def of(self, event: Event) -> Json | None:
         """The notification for an event; None for events without one.
@@ -324,9 +324,9 @@ class Progress:
                 words = "Thinking"
             case TextDelta(text):
                 self._written += len(text)
-                if self._told and self._written - self._told < PROGRESS_CHARACTERS:
+                if self._reported and self._written - self._reported < PROGRESS_CHARACTERS:
                     return None
-                self._told = self._written
+                self._reported = self._written
                 words = f"Writing the answer: {self._written:,} characters"
             case _:
                 return None

@@ -130,7 +130,7 @@ VECTOR_FIELD_SETS = {
 PAGE_SWITCHES = ("use_gpt4v", "use_multimodal_answering")
 CATEGORY_CHARACTERS = 100
 TEMPLATE_CHARACTERS = 10_000
-UNKNOWN_TOLD = 50
+MAX_UNKNOWN_NAMED = 50
 
 
 def _vector_fields(value: Any, member: str) -> str:
@@ -186,4 +186,4 @@ def options(overrides: Mapping[str, Any], place: str = "context.overrides") -> O
     if values.get("retrieval_mode") == "vectors" and values.get("vector_fields") == "":
         member = f"{place}.vector_fields"
         raise InvalidRequest(f"“{member}” must name a field if only vectors are searched.", member)
-    return Options(**values, unknown=tuple(unknown[:UNKNOWN_TOLD]))
+    return Options(**values, unknown=tuple(unknown[:MAX_UNKNOWN_NAMED]))

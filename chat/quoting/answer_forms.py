@@ -123,9 +123,9 @@ def _each_file(findings: Findings) -> QuotedAnswer | None:
         return None
     of_files.sort(key=lambda kept: -kept[0].sentence.score)
     first = of_files[0][0]
-    is_told = findings.is_answered or (is_named and not first.is_part_of_table and first.answers)
+    is_sure = findings.is_answered or (is_named and not first.is_part_of_table and first.answers)
     texts = findings.quoted([each for kept in of_files for each in kept])
-    return QuotedAnswer(texts, is_told, is_several=True)
+    return QuotedAnswer(texts, is_sure, is_several=True)
 
 
 def _for_named_file(findings: Findings, quotations: Sequence[Quotation]) -> Sequence[Quotation]:

@@ -18,7 +18,10 @@ class UnansweredQuestion(models.Model):
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="+")
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     asked_at = models.DateTimeField(db_index=True)
-    reasons = ArrayField(models.CharField(max_length=10), help_text="Values of chat.unanswered.REASONS.")
+    reasons = ArrayField(
+        models.CharField(max_length=10),
+        help_text="Keys of unanswered_list.REASONS, or question_judging.SITUATION.",
+    )
     digest = models.CharField(max_length=64, help_text="A keyed digest of its words.")
     group_number = models.PositiveIntegerField(
         null=True, help_text="Empty if there are more questions than can be grouped."

@@ -15,7 +15,7 @@ from ingestion.search.tokens import plain_words
 LIKE = 0.6  # two questions with this share of common words are in one group
 MAX_READ = 1_000  # characters of a question that are compared; the rest is usually pasted text
 COMPARED = 100  # number of wordings with which a question is compared
-MIN_TOLD = 10  # words; a shorter message without a comma does not describe a situation
+MIN_SITUATION = 10  # words; a shorter message without a comma does not describe a situation
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|we|us|our|ich|mir|mich|mein\w*|wir|uns|unser\w*)\b", re.IGNORECASE)
 # A message that consists only of these words contains no question.
 SMALL_TALK = frozenset(
@@ -58,7 +58,7 @@ def describes_situation(text: str) -> bool:
 
     Such questions have everyday words, so that a search misses documents that may answer them.
     """
-    return bool(_FIRST_PERSON.search(text)) and ("," in text or len(text.split()) >= MIN_TOLD)
+    return bool(_FIRST_PERSON.search(text)) and ("," in text or len(text.split()) >= MIN_SITUATION)
 
 
 def numbered(texts: Sequence[str]) -> list[int]:

@@ -123,8 +123,8 @@ class UnansweredPage(admin.ModelAdmin):  # type: ignore[type-arg]
                 for group, shown, said in zip(page, documents, opinions, strict=True)
             ],
             "reason": reason if counted[reason] else "",
-            "told": SITUATION,
-            "told_groups": sum(group.may_be_answered for group in found.groups),
+            "situation": SITUATION,
+            "situation_groups": sum(group.may_be_answered for group in found.groups),
             "all_groups": len(found.groups),
             "judged_at": judged_at(),
             "reasons": [(name, words, counted[name]) for name, words in REASONS.items() if counted[name]],

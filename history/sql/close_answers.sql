@@ -21,7 +21,7 @@ WITH ended AS (
     RETURNING message.id, message.conversation_id
 ),
 
-told AS (
+touched AS (
     UPDATE history_conversation SET updated_at = :'now' WHERE id IN (SELECT ended.conversation_id FROM ended)
 )
 

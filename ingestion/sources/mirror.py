@@ -37,7 +37,6 @@ from .tree import (
 
 # A file that was changed this recently may change again without a new modification time.
 UNSURE_NS = 2_000_000_000
-CHUNK_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

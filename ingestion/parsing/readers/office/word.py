@@ -2,7 +2,6 @@
 
 import re
 import zipfile
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -226,7 +225,7 @@ class _Reader:
             for kind in NOTES
             for note in optional_xml_part(archive, f"word/{kind}s.xml")
         }
-        self._told: Counter[tuple[str, str]] = Counter()
+        self._added: set[tuple[str, str]] = set()
 
     def blocks(self, blocks: Iterable[ElementTree.Element]) -> None:
         for block in blocks:
@@ -258,9 +257,9 @@ class _Reader:
             kind = NOTES_BY_REFERENCE.get(element.tag)
             drawing = element.get(DRAWINGS.get(element.tag, ""), "")
             reference = (kind, element.get(f"{W}id", "")) if kind else ("", drawing)
-            if not (kind or drawing) or self._told[reference]:
+            if not (kind or drawing) or reference in self._added:
                 continue
-            self._told[reference] = 1
+            self._added.add(reference)
             text = self._notes.get(reference, "")
             if drawing in self._relations:
                 text = drawing_text(self._archive, *self._relations[drawing])

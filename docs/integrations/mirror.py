@@ -56,20 +56,20 @@ def reason(refusal: urllib.error.HTTPError) -> str:
 
 
 def mark(folder: Path) -> str:
-    """The prefix of this folder's document names, unique even among folders with the same name."""
+    """The prefix of this folder's external ids, different even for folders with the same name."""
     name = re.sub("[^A-Za-z0-9.-]", "-", folder.name)[-40:]
     return f"mirror:{name}-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}:"
 
 
 def external_id(folder: Path, path: Path) -> str:
-    """A stable name for a path, with the prefix of its folder."""
+    """A stable external id for a path, with the prefix of its folder."""
     name = path.relative_to(folder).as_posix()
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
     return f"{mark(folder)}{re.sub('[^A-Za-z0-9.-]', '-', name)[-100:]}:{digest}"
 
 
 def mirrored(folder: Path) -> set[str]:
-    """The names of this folder's files on the site."""
+    """The external ids of this folder's documents on the site."""
     found, address = set(), "/api/documents?own=true&limit=200"
     while address:
         response = send("GET", address)

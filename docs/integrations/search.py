@@ -1,4 +1,6 @@
-"""Search a site from the command line: SITE and KEY are its address and an API key, in the environment.
+"""Search a site from the command line.
+
+The environment has SITE, the site's address, and KEY, an API key.
 
 python search.py "How many days of leave can I carry over?"
 """

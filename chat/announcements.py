@@ -38,7 +38,7 @@ def announce_end(owner_id: int, closings: Mapping[UUID, AnswerOutcome]) -> None:
 
     webhooks.announce(Event.ANSWER_COMPLETED, asker)
 
-    # The same rules as in unanswered.sql decide whether and why a question counts as unanswered.
+    # The rules are those of judge_questions.sql, without ratings and repeated questions.
     uncited = last.state == Message.State.COMPLETE and last.content and not last.citations
     if last.content in pleasantries.ANSWERS:
         return

@@ -1,4 +1,4 @@
-"""Citations in an answer: `[label]`, with the label of a source of this turn.
+"""Citations in an answer: `[label]`, with the label of one of the answer's sources.
 
 A model may cite sources that it was not given. Brackets that look like such a citation (with a file name or
 an anchor) are removed while the text is streamed, so that no reader ever sees them. To do so, text is held

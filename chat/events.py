@@ -1,10 +1,11 @@
 """The events of one run.
 
 The engine publishes them, the journal stores them, and each protocol module translates them into its own
-members; names of wire fields appear nowhere else. All events are frozen and can be converted to JSON and
-back. The order in a run is: Started, Searching, ContextReady, Thinking (if the model reasons), TextDelta…,
-MessageDone, then Usage, Rechecked, FollowUps and TitleChanged, if any, and finally Finished or Failed. In a
-team's run, each message begins with MessageStarted, before its ContextReady.
+members; apart from the props of thoughts, events contain no names of wire fields. All events are frozen and
+can be converted to JSON and back. The order in a run is: Started, Searching (not for small talk),
+ContextReady, Thinking (if the model reasons), TextDelta…, MessageDone, then Usage, Rechecked, FollowUps and
+TitleChanged, if any, and finally Finished or Failed. In a team's run, each message begins with
+MessageStarted, before its ContextReady.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -54,9 +55,9 @@ class Searching:
 class Verified:
     """Who verified an answer that a person wrote, and until which day (ISO 8601) it is valid.
 
-    `question` is the question for which the answer was written, if a different one was asked. `person` is the
-    id of the account that `by` names; None for a team. `groups` has the ids of the groups that get the
-    answer; empty if everybody does. `person` and `groups` are stored, but never sent.
+    `question` is the question for which the answer was written, if it has other words than the one asked.
+    `person` is the id of the account that `by` names; None for a team. `groups` has the ids of the groups
+    that get the answer; empty if everybody does. `person` and `groups` are stored, but never sent.
     """
 
     by: str
@@ -109,7 +110,7 @@ class MessageDone:
     finish_reason: str
     citations: tuple[str, ...]  # labels in order of first use
     verification: tuple[Statement, ...] = ()  # statements of this message's text
-    grade: str = ""  # a value of history.tally.Grade; only without a language model
+    grade: str = ""  # a value of history.tally.Grade; empty if a language model answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +191,7 @@ def to_json(event: Event) -> list[Any]:
 
 
 def members(value: Any) -> Json:
-    """The fields of a dataclass and nested dataclasses, for JSON; unlike `asdict`, copies no other values."""
+    """The fields of (nested) dataclasses for JSON; unlike `asdict`, without deep copies."""
     found = {}
     for name in value.__dataclass_fields__:
         each = getattr(value, name)
@@ -237,7 +238,7 @@ def list_from_json(values: Iterable[list[Any]]) -> Iterator[Event | None]:
 def from_json(value: list[Any]) -> Event | None:
     """The inverse of :func:`to_json`; None for an event that only later versions know.
 
-    Ignores members of later versions. Raises KeyError or TypeError for anything else.
+    Ignores members of later versions. Malformed values raise errors such as KeyError.
     """
     kind, members = value
     if kind not in _KINDS:
@@ -332,7 +333,7 @@ class RunResult:
         return self.done.grade if self.done else ""
 
     def as_events(self) -> "list[Event]":
-        """The messages and the end of the run as a short stream of events."""
+        """The start, the messages and the end of the run as a short stream of events."""
         events: list[Event] = [self.started] if self.started else []
         for message in self.messages:
             if message.agent:

@@ -78,7 +78,7 @@ def used_today(principal: Principal) -> int:
 
 
 def with_one_more(limit: int | None, used: int) -> Allowance | None:
-    """The allowance after one more message, if there is a limit. Raises Refused if none is left."""
+    """The allowance after one more message; None without a limit. Raises Refused at the limit."""
     if limit is None:
         return None
     if used >= limit:
@@ -105,7 +105,7 @@ FULL_SECONDS = 30  # Retry-After if all slots are taken
 
 
 class ConnectionSlot:
-    """One open socket, or one response that waits for an answer, counted until `release`.
+    """One open socket, or one response in progress, counted until `release`.
 
     If the caller disconnects before the first byte, the response is discarded without being closed; a
     finalizer then releases the slot.
@@ -123,7 +123,7 @@ class ConnectionSlot:
 
 
 class ConnectionLimiter:
-    """Limits each person's open sockets and waiting responses in this process.
+    """Limits each person's open sockets and responses in progress, in this process.
 
     Retries count separately.
     """
@@ -159,7 +159,7 @@ class ConnectionLimiter:
     def slot(
         self, user_id: int, on_shutdown: Callable[[], None] | None = None, *, again: bool = False
     ) -> ConnectionSlot:
-        """Take a slot for a person without a limit."""
+        """Take a slot for a person, even above the limit."""
         with self._lock:
             self._open[user_id, again] += 1
             if on_shutdown:
@@ -192,7 +192,7 @@ class MessagePace:
     """Limits the rate of messages from all open pages of one person, in this process."""
 
     def __init__(self) -> None:
-        self._due: dict[int, float] = {}  # by user, when all messages so far are due at MESSAGES_PER_SECOND
+        self._due: dict[int, float] = {}  # by user, when messages so far would be read at MESSAGES_PER_SECOND
 
     def delay(self, user_id: int, now: float) -> float | None:
         """Count a message, and return its delay in seconds.

@@ -75,7 +75,7 @@ class Run(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
-    )  # the index on owner and time covers this
+    )  # needs no index of its own: `run_of_owner` begins with it
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="runs")
     question = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+")
     answer = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="run")
@@ -125,7 +125,7 @@ class Lease(models.Model):
     """Shows that the process which writes a run is alive.
 
     Every unfinished run has a lease; the end of the run deletes it. Leases are renewed several times a
-    second, so the table is narrow and its time is not indexed, to allow heap-only updates (a migration sets
+    second, so the table is narrow and `until` is not indexed, to allow heap-only updates (a migration sets
     the fill factor). Both the renewal and the end of the run lock the row.
     """
 
@@ -153,7 +153,7 @@ class JournalEntry(models.Model):
 
 
 class MessageAllowance(models.Model):
-    """How many messages a person or group may send each day.
+    """How many messages a person, each member of a group, or everyone else may send each day.
 
     Managed in the admin; see chat.limits.
     """
@@ -259,7 +259,7 @@ class Usage(models.Model):
 
 class VerifiedAnswerQuerySet(models.QuerySet["VerifiedAnswer"]):
     def managed_by(self, user_id: int) -> "VerifiedAnswerQuerySet":
-        """Answers of which the person may read all sources, and their own answers with deleted sources."""
+        """Answers whose sources are all readable for the person; in their own, some may be deleted."""
         closed = VerifiedCitation.objects.exclude(
             document__access_list__in=AccessEntry.lists_of(user_id)
         ).filter(answer=models.OuterRef("pk"))
@@ -272,8 +272,8 @@ class VerifiedAnswerQuerySet(models.QuerySet["VerifiedAnswer"]):
 class VerifiedAnswer(models.Model):
     """An answer that a person wrote, for questions that match one of the answer's own.
 
-    Only people who may read all cited documents get it; `engine/sql/verified_answers.sql` defines when it is
-    active. Managed in the admin.
+    Only people who may read all cited documents get it; `engine/sql/verified_answers.sql` has all conditions.
+    Managed in the admin.
     """
 
     text = models.TextField(

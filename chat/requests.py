@@ -39,7 +39,7 @@ class Options:
     exclude_category: str = ""
     scope: str = ""  # the searched part of the documents; empty: that of the conversation or project
     minimum_score: float = 0.0  # of a passage, 0 to 1
-    to_person: bool = False  # only documents that the caller owns or that name the caller
+    to_person: bool = False  # only documents of the caller, or shared with the caller by name
     # Only documents shared with one of the caller's groups; with `to_person`, one of the two suffices.
     to_groups: bool = False
     vector_fields: VectorFields = "text"  # what the searched vectors represent; empty: search by words only
@@ -48,7 +48,7 @@ class Options:
     captions: bool = False  # give the model the best sentences of each passage
     pages: Pages = ""  # give the model images of pages, with or instead of their text
     prompt_template: str = ""  # replaces the site's own instructions, or extends them if it begins with >>>
-    unknown: tuple[str, ...] = ()  # names of unknown members, reported as a thought
+    unknown: tuple[str, ...] = ()  # names of the request's unknown members, shown as a step
 
     @property
     def narrowed(self) -> bool:
@@ -75,7 +75,7 @@ class ImageInput:
 
 @dataclass(frozen=True, slots=True)
 class JsonFormat:
-    """Asks for an answer that is one JSON object, and follows `schema` if it is given."""
+    """Asks for an answer that is one JSON object, which must follow `schema` if that is given."""
 
     schema: Mapping[str, Any] | None = None
     name: str = ""
@@ -107,7 +107,7 @@ class RunRequest:
     conversation_id: UUID | None = None  # None opens a new conversation
     earlier: tuple[EarlierMessage, ...] = ()  # used only if the conversation has no stored ones
     alone: bool = False  # whether the model gets no earlier messages
-    team: bool = False  # whether the team of agents answers a new conversation
+    team: bool = False  # whether the team of agents answers; also the mode of a new conversation
     project_id: UUID | None = None  # the project of a new conversation
     listed: bool = True  # False if the caller stores the conversation itself; the site then lists it nowhere
     options: Options = field(default_factory=Options)

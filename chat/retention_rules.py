@@ -69,8 +69,8 @@ def apply(*, dry_run: bool = False) -> ExpiredData:
 def _people(kind: str) -> Iterator[tuple[int, QuerySet[User]]]:
     """Each period of the rules, in days, with the people to whom it applies.
 
-    For members of several groups, the longest period applies; for people whose groups have no rule, the
-    general rule.
+    For members of several groups, the longest period applies (an empty one never ends); for people whose
+    groups have no rule, the general rule. People under a legal hold are left out.
     """
     rules = dict(Retention.objects.exclude(group=None).values_list("group", kind))
     free = User.objects.filter(legal_hold="")

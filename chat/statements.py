@@ -25,8 +25,8 @@ class Proof:
     verdict: Verdict
     rank: int = 0  # rank of the source that the citation opens; 0 if nothing was compared
     marks: tuple[tuple[int, int], ...] = ()
-    by_model: bool = False  # whether only the language model's second look supports it
-    # Whether it was not found although no fact disagrees: the wording differs too much to decide.
+    by_model: bool = False  # whether only the model's second look (engine/second_look.py) supports it
+    # Whether it was not found only because the wording differs too much to decide, while no fact disagrees.
     unclear: bool = False
     # Start and end of the sentence with disagreeing facts, in the same source; never stored.
     disagreeing: tuple[int, int] | None = field(default=None, compare=False)
@@ -74,7 +74,7 @@ class Statement:
 
 
 def to_rows(statements: Iterable[Statement]) -> list[Json]:
-    """Rows for the message and the journal."""
+    """Rows for the field `verification` of a message."""
     return [
         {
             "start": each.start,
@@ -100,7 +100,7 @@ def to_rows(statements: Iterable[Statement]) -> list[Json]:
 
 
 def from_rows(rows: Iterable[Mapping[str, Any]]) -> tuple[Statement, ...]:
-    """The inverse of :func:`to_rows`."""
+    """The inverse of :func:`to_rows`; also reads the statements of events in the journal."""
     return tuple(
         Statement(
             row["start"],

@@ -23,7 +23,7 @@ def count_runs(timestamp: int) -> None:
 @app.periodic(cron="* * * * *")
 @app.task(name="chat.judge_questions", queue=side_jobs.QUEUE, queueing_lock="judge-questions")
 def judge_questions(timestamp: int) -> None:
-    """Find the unanswered questions of people for whom something has changed, and group them all."""
+    """Judge the questions of people for whom something has changed, and group all unanswered ones."""
     judge_new()
 
 
@@ -57,7 +57,7 @@ def trim_audit_log(timestamp: int) -> None:
 @app.periodic(cron="17 3 * * *")
 @app.task(name="chat.apply_retention", queue=side_jobs.QUEUE, queueing_lock="apply-retention")
 def apply_retention(timestamp: int) -> None:
-    """Apply the retention rules of the admin."""
+    """Apply the retention rules that managers set in the admin."""
     retention_rules.apply()
 
 
@@ -70,5 +70,5 @@ def prove(run_id: int) -> None:
 @app.periodic(cron="*/5 * * * *")
 @app.task(name="chat.queue_lost_proofs", queue=side_jobs.QUEUE, queueing_lock="queue-lost-proofs")
 def queue_lost_proofs(timestamp: int) -> None:
-    """Continue an evaluation run that has lost its job, for example in a database failure."""
+    """Queue a job for each unfinished evaluation run that has none, as after a database failure."""
     running.queue_lost()

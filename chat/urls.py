@@ -1,4 +1,4 @@
-"""URLs of the portal (except documents), and of the endpoints that published front ends call first."""
+"""URLs of the portal (except documents and accounts), and of two endpoints for front ends."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Verified answers: sources, questions, why they are withheld, and who gets them."""
+"""Verified answers: sources, questions, reasons to withhold an answer, and its reach."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,19 +24,19 @@ from .unanswered.unanswered_list import MIN_PEOPLE
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"  # the backend that knows permissions
 SQL = Path(__file__).parent / "sql"
-REMIND = timedelta(days=14)  # default time of the reminder before the last day
+REMIND = timedelta(days=14)  # without `remind_on`, an answer is due for review this long before its last day
 MAX_TEXTS = 5_000  # newest distinct questions that are compared, in a quarter of a millisecond each
 RECORDED_FOR = timedelta(days=30)
 MIN_COSINE = 0.5  # questions with at least this cosine may ask the same thing
 # Share of the shorter question's words that the other must have; used if the embedding model is on a server.
 MIN_SHARED = 0.5
 MAX_NEAR = 8  # number of wordings that are offered
-MAX_COMPARED = 30  # nearest wordings that are compared exactly
+MAX_COMPARED = 30  # nearest wordings whose conversations are checked
 MAX_CONVERSATIONS = 500  # at most this many conversations with the same wording are considered
 
 
 def passage_with(document: Document, words: str) -> Passage | None:
-    """The first passage of the document with these words, ignoring case and punctuation."""
+    """The document's first passage that contains this text, ignoring case and punctuation."""
     wanted = f" {plain_words(words)} "
     if not wanted.strip():
         return None

@@ -36,7 +36,7 @@ from chatsite.server.lifespan import lifespan  # noqa: E402
 
 
 async def no_such_socket(scope: Scope, receive: Receive, send: Send) -> None:
-    """Refuse a socket at an unknown path like one of an unknown conversation.
+    """Close a socket at an unknown path with the code for an unknown conversation.
 
     Without this route, the router would raise an error, which would be logged.
     """

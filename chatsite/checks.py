@@ -91,7 +91,7 @@ def check_model_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any)
 
 
 def check_identity_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """A sign-in provider needs all of its settings, with safe URLs. CORS origins must be valid.
+    """OIDC needs an issuer, an audience and safe URLs. CORS origins must be valid.
 
     A safe URL uses HTTPS or is on this machine.
     """

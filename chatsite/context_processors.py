@@ -1,6 +1,6 @@
 """Context of every page: the site's name, the theme, and the caller's conversations.
 
-Values that need queries are lazy: a page without the sidebar makes none for it.
+Values that need queries are lazy: a page without the sidebar makes no queries for it.
 """
 
 from collections.abc import Iterable
@@ -61,7 +61,7 @@ def grouped(rows: Iterable[Conversation], today: date) -> list[Group]:
 
 
 class Sidebar:
-    """The caller's newest conversations, and what they may search. Each part is loaded when it is shown."""
+    """The caller's newest conversations and projects, with counts; each loaded when it is shown."""
 
     def __init__(self, request: HttpRequest) -> None:
         self._principal = session_principal(request)
@@ -114,7 +114,7 @@ class Sidebar:
 
     @cached_property
     def awaited(self) -> int:
-        """The number of documents open to the caller whose first reading has not ended."""
+        """The number of visible documents that are queued or being read for the first time."""
         first = Document.objects.visible_to(self._principal).filter(version=0)
         return first.filter(status__in=Document.UNFINISHED).count()
 

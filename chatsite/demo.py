@@ -143,7 +143,7 @@ def accounts_on_page(request: HttpRequest) -> list[DemoAccount]:
 
 
 def demo_accounts() -> list[DemoAccount]:
-    """The demo accounts that still have their initial passwords, in the terminal's order.
+    """The demo accounts that still have their initial passwords, in the order of DESCRIPTIONS.
 
     Empty with an external database or without the demo.
     """

@@ -82,12 +82,12 @@ def set_messages(request: "HttpRequest", storage: object) -> None:
 
 
 def messages_of(request: "HttpRequest") -> Any:
-    """The message storage of a request that has one; `get_messages` also serves others."""
+    """The message storage of a request that has one; `get_messages` accepts any request."""
     return request._messages  # type: ignore[attr-defined]
 
 
 def delete_rows(queryset: "QuerySet[Any]") -> None:
-    """Delete in one statement; `delete` fetches every row if other tables refer to this one."""
+    """Delete in one statement; `delete` would fetch the rows if other tables refer to them."""
     queryset._raw_delete(queryset.db)
 
 
@@ -100,7 +100,7 @@ def serializer_schema(auto_schema: Any, serializer: Any, direction: Any) -> dict
 
 
 def maintenance_cursor(creation: Any) -> Any:
-    """A cursor on PostgreSQL's own database, as a context manager.
+    """A cursor on the maintenance database `postgres`, as a context manager.
 
     From there, other databases can be dropped.
     """
@@ -125,12 +125,12 @@ def hand_out_last_returned(pool: Any) -> None:
 
 
 def check_open(session: Any) -> None:
-    """Raise psycopg's error if the session is closed or broken, which `send_query` does not."""
+    """Raise psycopg's error if the session is closed or broken; `send_query` does not check this."""
     session._check_connection_ok()
 
 
 def autocommit_messages(session: Any, value: bool) -> Iterator[Any]:
-    """Set autocommit. The iterator would yield for each wait for the server, but there is none."""
+    """Set autocommit. The iterator would yield to wait for the server, but no wait is needed."""
     return cast(Iterator[Any], session._set_autocommit_gen(value))
 
 

@@ -36,7 +36,7 @@ SECRETS = frozenset(
 FILE = "_FILE"
 MAX_SECRET_BYTES = 10_000
 
-variables: dict[str, Any] = {}  # all variables that the settings have read, with their defaults
+variables: dict[str, Any] = {}  # all variables that were read in this process, with their defaults
 
 
 def given(name: str) -> tuple[str, str]:
@@ -153,11 +153,11 @@ def path(name: str, default: Path) -> Path:
 
 
 def django_database(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Django's `DATABASES` entry from libpq parameters; those without a key go to `OPTIONS`."""
+    """Django's `DATABASES` entry from libpq parameters, most of which go to `OPTIONS`."""
     named = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
     entry: dict[str, Any] = {"ENGINE": "chatsite.db.backend", "OPTIONS": {}}
     for key, value in parameters.items():
-        # Empty values go to OPTIONS, too: elsewhere, Django drops them, and libpq uses PGHOST and the like.
+        # Empty values go to OPTIONS, too: Django drops an empty HOST, for instance, and libpq uses PGHOST.
         if key in named and value != "":
             entry[named[key]] = str(value)
         else:

@@ -28,7 +28,7 @@ Read = Callable[[str], str]
 
 
 class JoinedStaticFilesStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # no types
-    """Hashes and compresses files; imported parts only within the entry that imports them."""
+    """Hashes and compresses files. Imported parts are in the entry that imports them, not separate files."""
 
     def post_process(self, paths: dict[str, Any], dry_run: bool = False, **options: Any) -> Iterator[Any]:
         served = paths if dry_run else joined(paths)

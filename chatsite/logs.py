@@ -75,7 +75,7 @@ class HostileRequestFilter(logging.Filter):
 
 
 class OutageFilter(logging.Filter):
-    """Logs a database outage or a full disk once, then every ten seconds.
+    """Logs a database outage or a full disk once, then at most every ten seconds.
 
     Each later record says how many were suppressed before it. Without this filter, every request and every
     run would log the same traceback. Each SQLSTATE is counted separately, and so are errors without one and

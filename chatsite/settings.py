@@ -115,8 +115,8 @@ SESSION = {
 _database = environment.database_url("DATABASE_URL") or embedded_postgres.connection_parameters(DATA_DIR)
 _direct = environment.database_url("DATABASE_DIRECT_URL")
 # DATABASE_URL may lead to a pooler in transaction mode if DATABASE_DIRECT_URL is set: everything that needs a
-# session then uses DATABASE_DIRECT_URL. Only web processes use the pooler: commands and workers have few
-# sessions, and keep locks in them.
+# session of its own then uses DATABASE_DIRECT_URL. Only web processes use the pooler: commands and workers
+# have few sessions, and keep locks in them.
 TRANSACTION_POOLING = _direct is not None and not default_reader()
 DATABASE_DIRECT = KEEP_ALIVE | (_direct or _database) | SESSION  # parameters of libpq
 DATABASES = {

@@ -31,7 +31,10 @@ NAME = "chatsite"
 
 
 def start(process: str) -> None:
-    """Start exporting if an address is configured. `check_telemetry` ensures the packages."""
+    """Start exporting if an address is configured.
+
+    `chatsite.checks.check_telemetry` ensures that the packages are installed.
+    """
     if settings.TRACES_ENDPOINT:
         provider = TracerProvider(resource=Resource.create({SERVICE_NAME: f"{NAME}-{process}"}))
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

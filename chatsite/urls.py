@@ -1,6 +1,6 @@
 """Every URL of the site, except the sockets' (chat.routing).
 
-The access matrix in chatsite/tests has a row for each.
+The access matrix (chatsite/tests/rights) has a row for each, except for those of the admin.
 """
 
 from django.contrib import admin
@@ -10,7 +10,7 @@ from chatsite.server import health, metrics_page
 
 from .http import api_description
 
-# Django tries these in order, so the URLs for questions through the API come first.
+# Django tries these in order: the chat API comes first, so that its requests are matched soonest.
 urlpatterns = [
     path("", include("chat.api.urls")),
     path("healthz", health.healthz, name="healthz"),

@@ -40,7 +40,10 @@ HEADER = "# Messages of the portal and the API. Written by `make messages`."
 
 
 def sources() -> Iterator[tuple[str, bytes]]:
-    """The path and Python source of each module, and of each template as Django reads it."""
+    """The path and Python source of each module and template, except tests and migrations.
+
+    Django's `templatize` turns a template into source that calls gettext.
+    """
     for package in PACKAGES:
         for path in sorted((BASE / package).rglob("*.py")):
             name = path.relative_to(BASE)
@@ -53,7 +56,7 @@ def sources() -> Iterator[tuple[str, bytes]]:
 
 
 def hidden() -> list[str]:
-    """Places of messages inside f-strings, where Babel finds none before Python 3.12."""
+    """Places of messages inside f-strings, which Babel does not extract before Python 3.12."""
     found = []
     for path, source in sources():
         if path.endswith(".py"):

@@ -85,7 +85,7 @@ def package(version: str) -> None:
     wheel = ROOT / "dist" / f"chatsite-{version}-py3-none-any.whl"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        folder.chmod(0o755)  # if root starts it, PostgreSQL runs as another user, who needs access
+        folder.chmod(0o755)  # started by root, PostgreSQL runs as another user, which needs access
         run(f"{sys.executable} -m venv venv", folder)
         run(f"venv/bin/pip install -q --require-hashes --no-deps -r {ROOT / 'requirements.txt'}", folder)
         run(f"venv/bin/pip install -q --no-deps {wheel}", folder)

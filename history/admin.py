@@ -30,7 +30,7 @@ from .models import Conversation, Feedback, Message, Share, Source, SourceQueryS
 from .withheld import withheld_labels
 
 CLOSED = gettext_noop("It is based on documents that you may not read.")
-COMMENT_SHOWN = 120  # characters of a comment shown in the list
+COMMENT_SHOWN = 120  # characters shown of a comment, or of the readers of a share
 
 
 class AuditedPages(ReadOnly):

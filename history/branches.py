@@ -58,7 +58,7 @@ class Branches:
         return found
 
     def before(self, position: int) -> int:
-        """The predecessor of this message; START for the first."""
+        """The predecessor of this message; START if it has none."""
         return self._forks.get(position, position - 1)
 
     def path_to(self, position: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""Citations in a stored text: `[label]`, where `label` is one of those that the text cites."""
+"""Citations in a stored text: `[label]`, where `label` is one of `Message.citations`."""
 
 import re
 from bisect import bisect_right
@@ -14,7 +14,7 @@ CITATION_LINK = re.compile(r"\[([^\[\]\n]+)\]\(/content/[0-9a-f-]{36}/[^()\[\]\s
 
 
 def rewrite(text: str, labels: Collection[str], written: Callable[[str], str]) -> str:
-    """Replace each citation with `written(label)`.
+    """Replace each citation of one of `labels` with `written(label)`.
 
     An empty replacement also removes the space before the citation.
     """

@@ -31,10 +31,10 @@ from .tally import HEDGES, is_by_model, is_unclear, tally
 
 # A source's URL that can be written as a Markdown link `<URL>`.
 ADDRESS = re.compile(r"https?://[^\s<>]+")
-# The bracket that closes a link's text (or a link reference), if the scheme of the URL may be other than
-# http, https or mailto: if a colon, an entity or an escape, which viewers decode, precedes the URL's first
-# slash, “?” or “#”, or if none of all these is among its first 80 characters. Looking further would take
-# minutes in a text that consists of nothing but beginnings of links.
+# The bracket before the URL of a link (or link reference definition), if the URL's scheme may be other than
+# http, https or mailto. This is possible if a colon, an entity or an escape (viewers decode the latter two)
+# comes before any slash, “?” or “#”, or if the first 81 characters have none of these. Looking further would
+# take minutes in a text that consists of nothing but beginnings of links.
 UNSAFE_LINK = re.compile(
     r"(?i)\](?=(?:\(|:)\s*(?!https?:|mailto:)(?:[^\s)/?#:&\\]{0,80}[:&\\]|[^\s)/?#:&\\]{81}))"
 )
@@ -157,10 +157,10 @@ def _line(text: str) -> str:
 def _harmless(text: str) -> str:
     """Make Markdown safe, so that no viewer loads or runs anything.
 
-    The result has no HTML, no images, and only http, https and mailto links. Unsafe characters are replaced
-    by entities, not escaped by backslashes: after another backslash, a backslash escapes nothing. Because
-    viewers decode entities in URLs, an unsafe link is disabled by replacing the bracket before its URL; it is
-    then shown as text.
+    The result has no HTML, no images, and only relative, http, https and mailto links. Unsafe characters are
+    replaced by entities, not escaped by backslashes: after another backslash, a backslash escapes nothing.
+    Because viewers decode entities in URLs, an unsafe link is disabled by replacing the bracket before its
+    URL; the link is then shown as text.
     """
     text = text.replace("<", "&lt;").replace("![", "&#33;[")
     return UNSAFE_LINK.sub("&#93;", text)

@@ -128,7 +128,7 @@ def messages_shown(
 ) -> tuple[Sequence[Message], dict[UUID, list[Source]]]:
     """The chosen branch's messages, and {message id: sources that the caller may open now}.
 
-    With `aside`, the messages of all branches. Takes two queries, and one more if imported messages name
+    With `aside`, the messages of all branches. Takes two queries, and two more if imported messages name
     documents of this site.
     """
     rows = conversation.messages.all() if aside else conversation.messages.chosen()

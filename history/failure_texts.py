@@ -1,4 +1,7 @@
-"""The errors that can end an answer. Free of Django, like chat.protocols, which use them."""
+"""The errors that can end an answer.
+
+Does not import Django, because chat.protocols must not depend on it.
+"""
 
 from dataclasses import dataclass
 

@@ -54,7 +54,7 @@ def _are_long(messages: QuerySet[Message]) -> bool:
 
 
 class SameRights:
-    """The rights with which an export begins, to be checked again, because a long export takes seconds."""
+    """The caller's rights when a response is begun, to check them again before it is sent."""
 
     def __init__(self, principal: Principal, conversation_id: UUID) -> None:
         self._begun = time.monotonic()
@@ -62,7 +62,7 @@ class SameRights:
         self._documents = self._readable()
 
     def hold(self) -> bool:
-        """Whether the export was short, or the caller is still admitted and may read the same documents."""
+        """Whether at most CHECK_SECONDS have passed, or the caller still has these rights."""
         if time.monotonic() - self._begun <= checked_transfer.CHECK_SECONDS:
             return True
         return still_valid(self._principal) and self._readable() >= self._documents

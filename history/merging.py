@@ -1,4 +1,4 @@
-"""Merges the messages that a client program sends into a stored conversation.
+"""Merges a client program's messages into a stored conversation.
 
 Programs can refer to the site's own messages but not edit them: a program's text must not pass as an answer
 of the site. A request replaces the imported messages that it names, and keeps the others.
@@ -134,7 +134,7 @@ def _stored(conversation: Conversation, incoming: Sequence[Incoming], *, partial
 
 
 def _bytes_of(messages: QuerySet[Message]) -> int:
-    """The size of messages in bytes, including the site's own, which programs may copy."""
+    """The size of the messages in bytes, including the site's own, which :func:`_answers` may add."""
     members = Coalesce(_octets(Cast("client_members", TextField())), 0)
     total = messages.aggregate(total=Sum(_octets(F("content")) + members))["total"]
     return total or 0
@@ -205,7 +205,7 @@ def _replace(row: Message, item: Incoming) -> bool:
 
 
 def _said(members: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The members without empty values, because `null` and `[]` delete a stored value."""
+    """The members without empty values: `null` and `[]` in a request delete a stored value."""
     return {name: value for name, value in members.items() if value} or None
 
 

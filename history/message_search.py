@@ -38,7 +38,7 @@ MIN_PREFIX = 3  # characters; shorter words match only whole words
 MARKUP = re.compile(r"^[ \t:|-]{3,}$|^[ \t]*(?:(?:>|#{1,6}|[*+-])[ \t]+)+|\*\*|\|", re.MULTILINE)
 EXCERPT_RADIUS = 90  # characters shown on either side of a hit
 FIRST_SCAN = 100  # the number of newest conversations that are scanned without the index
-SECOND_SCAN = 400  # the number scanned next, if the first scan found MIN_FOUND, or no more are left
+SECOND_SCAN = 400  # the number scanned next, if MIN_FOUND were found, or at most this many are left
 MIN_FOUND = 4
 HITS = 3  # messages shown of one conversation
 
@@ -212,7 +212,7 @@ def _has_words_by_index(principal: Principal, words: Sequence[str]) -> Func:
 def _has_words(principal: Principal, words: Sequence[str]) -> Func:
     """The condition that a row matches, as a function, so that PostgreSQL uses no index.
 
-    For rows that other conditions select: for a prefix, the index would first collect all people's matches.
+    Used if other conditions select the rows: for a prefix, the index would collect all people's matches.
     """
     return _matches(principal, words, function="ts_match_vq")
 

@@ -102,7 +102,7 @@ def conversations_of(principal: Principal, project: Project) -> ConversationQuer
 
 
 def counted(principal: Principal, projects: Sequence[Project]) -> list[ProjectRow]:
-    """The projects as the caller may see them, with the numbers of their conversations."""
+    """Projects as the caller may see them, each with the number of the caller's conversations."""
     mine = Conversation.objects.owned_by(principal).current().filter(project__in=projects)
     numbers = dict(mine.order_by().values_list("project").annotate(Count("pk")))
     return [ProjectRow(as_seen(principal, project), numbers.get(project.pk, 0)) for project in projects]

@@ -142,7 +142,7 @@ def last_position(conversation: Conversation, *, chosen: bool = False) -> int:
 
 
 def go_back(conversation: Conversation, position: int) -> None:
-    """End the chosen branch at a message of any branch; all other messages become unchosen.
+    """Choose the path to a message of any branch; all messages off this path become unchosen.
 
     With START, no message is chosen. The caller has locked the conversation.
     """
@@ -381,7 +381,7 @@ def archive(principal: Principal, conversation_id: UUID, *, archived: bool) -> N
 
 @transaction.atomic
 def move(principal: Principal, conversation_id: UUID, project_id: UUID | None) -> None:
-    """Move a conversation into a project open to its owner, or out of its project if None.
+    """Move a conversation into a project open to its owner; None takes it out of its project.
 
     Raises Conversation.DoesNotExist or Project.DoesNotExist.
     """

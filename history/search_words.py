@@ -1,8 +1,8 @@
 """The words under which messages and titles are indexed.
 
 PostgreSQL receives the words and not the text, so that neither its parser nor its locale matters. Each
-message is also indexed under a word that names its owner, so that the index itself limits a search to one
-person's messages, however common a search term is in other people's messages.
+message and title is also indexed under a word that names its owner, so that the index itself limits a search
+to one person, however common a search term is in other people's messages.
 """
 
 from django.contrib.postgres.fields import ArrayField
@@ -15,12 +15,12 @@ WORD_LENGTH = 100  # characters; PostgreSQL refuses a word of more than 2,046 by
 
 
 def words_of(text: str, *, stored: bool = True) -> list[str]:
-    """The words of a text, each once, in order; pairs of characters in scripts without spaces."""
+    """The words that `search_text` makes of a text, each once, in order."""
     return list(dict.fromkeys(word[:WORD_LENGTH] for word in search_text(text, stored=stored).split()))
 
 
 def owner_word(owner_id: int) -> str:
-    """The word that names an owner; no text contains it, since words have no punctuation."""
+    """The word that names an owner; no text yields it, since words have no punctuation."""
     return f"owner:{owner_id}"
 
 

@@ -123,7 +123,7 @@ def renew(principal: Principal, share_id: UUID) -> tuple[Share, str]:
     # Update only the digest, so that a share that is revoked at the same time remains revoked.
     Share.objects.filter(pk=share.pk).update(digest=digest_of(token))
     if share.access_list.entries.filter(user=None, group=None).exists():
-        # Forget who has opened the share: readers who are not named in it only knew the former URL.
+        # Forget who has opened the share: readers whom its list does not name need the new URL.
         OpenedShare.objects.filter(share=share).delete()
     _record(AuditEntry.Action.SHARE_RENEWED, principal, str(share.pk))
     return share, token
@@ -131,7 +131,7 @@ def renew(principal: Principal, share_id: UUID) -> tuple[Share, str]:
 
 @transaction.atomic
 def revoke(principal: Principal, share_id: UUID) -> None:
-    """Revoke a share; one that has ended does not change. Raises Share.DoesNotExist."""
+    """Revoke a share, unless it is revoked already. Raises Share.DoesNotExist."""
     share = Share.objects.owned_by(principal).get(pk=share_id)
     if Share.objects.filter(pk=share.pk).revoke():
         _record(AuditEntry.Action.SHARE_REVOKED, principal, str(share.pk))
@@ -163,14 +163,14 @@ def opened(principal: Principal, address: str) -> Share | None:
 
 
 def record_opening(principal: Principal, share: Share) -> None:
-    """Store that this reader has opened the share, and when, unless that is stored already."""
+    """Store when a reader other than the owner opened the share for the first time."""
     if share.conversation.owner_id != principal.user_id:
         opening = OpenedShare(share=share, reader_id=principal.user_id)
         OpenedShare.objects.bulk_create([opening], ignore_conflicts=True)
 
 
 def unopened(principal: Principal) -> int:
-    """The number of other people's shares that the caller has not opened, at most MAX_COUNTED."""
+    """The number of received shares that the caller has not opened, at most MAX_COUNTED."""
     opened = OpenedShare.objects.filter(reader=principal.user_id)
     received = Share.objects.received_by(principal).exclude(pk__in=opened.values("share"))
     return received[:MAX_COUNTED].count()

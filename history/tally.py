@@ -11,7 +11,7 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 # words of the question and the kind of information asked for, but may be about something else.
 UNSURE = gettext_noop("No exact answer found. The closest passages:")
 LIKELY = gettext_noop("This may answer your question:")
-# NEEDS_MODEL is shown above passages about a text that was to be summarised, translated or compared.
+# NEEDS_MODEL answers a request for a new text, such as a summary; passages on its subject follow, if any.
 NEEDS_MODEL = gettext_noop(
     "This needs a language model, and none is connected to this site. Without one, the site quotes documents"
     " word for word."
@@ -98,7 +98,7 @@ class Tally:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether statements were not found in their sources, and no person confirmed them."""
+        """Whether there are `missing` statements that no person confirmed."""
         return bool(self.missing) and not self.is_confirmed
 
     @property
@@ -146,7 +146,7 @@ def tally(
     """Count the verdicts of an answer's statements.
 
     `unclear` is the number of unclear statements among those with the verdict “not_found”. `verified` is the
-    attribute of the answer's message.
+    answer's `Message.verified`.
     """
     counts = Counter(verdicts)
     found = counts["quoted"] + counts["supported"]

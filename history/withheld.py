@@ -37,7 +37,7 @@ def without_names(value: Any, labels: Collection[str]) -> Any:
     if not labels:
         return value
     if isinstance(value, str):
-        # The stored messages of a prompt are the repr() of dictionaries, in which labels may be escaped.
+        # The messages of the step “Prompt” are written as by repr(), in which labels may be escaped.
         return without(value, {*labels, *(repr(label)[1:-1] for label in labels)})
     if isinstance(value, list | tuple):
         return [without_names(item, labels) for item in value]

@@ -60,7 +60,7 @@ MARKS = {Document.Status.READY: "✓", Document.Status.FAILED: "✗"}
 
 
 def _unless_private(field: str) -> Case:
-    """An expression to sort by a column in which hidden values count as empty."""
+    """An expression that sorts by a column and treats hidden values as empty."""
     return Case(When(of_named_people=True, then=Value("")), default=F(field), output_field=CharField())
 
 
@@ -182,12 +182,12 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Document], search_term: str
     ) -> tuple[QuerySet[Document], bool]:
-        """The results; pickers on other pages only offer documents that this person may read."""
+        """The search results; pickers on other pages offer only documents that the user may read."""
         found, may_repeat = super().get_search_results(request, queryset, search_term)
         if request.path == reverse("admin:autocomplete"):
             found = found.filter(access_list__in=AccessEntry.lists_of(request.user.pk or 0))
         elif search_term.strip():
-            # A hidden name must not be found by searching for it either.
+            # Searching must not reveal a hidden name: match such documents only by their owner's user name.
             owners = Q()
             for word in search_term.split():
                 owners &= Q(owner__username__icontains=word)
@@ -195,8 +195,8 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         return found, may_repeat
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        # The category filter leaves out documents with hidden names; other lookups by category would reveal
-        # them.
+        # The category filter leaves out documents with hidden names; other lookups by category would find
+        # them and so reveal their categories.
         others = lookup.startswith("category__") and lookup != "category__isnull"
         return not others and super().lookup_allowed(lookup, value, request)
 
@@ -345,7 +345,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
 
 
 def _warn_without_readers(request: HttpRequest, document: Document, audience: Audience) -> None:
-    """Warn if only the owner, or nobody, can read the document with the chosen readers."""
+    """Warn if the chosen readers let only the owner, or nobody, read the document."""
     if audience.everyone or count_people(audience, besides=document.owner_id or 0):
         return
     if document.owner:

@@ -1,4 +1,4 @@
-"""The folder of files that people attach to questions, stored in English and shown translated."""
+"""The folder of files attached to questions; its name is English, and shown translated."""
 
 import re
 from datetime import date
@@ -7,7 +7,8 @@ from django.db.models import Q
 from django.utils.translation import gettext, gettext_noop
 
 NAME = gettext_noop("Attachments")
-# PostgreSQL regular expressions: for folders of attached files, and for the paths of files in them.
+# PostgreSQL regular expressions for two kinds of folders: those of attached files, and those of the files
+# inside attached archives and messages.
 ATTACHED = rf"^{NAME}(/\d{{4}}-\d\d-\d\d)?$"
 INSIDE = rf"^{NAME}/\d{{4}}-\d\d-\d\d/"
 _FOLDER = re.compile(rf"{NAME}(?=\Z|/\d{{4}}-\d\d-\d\d\Z)")

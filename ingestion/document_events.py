@@ -29,7 +29,7 @@ READERS = """
 def announce(event: webhooks.Event, document: Document, *lists: int) -> None:
     """Store an event for everyone on the document's access list, or on `lists`.
 
-    Call in the event's transaction.
+    Call this in the transaction of the change that the event reports.
     """
 
     def readers(candidates: Collection[int]) -> Mapping[int, webhooks.Data]:

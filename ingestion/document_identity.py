@@ -55,7 +55,7 @@ class Upload:
     replaces: int | None = None
 
     def existing(self) -> DocumentQuerySet:
-        """The document that this upload replaces, with the same identity and still the same owner."""
+        """The document that this upload replaces, if there is one and it still has this owner."""
         mine = Document.objects.filter(owner=self.document.owner)
         if self.replaces:
             return mine.filter(pk=self.replaces)
@@ -67,8 +67,8 @@ class Upload:
     def unchanged(self, file: "File[bytes]") -> UpsertResult | None:
         """Apply audience, place, category and details to a document that already has this file.
 
-        The place is the folder and the name. Returns None if there is no document or it has another file. If
-        reading the document failed before, it is read again.
+        The place is the folder and the name. Returns None if there is no such document. If reading the
+        document failed before, or its title changes, it is read again.
         """
         with reading_everything():  # the owner identifies the document, regardless of its access list
             existing = self.existing()
@@ -82,7 +82,7 @@ class Upload:
     def keep(self, known: Document, sha256: str) -> UpsertResult | None:
         """Like :meth:`unchanged`, for a locked document and the uploaded file's digest.
 
-        If a newer file is queued for the document, the upload is compared with that file.
+        If a newer file is queued for the document, the upload is compared with that file and its readers.
         """
         pending = last_queued_file(known.pk)
         queued = FORMATS.get(pending.get("ending", "")) if pending else None

@@ -106,7 +106,7 @@ class DocumentExists(Exception):
 
 
 class Yielded(Exception):
-    """The document yields to one of another owner; its job has a new `priority`."""
+    """The document yields to another owner's, or was deleted; its job has a new `priority`."""
 
     def __init__(self, priority: int) -> None:
         super().__init__(priority)
@@ -445,12 +445,15 @@ def _reading_lock(document_id: int) -> Iterator[None]:
 
 
 def _was_deleted(document_id: int, stored: files.StoredFile | None) -> bool:
-    """Whether the document was deleted while it was read, which is no error. Removes its new file."""
+    """Whether the document was deleted while it was read, which is no error.
+
+    If it was, removes its new file.
+    """
     try:
         if Document.objects.filter(pk=document_id).exists():
             return False
     except (OperationalError, InterfaceError):
-        return False  # the error came from the database
+        return False  # unknown: the database is unavailable
     logger.info("A document was deleted while it was read.", extra={"document": document_id})
     if stored:
         files.discard(stored, document_id)

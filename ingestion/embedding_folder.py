@@ -31,7 +31,7 @@ class FolderError(Exception):
 class Architecture:
     """The architecture of a BERT model.
 
-    A text's vector is that of its first token if `first_token` is true, otherwise the mean of all.
+    A text's vector is that of its first token if `first_token` is true, otherwise the mean over all tokens.
     """
 
     dimensions: int

@@ -10,9 +10,9 @@ from ingestion.parsing.sections import clean
 NAME_CHARACTERS = 200
 CATEGORY_CHARACTERS = 100
 FOLDER_CHARACTERS = 500
-# The ASCII digit for each look-alike. The site sends look-alikes to one published client (see
-# chat.protocols.web_component). In file names they are replaced, because a name with look-alikes could be
-# mistaken for the same name with ASCII digits.
+# The ASCII digit for each look-alike in mathematical sans-serif. The site sends look-alikes to one published
+# client (see chat.protocols.web_component). In file names they are replaced, because a name with look-alikes
+# could be mistaken for the same name with ASCII digits.
 ASCII_DIGITS = {0x1D7E2 + number: str(number) for number in range(10)}
 
 # Invisible characters: nobody could tell apart two names that differ only by these.

@@ -1,4 +1,4 @@
-"""Documents, their readers, and the passages and vectors made from them.
+"""Documents with their readers, passages and vectors.
 
 The rights of a document are stored only in its access list; documents with the same readers share one list.
 A change of a document's rights therefore rewrites its row and those of its parts, but no passages.
@@ -53,8 +53,8 @@ class DocumentQuerySet(models.QuerySet["Document"]):
 
         A document is private if it belongs to another person, only named people may read it, and the reader
         is not one of them. Its name may be private, like that of a file attached to a question. Staff see the
-        name only if they may read the document, or on the document's page, whose views are recorded in the
-        audit log.
+        name only if they may read the document, or on the document's page; each view of that page is then
+        recorded in the audit log.
         """
         entries = AccessEntry.objects.filter(access_list=OuterRef("access_list"))
         of_others = Q(owner__isnull=False) & ~Q(owner=reader_id)
@@ -79,7 +79,7 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         return {*present, *former.values_list("public_id", flat=True)}
 
     def searchable(self) -> "DocumentQuerySet":
-        """Documents that have passages and have not expired.
+        """Documents that have been read at least once and have not expired.
 
         A document that is being read again remains searchable.
         """
@@ -289,9 +289,9 @@ class Document(models.Model):
 
     @property
     def name_for_audit(self) -> str:
-        """The name with the public id; if the name may be private, the number instead of the name.
+        """The name (or the primary key, if the name may be private), followed by the public id.
 
-        The audit log is read by staff who may not read the document.
+        The audit log is also read by staff without the right to read the document.
         """
         name = f"Private document {self.pk}" if self.is_for_named_people else self.name
         return f"{name} ({self.public_id})"
@@ -317,7 +317,10 @@ class Document(models.Model):
 
 
 class FormerId(models.Model):
-    """The public id of a duplicate that was merged into another document. Its URLs still work."""
+    """The public id of a duplicate that was merged into another document.
+
+    URLs that contain it still work.
+    """
 
     public_id = models.UUIDField(primary_key=True)
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="former_ids")
@@ -406,7 +409,7 @@ class CitedName(models.Model):
 
     reader = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
-    )  # the constraint has an index
+    )  # the unique constraint has an index
     name = models.UUIDField(
         help_text="The MD5 of the name, so that the name itself is not kept longer than its document."
     )
@@ -448,7 +451,7 @@ class Passage(models.Model):
 
 
 class PassageWords(models.Model):
-    """The words of a passage, in a separate narrow table, so that ranking reads few pages.
+    """The words of a passage, in a separate narrow table, so that ranking reads little from disk.
 
     It has no row-level security, which would prevent the use of the word index.
     """
@@ -513,7 +516,8 @@ class Vector(models.Model):
 class PreparedVector(models.Model):
     """A vector of a document that is being read, kept until its passages are replaced.
 
-    A text is therefore not embedded twice if a worker dies or a server asks to wait. The table is unlogged.
+    If reading is interrupted, for example because a worker dies, texts are thus not embedded twice. The table
+    is unlogged.
     """
 
     space = models.ForeignKey(EmbeddingSpace, on_delete=models.CASCADE, related_name="+", db_index=False)

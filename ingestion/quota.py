@@ -103,8 +103,8 @@ def claim(user: User, size: int, *, documents: int = 1, instead_of: int | None =
     """Raise UploadRefused unless `size` more bytes and `documents` more documents are allowed.
 
     The bytes are those of new documents, or of a file that replaces one of `instead_of` bytes.
-    Other claims of this user wait until the caller's transaction, which stores the file, has ended; the limit
-    therefore holds for any number of concurrent uploads.
+    Other claims of this user wait until the caller's transaction, which saves the document, has ended; the
+    limit therefore holds for any number of concurrent uploads.
     """
     lock(user)
     use = usage_of(user)

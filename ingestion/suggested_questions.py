@@ -1,6 +1,7 @@
 """Suggests questions that a document may answer, from its headings and definitions.
 
-Each question is tried before it is shown (see chat.engine.trial).
+Questions are tried before they are shown, except follow-up questions with a language model (see
+chat.engine.trial).
 """
 
 import re
@@ -84,7 +85,7 @@ def questions_of(document: Document) -> list[str]:
 
 
 def needs_context(question: str) -> bool:
-    """Whether a question only quotes a heading, which means nothing without the document."""
+    """Whether a question only quotes a heading, and so means nothing without the document."""
     return any(question.startswith(first) and question.endswith(last) for first, last in _QUOTED)
 
 
@@ -133,9 +134,10 @@ def _is_about(subject: str, content: str) -> bool:
 
 
 def subject_of(heading: str, title: str = "") -> str:
-    """The subject of a passage: the innermost heading that names one; empty if there is none.
+    """The subject of a passage: its innermost heading that is neither the title nor generic.
 
-    It begins with a lower-case letter, as within a sentence, unless it is a question or begins with a name.
+    Empty if there is no such heading, or if it is unsuitable, for example too long. A subject begins with a
+    lower-case letter, as within a sentence, unless it is a question or begins with a name.
     """
     text = _innermost(heading, title)
     return text if text.endswith("?") else _within_sentence(text)

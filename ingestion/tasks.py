@@ -1,4 +1,4 @@
-"""Jobs of the worker: read documents, recover jobs of killed workers, remove orphaned files."""
+"""Jobs of the worker: read and change documents, recover killed workers' jobs, clean up."""
 
 import asyncio
 import contextlib
@@ -32,11 +32,11 @@ from .versions import former_versions
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = 3
-MAX_RETRY_SECONDS = 3_600  # longest pause, even if a server asks for more
+MAX_RETRY_SECONDS = 3_600  # longest pause, even if an embedding server asks for more
 
 
 class ReadRetryStrategy(RetryStrategy):
-    """Waits longer with each attempt, and at least as long as a server has asked for.
+    """Waits longer with each attempt, and at least as long as an embedding server asks for.
 
     A document that has yielded is retried when its new position is reached.
     """
@@ -58,7 +58,7 @@ READ_RETRIES = ReadRetryStrategy(
 # A bulk change fails, for example, if another process has locked one of the documents.
 BULK_RETRIES = RetryStrategy(max_attempts=10, exponential_wait=2)
 ORPHAN_AGE = timedelta(days=1)
-ORPHAN_FAULTS = 3  # files that cannot be removed, after which the job does not try others
+ORPHAN_FAULTS = 3  # number of files that cannot be removed, after which the job stops
 WORKER_DIED = "Each attempt to read it ended the worker, so it is not tried again automatically."
 GRACE_SECONDS = 5  # longest time between taking a job and locking its document; usually milliseconds
 ABANDONED = """
@@ -93,13 +93,13 @@ class _ActiveJob:
     started: float = field(default_factory=time.monotonic)
 
 
-_active_jobs: dict[int, _ActiveJob] = {}  # the documents being read by this process, by job id
+_active_jobs: dict[int, _ActiveJob] = {}  # running jobs of this process that read documents, by id
 _shares = fair_queue.Shares()  # how long this process has read for each owner
 
 
 @app.task(name=fair_queue.TASK, queue=fair_queue.QUEUE, retry=READ_RETRIES, pass_context=True)
 def read(context: JobContext, document_id: int, replacement: dict[str, str | int] | None = None) -> None:
-    """Read one document; external failures are retried after 15 seconds and after four minutes."""
+    """Read one document; after external failures, try again after 15 and after 225 seconds."""
     job_id = context.job.id
     assert job_id is not None
     active = _active_jobs[job_id] = _ActiveJob()
@@ -157,8 +157,8 @@ async def yield_to_others() -> None:
 async def requeue_active_jobs() -> None:
     """Return the reading jobs of this process to the queue when the worker shuts down.
 
-    This does not count as an attempt. The caller must exit at once, which releases the lock on the document
-    that the next worker waits for.
+    This does not count as an attempt. The caller must exit at once, because the next workers wait for this
+    process's locks on the documents.
     """
     await app.connector.execute_query_async(REQUEUE, jobs=[*_active_jobs])
 
@@ -246,7 +246,10 @@ async def _retry_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
 
 
 def _fail_deadly(job_ids: Collection[int]) -> set[int]:
-    """Fail jobs that have killed several workers, because other jobs wait behind them."""
+    """Give up documents whose final attempt ended a worker; return the ids of their jobs.
+
+    Other jobs would otherwise wait behind these.
+    """
     deadly = ProcrastinateJob.objects.filter(
         pk__in=job_ids, task_name=fair_queue.TASK, attempts__gte=ATTEMPTS - 1
     )

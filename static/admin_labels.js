@@ -1,5 +1,5 @@
 // Accessibility of the admin: adds accessible names that Django's scripts and lists lack.
-// Runs when Select2 has created the autocomplete fields, and again whenever fields are added. A click anywhere in a
+// Runs at once, when the page has loaded, and whenever elements are added or removed. A click anywhere in a
 // checkbox's cell toggles the checkbox. Focuses the summary of errors; Django's script would focus the first field.
 
 const textOf = element => element?.textContent.replace(/:\s*$/, '').trim();

@@ -1,6 +1,6 @@
-// Attaches files to a question: uploads them one at a time, shows when they have been read, and removes them.
-// portal.js loads this module when a page shows attached documents, or a file is chosen, pasted or dropped. Posts
-// one file at a time. The response has the members described in upload.js, and `scope: {value, words}`.
+// Attaches files to a question: uploads them one at a time, shows when they have been read, and lets the person
+// detach them. attaching.js loads this module when a page shows attached documents, or a file is chosen, pasted or
+// dropped. The response to an upload has the members described in upload.js, and `scope: {value, words}`.
 
 const EVERY = 2000;
 const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'webp', 'image/gif': 'gif' };
@@ -8,13 +8,13 @@ const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'web
 export function begin({ $, $$, t, parsed, say, toast, show }) {
   const form = $('#composer');
   const list = $('#attached');
-  const [readable, unread] = $$('ul', list); // failed files are listed separately, so that they stay visible
+  const [readable, unread] = $$('ul', list); // files that could not be read are listed separately, to stay visible
   const count = $('#attached-count');
   const scope = $('#scope');
   const { url, status, icons } = list.dataset;
   const waiting = []; // files that have not been sent yet
   let sending = null; // the promise of the upload loop; null if none is running
-  let failed = false; // whether a file was refused
+  let failed = false; // whether the upload of a file failed
 
   // Pasted images all have the same name, so add the time to it.
   function named(file, pasted) {
@@ -75,7 +75,7 @@ export function begin({ $, $$, t, parsed, say, toast, show }) {
     scope.value = value;
     showChosen();
   }
-  // If this document was in the scope, search the remaining documents of the scope, or everything if none remain.
+  // If the scope names this document, search the remaining documents of the scope, or everything if none remain.
   function leaveOut(item) {
     if (!scope.value.includes(item.dataset.document)) return showChosen();
     const others = $$('[data-document]:not(.danger)', list).filter(each => each !== item && !each.hidden);
@@ -84,13 +84,14 @@ export function begin({ $, $$, t, parsed, say, toast, show }) {
     for (const option of $$('[data-attached]', scope))
       if (!option.selected && option.value.includes(item.dataset.document)) option.remove();
   }
-  // Show a chip for each document in the current scope and for each failed file.
+  // Show a chip for each document in the current scope and for each file that could not be read.
   function showChosen() {
     for (const item of $$('[data-document]', list))
       item.hidden = !(item.matches('.danger') || scope.value.includes(item.dataset.document));
     showCount();
   }
-  // On a phone, the list is one line that may be cut off, so state how many files there are and how many failed.
+  // On a phone, the list is one line that may be cut off, so state how many files there are and how many failed to be
+  // read.
   function showCount() {
     const [shown, failures] = [readable, unread].map(part => {
       const { length } = $$('li:not([hidden])', part);
@@ -220,7 +221,7 @@ export function begin({ $, $$, t, parsed, say, toast, show }) {
     get busy() {
       return Boolean(sending);
     },
-    // The names of the files that failed.
+    // The names of the files that could not be read.
     get unread() {
       return $$('bdi', unread).map(({ textContent }) => textContent);
     },

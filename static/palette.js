@@ -1,7 +1,7 @@
 // The command palette. Its HTML is fetched when it opens, and again for each query. The focus stays in the text
 // box; the arrow keys select an option, and Enter activates it. Without an option, Enter searches the
-// conversations. Besides the pages that the server finds, the palette offers actions of the current page:
-// [data-acts], the buttons and the menu of the bar, and the last answer's sources. begin() returns open().
+// conversations. Besides the pages that the server finds, the palette offers actions of the current page: elements
+// with `data-acts`, the bar's links and menu, and the last answer's sources. begin() returns open().
 
 const PAUSE = 120; // ms after the last key press before the query is sent
 
@@ -16,7 +16,8 @@ export function begin({ $, $$, t, parsed }, address) {
     return parsed(await answer.text());
   }
 
-  // The buttons and links of the last turn (or of the page if it has no turns), and those of the bar.
+  // The actions that match the query: those of the last turn (or of the page if it has no turns) and of the bar.
+  // `first` says whether the name or number of one begins with the query.
   function actions(query) {
     const scope = $$('.turn').at(-1) ?? $('main');
     const targets = new Set([...$$('[data-acts]', scope), ...$$('.bar :is(a.button, .menu .row)')]);

@@ -91,7 +91,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     main.inert = COVERS.matches;
     aside.scrollTop = 0; // not the scroll position of the previous source or view
     setUpStage();
-    // The title includes the marked words, because few screen readers announce marks within the text.
+    // Describe the title with the marked words, because few screen readers announce marks within the text.
     const said = [markedWords(aside), verdictOf(aside)?.textContent.trim().replace(/\s+/g, ' ')]
       .filter(Boolean)
       .join('. ');
@@ -114,7 +114,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     zoomTo('');
     followImage($('.page-image', stage));
   }
-  // Reserve the space of the image, so that nothing moves when it arrives.
+  // Show that the image is loading; if it fails, offer to try again.
   function followImage(figure) {
     const image = $('img', figure);
     const status = $('.page-state', aside);
@@ -210,7 +210,8 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     aside.replaceChildren();
     markCitations();
   }
-  // Go back if the panel has a history entry. Screen readers miss a focus change while Chromium goes back.
+  // If the panel has a history entry, only go back: the listener of `popstate` then closes the panel, because screen
+  // readers miss a focus change while Chromium goes back.
   function leavePanel() {
     if (history.state?.panel) history.back();
     else {
@@ -258,7 +259,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
   });
   if (!aside.hidden) {
     setUpPanel(queryOf(location.href));
-    // If the link came from elsewhere, scroll the answer whose source is open into view.
+    // If the page was opened by a link to this source and is not scrolled yet, scroll the citation into view.
     if (!scrollY && ['', '#marked'].includes(location.hash))
       $('.cite[aria-current]', main)?.scrollIntoView({ block: 'center' });
   }
@@ -273,7 +274,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
   async function showCard(link) {
     hideCard();
     carded = link;
-    // The card replaces the tooltip, and a screen reader would read the name twice.
+    // The card replaces the tooltip, and a screen reader would read the title after the same name in `aria-label`.
     link.removeAttribute('title');
     let panel;
     try {
@@ -289,7 +290,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     place.textContent = $('.source-head > .meta', panel)?.textContent ?? '';
     const words = document.createElement('q');
     words.textContent = markedWords(panel);
-    // The link's accessible name contains them.
+    // The link's accessible name contains the title and the place.
     for (const known of [title, place]) known.setAttribute('aria-hidden', 'true');
     const said = [words.textContent && words, verdictOf(panel)?.cloneNode(true)].filter(Boolean);
     card.replaceChildren(title, place, ...said);

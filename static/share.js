@@ -81,7 +81,7 @@ async function foresee() {
   const note = document.querySelector('#foreseen');
   const now = note.querySelector('div');
   if (next.textContent === now.textContent) return;
-  // So that the button below does not move away from the pointer.
+  // Keep the height of the note, so that the button below does not move away from the pointer.
   note.style.minBlockSize = `${note.offsetHeight}px`;
   now.replaceWith(document.adoptNode(next));
 }

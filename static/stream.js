@@ -12,7 +12,7 @@ export function begin(tools) {
   const now = {
     run: tools.run, // the run whose answer is being written
     ending: null, // the run whose follow-up questions are awaited
-    asking: null, // the question that was sent but not yet accepted
+    asking: null, // the question that the server has not accepted yet
     stopping: null, // the run that the person wants to stop
   };
   const title = pageTitle(tools);
@@ -79,7 +79,7 @@ export function begin(tools) {
 
   // ---- Questions
   // --------------------------------------------------------------------------------------------------
-  // Appends turns to the thread, replacing those that were incomplete.
+  // Appends turns to the thread, and removes older copies of them.
   function append(html) {
     const fresh = parsed(html);
     for (const old of $$('.next', thread)) old.remove();
@@ -146,7 +146,8 @@ export function begin(tools) {
     if (message.type === 'branched') location.reload();
     if (message.type === 'refused') showRefused(message);
   }
-  // Called every two seconds if no socket can be opened, for instance because a proxy forbids it.
+  // Called every two seconds during an answer if no socket can be opened, for instance because a proxy forbids it;
+  // every 15 seconds if too many tabs are open.
   async function pollPage() {
     try {
       const reply = await fetch(location.pathname, { redirect: 'manual' });

@@ -1,6 +1,7 @@
-// Suggestions for fields with names; [data-suggest] is the search URL. An input contains people, separated by
-// commas; a textarea contains groups, one per line. Searches the name at the cursor, and replaces it with the
-// selected suggestion. A field with [data-one] contains one name. Without this module, people type names in full.
+// Suggests people and groups in fields with `data-suggest`, the search URL. An input contains names of people,
+// separated by commas; a textarea contains groups, one per line. Searches the name at the cursor, and replaces it
+// with the selected suggestion. A field with [data-one] contains one name. Without this module, people type names in
+// full.
 
 const PAUSE = 150; // ms after the last key press before the search
 const MIN_LETTERS = 2; // letters that a search needs

@@ -88,9 +88,9 @@ class UsedDocumentAdmin(DocumentAdmin):
         return super().get_queryset(request).annotate(last_use=Subquery(uses.values("day")[:1]))
 
     def save_model(self, request: HttpRequest, obj: Document, form: Any, change: bool) -> None:
-        """Warn about verified answers that cite the document if its readers have changed.
+        """If the document's readers have changed, warn about verified answers that cite it.
 
-        Each warning says how many people get the answer now.
+        For answers that the manager may open, the warning says how many people get them now.
         """
         former = obj.access_list_id
         answers = VerifiedAnswer.objects.filter(active=True, citations__document=obj.pk).distinct()

@@ -397,7 +397,7 @@ def _record(user: User, subject: str) -> None:
 
 
 def _record_look(user: User, run: ProofRun) -> None:
-    """Audit the view if the run had the rights of a group that `user` is not in."""
+    """Record that `user` looks at the run, if it had the rights of a group that `user` is not in."""
     if run.group and not user.groups.filter(pk=run.group.pk).exists():
         subject = f"Run {run.pk}, with the rights of {run.group.name}"
         record_before(AuditEntry.Action.EVALUATION_READ, actor=user, subject=subject)

@@ -251,7 +251,7 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         kwargs: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
         if isinstance(inline, CitationInline):
             kwargs["reader"] = reader_of(request)
-            if obj.pk is None:  # also on submission: a row that was not changed then counts as empty
+            if obj.pk is None:  # also on submission, so that an unchanged row counts as empty
                 kwargs["initial"] = [{"document": number} for number in _sources_in(request)]
         if isinstance(inline, QuestionInline) and obj.pk is None and request.method == "GET":
             kwargs["initial"] = [{"text": text} for text in asked_in(request)]

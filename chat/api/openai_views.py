@@ -29,9 +29,9 @@ CREATED = 1_767_225_600  # 1 January 2026: an arbitrary date, because clients re
 
 
 def check_abilities(asked: RunRequest, form: OpenAI) -> None:
-    """Raise InvalidRequest if the site's model lacks what is asked of it.
+    """Raise InvalidRequest if the request needs an ability that the site's model lacks.
 
-    `form` has the names of members.
+    `form` provides the names of the members for the error.
     """
     if asked.images and not settings.CHAT_MODEL_READS_IMAGES:
         member = form.images_member

@@ -202,7 +202,7 @@ def _form(run: Run, after: int | None = None) -> Responses:
 
 
 def _own(principal: Principal, response_id: str) -> Run:
-    """The run of the response. Raises Refused if the caller has none, or if `store` was false."""
+    """The caller's run of the response. Raises Refused if there is none, or `store` was false."""
     run = Run.objects.owned_by(principal).filter(pk=row_id(response_id, "resp", "response_id")).first()
     if run is None or run.options.get("echo", {}).get("store") is False:
         raise Refused("answer_not_found")
@@ -212,9 +212,9 @@ def _own(principal: Principal, response_id: str) -> Run:
 def _continued(principal: Principal, asked: RunRequest, previous: UUID) -> RunRequest:
     """The request as a continuation of the earlier response with the run `previous`.
 
-    The question is added to that response's conversation. If the conversation is unlisted, or if the response
-    is not the last one on the chosen branch, the question begins a new conversation, and `earlier` has the
-    messages up to the response.
+    If that response is the last one on the chosen branch of a listed conversation, the question is added to
+    the conversation. Otherwise it begins a new conversation, and `earlier` has the messages up to the
+    response.
     """
     member = "previous_response_id"
     run = Run.objects.owned_by(principal).filter(pk=previous).select_related("conversation").first()

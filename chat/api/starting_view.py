@@ -54,7 +54,7 @@ class StartingView(ProtocolView):
         return started
 
     def begin(self, request: Request, asked: RunRequest, key: str | None = None) -> AcceptedRun:
-        """Begin a run, and reserve a slot for its response."""
+        """Store a queued run (see `runs.begin`), and reserve a slot for its response."""
         principal = cast(Principal, request.auth)
         identifier = getattr(django_request(request), "request_id", "")
 

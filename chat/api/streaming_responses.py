@@ -82,9 +82,9 @@ async def run_stream(
 ) -> AsyncGenerator[bytes, None]:
     """The framed chunks of a run in a protocol.
 
-    Chunks are yielded as they arrive, or at least the protocol's gap apart. If access is revoked, or if the
-    database or the process becomes unavailable, the stream ends with an error chunk. Text up to event number
-    `boundary` of the run is not merged with later text.
+    Chunks are yielded as they arrive, or at least the protocol's gap apart. If access is revoked, the
+    database becomes unavailable, or this process shuts down, the stream ends with an error chunk. Text up to
+    event number `boundary` of the run is not merged with later text.
     """
     frame = FRAMINGS[protocol.stream_type]
     sent_at = float("-inf")
@@ -142,8 +142,8 @@ async def resumed_stream(
 ) -> AsyncGenerator[bytes, None]:
     """The events of a run with numbers above `after`; the end event contains all messages.
 
-    If access is revoked, or if the database or this process becomes unavailable, the stream breaks off
-    without an end event, and the client may try to resume it.
+    If access is revoked, if the database becomes unavailable, or if this process shuts down while another one
+    executes the run, the stream breaks off without an end event, and the client may try to resume it.
     """
     frame = FRAMINGS[media_type]
     keep_alive = KeepAliveTimer()

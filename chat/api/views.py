@@ -149,7 +149,7 @@ class RagChat2026View(RunView):
 
 
 class ChatUiView(RunView):
-    """The Chat UI's URLs: the suffix, or without one `Accept`, decides whether to stream."""
+    """The Chat UI's URLs; the suffix, or else `Accept`, decides whether to stream."""
 
     protocol: ChatProtocol = ChatUi()
 

@@ -117,10 +117,10 @@ class PartialAnswer:
 
 
 def partial_answer(run: AcceptedRun) -> PartialAnswer | None:
-    """The answer to continue; None if a source was since deleted, withdrawn or read again.
+    """The answer to continue; None if a source was deleted, withdrawn or processed again.
 
     If it is None, the question is answered from the beginning, because the model must not get text that is
-    based on a source that is gone.
+    based on a source that is gone or may have changed.
     """
     former = Message.objects.owned_by(run.principal).get(pk=run.request.continues)
     sources = list(Source.objects.visible_to(run.principal).filter(message=former).order_by("rank"))
@@ -141,8 +141,8 @@ def partial_answer(run: AcceptedRun) -> PartialAnswer | None:
 async def documents_read(run: AcceptedRun, publish: Callable[[Event], object], searched: int) -> None:
     """Wait until the documents in the question's scope have been read, or have failed.
 
-    Waits only for the caller's own documents, only if the scope names documents, and not to continue an
-    answer. `searched` is the number of searched documents to publish meanwhile.
+    Waits at most WAIT_SECONDS, only for the caller's own documents, only if the scope names documents, and
+    not if an answer is continued. `searched` is the number of searched documents to publish meanwhile.
     """
     if not run.request.options.scope.startswith("document:") or run.request.continues:
         return
@@ -190,7 +190,7 @@ async def _before_a_stop(storing: Coroutine[Any, Any, T]) -> T:
         if stopped is None or not task.done() or task.cancelled():
             task.cancel()
             raise
-        stopped.uncancel()  # the next line cancels again, and must not be counted twice
+        stopped.uncancel()  # otherwise, the next line would count the cancellation twice
         stopped.cancel()
         return task.result()
 
@@ -237,7 +237,7 @@ class _Answer:
     done: MessageDone | None = None
 
     async def team_messages(self, model: ChatModel, found: Search) -> None:
-        """Write one message for each agent in turn; each agent gets the earlier messages of the others."""
+        """Write the messages of the agents in turn; each agent gets all earlier messages of the run."""
         contributions: list[Contribution] = []
         run = self.run
         while speaker := await next_speaker(run, model, contributions):

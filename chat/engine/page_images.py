@@ -53,7 +53,7 @@ async def of_sources(principal: Principal, sources: Sequence[SourceView]) -> tup
 
 
 async def page_images(principal: Principal, pages: Sequence[Page]) -> tuple[PageImage, ...]:
-    """Images of the first distinct PDF pages that the reader may see, as far as rendered in time."""
+    """Images of the first distinct PDF pages that the reader may see, if rendered in time."""
     images: list[tuple[UUID, PageImage]] = []
     documents = await retry_until_available(_documents, principal, pages)
     loop = asyncio.get_running_loop()

@@ -32,7 +32,7 @@ class AcceptedRun(TurnIds):
     allowance: Allowance | None  # the owner's remaining messages for today
     readable: int = 0  # number of documents that a search of everything covers
     attached: tuple[str, ...] = ()  # scopes of the conversation's questions that name documents or files
-    owner_instructions: str = ""  # how the owner wants to be answered; only for questions asked in the portal
+    owner_instructions: str = ""  # wishes of the project and owner; only for questions asked in the portal
     is_new: bool = True
     is_first: bool = False  # whether this is the first turn of the conversation
     may_be_verified: bool = True  # whether the site has any active verified answers

@@ -43,7 +43,7 @@ SENTENCES = 2  # number of sentences of a passage that become its captions
 TRIES = 4  # attempts to store sources while some of their documents are being deleted
 JUST_FOUND_SECONDS = 1.0  # how long the search's check of rights remains valid
 MAX_ADDED = (2, 1)  # maximum numbers of passages from the two searches in SearchQuery.added
-CANDIDATES = 30  # number of candidates from which a ranker selects
+CANDIDATES = 30  # minimum number of candidates to search for if a ranker selects from them
 RANKED_CHARACTERS = 1_000  # characters of a passage that are sent to the ranker
 MIN_RANKED_SHARE = 0.5  # the ranker must score this share of the passages; otherwise its order is ignored
 
@@ -56,7 +56,7 @@ NO_MINIMUM = "“minimum_reranker_score” has no effect without a ranker."
 
 
 def captions(query: str, passages: Sequence[FoundPassage]) -> list[tuple[Caption, ...]]:
-    """The captions of each passage; a passage without sentences has none, and all of its text is used."""
+    """The captions of each passage. A passage without captions is given to the model as a whole."""
     return [
         tuple(Caption(sentence.text, tuple(matching_words(query, sentence.text))) for sentence in sentences)
         for sentences in best_sentences_per_passage(Question(query), passages, SENTENCES)
@@ -328,7 +328,7 @@ def _still_readable(principal: Principal, found: Search) -> Search:
         sources=sources,
         passages=tuple(passage for _, passage in left),
         pages=tuple(page for page in found.pages if page.label in labels),
-        verified=None,  # the remaining sources have not been verified
+        verified=None,  # the answer was verified only with all of its sources
     )
 
 
@@ -391,7 +391,7 @@ def as_source(
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Passages in the ranker's order; without a ranker, in search order and without scores."""
+    """Passages in the ranker's order; if there is none, in search order and without scores."""
 
     passages: tuple[FoundPassage, ...]
     scores: Mapping[int, float]  # scores (0 to 4) by passage id

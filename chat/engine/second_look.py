@@ -1,10 +1,10 @@
 """The language model's second look at statements that were not found in their sources.
 
-The rules of chat.verification are applied first. The model checks only statements whose wording differs from
-the passage, while no number, name or negation contradicts it. The model can therefore confirm a paraphrase,
-but not a contradicted fact. Passages may contain instructions for the model, so its reply is not trusted:
-each request contains a control statement that no passage supports, and a reply that confirms the control or
-leaves it out is ignored.
+The rules of chat.verification are applied first. The model checks only unclear statements: their wording
+differs too much from the passage, but no fact in it contradicts them. The model can therefore confirm a
+paraphrase, but not a contradicted fact. Passages may contain instructions for the model, so its reply is not
+trusted: each request contains a control statement that no passage supports, and a reply that confirms the
+control or leaves it out is ignored.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 SECONDS = 10.0
 MAX_STATEMENT = 500  # characters of a statement
-MAX_PASSAGE = 3_000
+MAX_PASSAGE = 3_000  # characters of all passages with one label
 CONTROL = "The passage says that the moon was bought by a lighthouse keeper called Ottokar."
 
 

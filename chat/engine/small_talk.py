@@ -1,4 +1,4 @@
-"""One-line answers, without a search, to messages that contain no question."""
+"""One-line answers, without a search, to greetings, thanks and questions about the site."""
 
 from chat.pleasantries import answer_to
 from chat.quoting.quoting_model import QuotingModel
@@ -23,7 +23,7 @@ class SmallTalkModel(QuotingModel):
 
 
 def small_talk(run: AcceptedRun) -> tuple[SmallTalkModel, Search] | None:
-    """The answer to a message without a question, as a model without sources; None for other messages."""
+    """The answer to small talk, as a model and an empty search; None for other messages."""
     request = run.request
     if request.continues or request.images or request.generation.json:
         return None

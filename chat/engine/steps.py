@@ -1,7 +1,7 @@
 """The steps behind an answer, which the protocols call thoughts.
 
-Stored steps contain neither passages nor names of documents. When steps are displayed, the passages and names
-that the reader may see are added.
+Apart from the earlier messages in a prompt, stored steps contain neither passages nor names of documents.
+When steps are displayed, the passages and names that the reader may see are added.
 """
 
 from collections.abc import Sequence
@@ -97,8 +97,7 @@ def of_message(
 ) -> tuple[Thought, ...]:
     """All steps before the text of a message; `is_prompted` includes the step with the prompt.
 
-    For an answer made of quotations, this step has no messages, because there is no prompt; the passages are
-    added when the steps are displayed.
+    For an answer made of quotations, the step “Prompt” has no messages, because no model gets a prompt.
     """
     options = run.request.options
     messages: list[str] = []

@@ -1,4 +1,4 @@
-"""Trials: whether a question can be answered, and the answer with other instructions."""
+"""Trials: whether documents answer a question, and answers with a draft of the instructions."""
 
 import hashlib
 import threading
@@ -22,7 +22,7 @@ from ingestion.search.scopes import ALL
 from .searching import as_source, search_for
 from .writing import written
 
-# Limited, because outcomes also depend on the glossary and the vectors, which the cache key does not include.
+# Outcomes are kept only briefly: they also depend on the glossary and the vectors, which the key lacks.
 KEPT_SECONDS = 600
 MAX_KEPT = 20_000  # cached outcomes
 MAX_DOCUMENTS = 5_000  # no cache for people who may read more: checking all for changes takes too long
@@ -51,7 +51,8 @@ def answerable(
 
     `readable` is the number of documents in a search of everything. Without a language model, the outcome
     depends on the readable documents, the scope, the question, and the earlier question to which it may
-    refer; it is then cached for everybody who may read exactly the same documents.
+    refer. If at most MAX_DOCUMENTS are readable, the outcome is cached: for everybody who may read exactly
+    the same documents or, in a narrower scope, for the caller.
     """
     if earlier and not isinstance(model, QuotingModel):
         return list(islice(questions, most))
@@ -122,7 +123,10 @@ def answering_passages(
 
 
 def draft_answer(principal: Principal, question: str, draft: str) -> str:
-    """Answer with other instructions and this person's rights. Stores nothing. Raises ModelError."""
+    """Answer with `draft` as instructions, and with this person's rights. Stores nothing.
+
+    Raises ModelError.
+    """
     found = retrieval.search(principal, question)
     sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
     prompt = Prompt(

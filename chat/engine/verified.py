@@ -164,7 +164,7 @@ def cites_source(text: str, sources: int) -> bool:
 
 
 def _is_plain(request: RunRequest) -> bool:
-    """Whether the request prescribes neither the sources nor the form of the answer."""
+    """Whether the request has no images, and prescribes neither sources nor form of the answer."""
     options = request.options
     return not (
         request.images

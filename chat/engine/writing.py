@@ -30,12 +30,12 @@ async def written(
 ) -> AsyncGenerator[Thinking | TextDelta | MessageDone | Usage, None]:
     """Yield Thinking (if the model reasons), the text, MessageDone, and Usage (if reported).
 
-    The text of a continued answer begins with the text in the prompt. If the model fails, all received text
-    is yielded before ModelError is raised.
+    The text of a continued answer begins with `prompt.prefill`. If the model fails, all received text is
+    yielded before ModelError is raised.
     """
     is_alone = not (prompt.earlier or prompt.contributions or prompt.images or prompt.prefill)
     if is_alone and model.needs_sources and not prompt.sources:
-        # Without sources and without a conversation, the model could only invent an answer.
+        # Without sources, earlier messages or images, the model could only invent an answer.
         yield TextDelta(prompt.nothing_found)
         yield MessageDone("stop", (), grade=Grade.NONE)
         return

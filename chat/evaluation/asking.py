@@ -34,7 +34,10 @@ Outcome = ProofResult.Outcome
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The site's answer to a question, and its passages, best first."""
+    """The site's answer to a question.
+
+    Passages are best first; those of a verified answer are in the order of its citations.
+    """
 
     outcome: Outcome
     text: str

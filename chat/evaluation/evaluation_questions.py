@@ -23,7 +23,7 @@ from .running import MAX_QUESTIONS
 COLUMNS = ("question", "document", "place")
 NOTHING = "nothing"  # written instead of a document if the site should find nothing
 MAX_PROPOSED = 50
-MAX_LOOKED_AT = 200  # most recently rated good answers that are considered
+MAX_LOOKED_AT = 200  # answers rated good that are considered, most recently rated first
 Origin = ProofQuestion.Origin
 
 
@@ -35,7 +35,7 @@ class Proposal:
     text: str
     document: Document
     origin: Origin
-    asker_id: int | None = None  # the person who wrote it
+    asker_id: int | None = None  # the author of a question from an answer rated good
 
 
 def write_csv(user: User) -> str:
@@ -164,7 +164,7 @@ def _question(user: User, cells: list[str], line: int, resolve: Resolver) -> Pro
 
 
 def _by_public_id(user: User, name: str) -> int | None:
-    """The primary key of the document with this public id."""
+    """The primary key of the document with this public id, if `user` may read it."""
     try:
         public_id = UUID(name)
     except ValueError:
@@ -189,7 +189,7 @@ def _of_feedback(user: User) -> Iterator[Proposal]:
         asked = Message.objects.filter(
             conversation=answer.conversation_id, position=0, role=Message.Role.USER, imported=False
         ).first()
-        # Exclude answers with sources that the manager may not read.
+        # Exclude answers that cite a document that `user` may not read.
         if asked and cited and all(document and document.pk in readable for document in cited):
             text = " ".join(asked.content.split())
             if cited[0] and 0 < len(text) <= ProofQuestion.MAX_CHARACTERS:

@@ -18,7 +18,7 @@ from ingestion.evaluation.ranking_metrics import Interval, intervals
 
 LEVEL = 0.05
 Z = 1.959963984540054  # quantile of the normal distribution, two-sided at LEVEL
-MIN_CHANGED = 6  # with fewer changes in one direction, no difference is significant: 2 / 2 ** 6 < LEVEL
+MIN_CHANGED = 6  # fewest changes in one direction that can be significant: 2 / 2**6 < LEVEL < 2 / 2**5
 STEPS = 60  # steps of bisection, enough for the precision of a float
 
 Verdict = Literal["better", "worse", "chance", "same"]
@@ -63,8 +63,8 @@ class Summary:
     """The figures of one run."""
 
     right: Share
-    found: Share  # of the questions that expect a document: share with it among the first five
-    nothing: Share  # of the questions that expect no document: share for which nothing was found
+    found: Share  # of the questions that expect a document: share that find it among the first five
+    nothing: Share  # of the questions that expect no document: share that find nothing
     outcomes: Counter[str]
     supported: Share  # share of the statements that are supported by their sources
 
@@ -122,7 +122,7 @@ def compare(pairs: Sequence[tuple[Result, Result]]) -> PairedComparison:
 
 
 def compare_support(pairs: Sequence[tuple[Result, Result]]) -> Interval | None:
-    """The mean change in the share of supported statements, by bootstrap over the questions.
+    """The mean change in the share of supported statements, with a bootstrap interval.
 
     Considers only questions with statements in both runs; None if there are none.
     """
@@ -160,7 +160,7 @@ def clopper_pearson(hits: int, total: int) -> tuple[float, float]:
 
 
 def _where(holds: Callable[[float], bool]) -> float:
-    """The smallest value from 0 to 1 for which `holds` is true."""
+    """The value from 0 to 1 from which on `holds` is true."""
     low, high = 0.0, 1.0
     for _ in range(STEPS):
         middle = (low + high) / 2
@@ -169,7 +169,7 @@ def _where(holds: Callable[[float], bool]) -> float:
 
 
 def _at_most(hits: int, total: int, share: float) -> float:
-    """The probability of at most this many successes."""
+    """The probability of at most `hits` successes in `total` trials."""
     return sum(
         math.comb(total, each) * share**each * (1 - share) ** (total - each) for each in range(hits + 1)
     )

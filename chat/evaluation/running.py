@@ -1,4 +1,4 @@
-"""Runs of a site's own evaluation questions; the worker executes one at a time.
+"""Runs of a site's own evaluation questions, executed by the worker, one run at a time.
 
 Runs are split into short jobs, so that other jobs of the same queue can run in between.
 """
@@ -42,8 +42,8 @@ class EvaluationRefused(Exception):
 def groups_of(user: User) -> QuerySet[Group]:
     """Groups whose rights a person may use for a run.
 
-    These are the person's own groups, whose documents they may read anyway. People who are permitted to
-    search with others' rights (searches that are audited) may use any group.
+    These are the person's own groups, whose documents they may read anyway. People with the permission to
+    search with others' rights may use any group; such use is audited.
     """
     return Group.objects.all() if user.has_perm(VIEW_AS_OTHERS) else Group.objects.filter(user=user)
 

@@ -1,7 +1,7 @@
 """The interface to language models.
 
 :class:`~chat.llm.remote.RemoteModel` calls any OpenAI-compatible server, and
-:class:`~chat.quoting.quoting_model.QuotingModel` answers without a model.
+:class:`~chat.quoting.quoting_model.QuotingModel` answers with quotations.
 """
 
 from .chat_model import (

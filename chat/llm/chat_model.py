@@ -71,7 +71,7 @@ class Prompt:
     # The number of rows of the whole table, by the id of a passage that has only a part of it.
     table_rows: Mapping[int, int] = field(default_factory=dict)
     narrowed: bool = False  # whether only a part of the readable documents was searched
-    caller: str = ""  # the person to whom failures of the model are attributed; all guests are one
+    caller: str = ""  # to whom failures of the model are attributed; all guests count as one person
 
     @property
     def nothing_found(self) -> str:
@@ -164,12 +164,12 @@ class ChatModel(Protocol):
 
     name: str
     writes_json: bool  # whether it can write answers that follow a JSON schema
-    needs_sources: bool  # whether it may only answer from sources
+    needs_sources: bool  # whether it needs sources for a question without context (see chat.engine.writing)
     works_in_team: bool  # whether it can act as several agents that build on each other's messages
     notices: tuple[str, ...]  # its fixed sentences, which make no statement about the documents
 
     def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
-        """Yield Reasoning and TokenCount (if any), Text and one End; without End, it was cut off."""
+        """Yield Reasoning and TokenCount (if any), Text, and one End unless the text was cut off."""
         ...
 
     async def search_query(self, question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
@@ -177,7 +177,7 @@ class ChatModel(Protocol):
         ...
 
     async def followups(self, prompt: Prompt, answer: str) -> list[str]:
-        """Follow-up questions that the sources can answer, most likely first."""
+        """Follow-up questions that the sources can answer, best first."""
         ...
 
     async def document_questions(self, title: str, text: str) -> list[str]:
@@ -212,7 +212,7 @@ class ChatModel(Protocol):
     async def supported(
         self, passages: Sequence[str], statements: Sequence[tuple[int, str]]
     ) -> dict[int, bool]:
-        """Whether the passage says the same as a statement, by the statement's index.
+        """For each statement, by index: whether its passage says the same.
 
         `statements` has (index of the passage, text) of each statement. Statements without a verdict are left
         out: all of them on failure, or if the model cannot compare texts.

@@ -36,7 +36,7 @@ LATE_SECONDS = 0.1
 GATHERED_BYTES = 8_192  # the next read is not delayed if this much data arrived
 USAGE_SECONDS = 2.0  # how long to wait for the token count after the end of the text
 MAX_STREAM_BYTES = 20_000_000  # limit for the event stream of an answer, including everything around the text
-COMPLETE = frozenset({"stop", "length"})  # finish reasons of a complete answer
+COMPLETE = frozenset({"stop", "length"})  # finish reasons with which an answer is stored as complete
 # Members and finish reasons of tool calls, which the site never requests.
 CALLS = ("tool_calls", "function_call")
 NAME = re.compile(r"[a-z_]{2,30}", re.I)  # pattern of finish reasons that are safe to log

@@ -90,7 +90,7 @@ def leans_on_earlier(question: str) -> bool:
 
 
 def may_lean_on_earlier(question: str) -> bool:
-    """Whether the question has so few words that it may be about an earlier subject.
+    """Whether the question, with few content words and no name, may be about an earlier subject.
 
     “What is the deadline?” may ask for the deadline of the earlier subject. “Where is the canteen?” does not,
     but has as few words, so the result is True for both.
@@ -119,10 +119,11 @@ def leaned_on(question: str, earlier: Sequence[EarlierMessage]) -> list[str]:
 
 
 def context_of(question: str, earlier: Sequence[EarlierMessage]) -> str:
-    """The earlier questions that may name the subject of `question`; empty if it names its own.
+    """The earlier questions that may name the subject of `question`, as one text.
 
     They begin with the last one that clearly names a subject. Follow-up questions are left out, and so is the
-    question that `leaned_on` returns.
+    question that `leaned_on` returns. The text is empty if that question, or else `question` itself, clearly
+    names its own subject.
     """
     standing = [
         turn.content for turn in earlier if turn.role == "user" and not leans_on_earlier(turn.content)

@@ -23,7 +23,7 @@ class EventParser:
         self.done = False
         self._line: list[bytes] = []  # pieces of the current line
         self._line_bytes = 0
-        self._after_return = False  # whether a line feed that follows belongs to the same line end
+        self._after_return = False  # whether the data ends with CR; a line feed that follows belongs to it
         self._first_line_read = False
         self._recognized = False
         self._type = b""

@@ -51,8 +51,8 @@ NOT_FOUND = "There is no such document or passage, or it has changed since. Sear
 PAGE_SIZE = 100  # resources per page
 
 
-# The scope that an API key needs for each tool. The methods in RESOURCE_METHODS need DOCUMENTS_READ; others
-# return no personal data and need no scope.
+# The scope that an API key needs for each tool. The methods in RESOURCE_METHODS need DOCUMENTS_READ; other
+# methods return no personal data and need no scope.
 TOOL_SCOPES = {
     "search": Scope.SEARCH,
     "fetch": Scope.DOCUMENTS_READ,
@@ -182,7 +182,7 @@ class McpView(StartingView):
     def _called(self, request: Request, call: Call) -> tuple[Call, AcceptedRun] | HttpResponseBase:
         """The result of a tool, or the run that will provide it.
 
-        Wrong arguments lead to an error result, which the calling model can read.
+        Wrong arguments and `Refused` lead to an error result, which the calling model can read.
         """
         principal = cast(Principal, request.auth)
         if call.tool not in mcp_tools.TOOLS:

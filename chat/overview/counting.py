@@ -1,4 +1,4 @@
-"""Adds each ended run once to the figures of the day on which its question was asked.
+"""Adds each ended run once to the figures of the day on which it began.
 
 The position up to which runs are counted is stored in the same transaction as the figures, so that no run is
 counted twice and a worker can continue after a pause. Counts remain when answers are deleted.

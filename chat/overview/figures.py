@@ -96,7 +96,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The period of the figures, and the group whose figures they are; None for everyone's."""
+    """The period of the figures, and the group to which they are limited, if any."""
 
     first: date
     days: int
@@ -123,7 +123,7 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class DocumentList:
-    """Documents that the reader may read; the numbers of all and of unreadable (`closed`) ones."""
+    """Readable documents, and the numbers of all and of unreadable ones (`in_all`, `closed`)."""
 
     shown: Rows
     in_all: int = 0
@@ -284,7 +284,10 @@ def added(many: Iterable[Totals | None]) -> Totals:
 
 
 def documents_of(reader: User, scope: Scope, most: int) -> Rows:
-    """Documents most cited and never cited in the period, at most `most` readable ones each."""
+    """The most cited and never cited documents of the period, up to `most` readable ones each.
+
+    One unreadable document of each kind is included, if there is any, for the counts in its row.
+    """
     parameters = {"since": scope.first, "until": scope.last, "user_id": reader.pk, "most": most}
     return rows("document_use", parameters, SQL)
 

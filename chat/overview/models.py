@@ -69,7 +69,7 @@ class Asker(models.Model):
 
 
 class DocumentUse(models.Model):
-    """How many answers of a day found a document, and how many cited it."""
+    """How many runs of a day found a document, and how many cited it."""
 
     day = models.DateField()
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
@@ -85,7 +85,7 @@ class DocumentUse(models.Model):
 
 
 class CountedUntil(models.Model):
-    """The end of the last counted run: one row for each kind of count.
+    """The time until which ended runs have been counted: one row for each kind of count.
 
     The job that counts locks the row.
     """

@@ -20,7 +20,7 @@ from .counting import OUTCOMES
 from .figures import IN_FILE, MIN_PEOPLE, PERIODS, Figures, Totals, documents_of, scope_of
 
 PERMISSION = "chat.view_figures"
-SERIES = (  # the names of OUTCOMES, in their order
+SERIES = (  # the names of OUTCOMES for readers, in the same order
     gettext_lazy("Answered"),
     gettext_lazy("Closest passages, or no source"),
     gettext_lazy("Nothing found"),
@@ -55,7 +55,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
 
 
 def csv_file(request: HttpRequest, part: str) -> HttpResponse:
-    """The numbers of one part of the page, with the same period and group."""
+    """One part of the page (see PARTS) as CSV, for the requested period and group."""
     reader = request.user
     if not isinstance(reader, User) or not reader.has_perm(PERMISSION):
         raise PermissionDenied

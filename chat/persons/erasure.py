@@ -1,4 +1,4 @@
-"""Counts, deletes or erases all data of one person."""
+"""Counts or erases all data of a person, or deletes their conversations and documents."""
 
 import json
 import logging
@@ -47,7 +47,7 @@ HELD_MEANWHILE = gettext_noop("This account has meanwhile been put under a legal
 STOP_SECONDS = 30
 POLL_SECONDS = 0.2
 BATCH = 500  # messages
-FORMER = "a former colleague"  # name on verified answers of an erased person
+FORMER = "a former colleague"  # replaces the name of an erased person on answers that they verified
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class ErasedAccount:
 
     number: int  # number of the account
     joined: str  # when the account was created; needed because a restored database assigns numbers again
-    documents_to: int | None  # who got the documents that others can read; None if they were deleted
+    documents_to: int | None  # number of the account that got the documents; None if they were deleted
 
     def person(self) -> User | None:
         """The account, if a restored backup contains it."""
@@ -155,12 +155,12 @@ def erase(
 ) -> DataCounts:
     """Delete the person with their data; the audit log keeps their number.
 
-    Returns the deleted counts, with the number of files that could not be removed yet. Documents that only
-    this person could read are deleted. Documents that others can read, verified answers and evaluation
-    questions are given to `documents_to`, or deleted if `delete_documents` is set. Raises ErasureRefused
-    before anything is deleted, for instance if `actor` may not give `documents_to` the right to read the
-    documents. If the person is put under a legal hold or erased meanwhile, the documents may already be
-    deleted.
+    Returns the counts of what the person had, with the number of files that could not be removed yet.
+    Documents that only this person could read are deleted. Documents that others can read, verified answers
+    and evaluation questions are given to `documents_to`, or deleted if `delete_documents` is set; evaluation
+    questions in the person's own words (`asker`) are always deleted. Raises ErasureRefused before anything is
+    deleted, for instance if `actor` may not give `documents_to` the right to read the documents. If the
+    person is put under a legal hold or erased meanwhile, the documents may already be deleted.
     """
     had = count_data(person)
     if person.legal_hold:
@@ -208,8 +208,8 @@ def _delete_account(person: User, had: DataCounts, actor: User | None, documents
 def delete_own(person: User, *, documents: bool) -> int:
     """Delete a person's conversations and projects permanently.
 
-    Optionally also deletes documents that only they can read. Returns the number of their files that could
-    not be removed yet. Raises ErasureRefused before anything is deleted.
+    With `documents`, also deletes the documents that only they can read. Returns the number of files that
+    could not be removed yet. Raises ErasureRefused before anything is deleted.
     """
     if person.legal_hold:
         raise ErasureRefused(gettext(ON_HOLD))
@@ -316,7 +316,7 @@ def _check(
         )
     if actor is None or documents_to is None or actor.has_perm("ingestion.change_document"):
         return
-    # The successor only gets documents that they can already read, or that the actor may hand over.
+    # Without that permission, the actor can only hand over documents that the successor can already read.
     with reading_everything():
         readable = AccessEntry.lists_of(documents_to.pk)
         closed = _read_by_others(person).exclude(access_list__in=readable).count()

@@ -99,9 +99,9 @@ def export(person: User, path: Path, *, actor: User | None) -> None:
     """Write all data of the person to a new zip file with mode 0600.
 
     The command's export has all audit entries about the person. An export by the person or by staff (`actor`)
-    only has entries about the person's own actions, because the person may get it, and other rules determine
-    which actions of others are disclosed. Staff must have given a reason (`staff_access.begin_export`).
-    Raises FileExistsError and StorageFault. An incomplete file is removed.
+    only has entries about the person's own actions: the person may get this file, and actions of others are
+    disclosed by `staff_access.access_to_disclose`. Staff must have given a reason
+    (`staff_access.begin_export`). Raises FileExistsError and StorageFault. An incomplete file is removed.
     """
     about = Q(actor_id=person.pk)
     if actor is None:

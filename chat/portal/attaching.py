@@ -38,7 +38,7 @@ def attach(
     conversation_id: UUID | None = None,
     project_id: UUID | None = None,
 ) -> HttpResponse:
-    """Add the form's files, and show the question with them as its scope, or ask it (`send`).
+    """Add the form's files and show the question with them as its scope; with `send`, ask it.
 
     The JSON response is that of an upload (`reply`), with the new `scope`: its value and its name.
     """
@@ -91,9 +91,9 @@ def _ask(
 
 
 def _name_apart(principal: Principal, folder: str, name: str, file: "UploadedFile[Any]") -> str:
-    """The name, with a number if a different file of today has it: answers may cite that file."""
+    """The name, numbered if another file attached today has it: answers may cite that file."""
     try:
-        name = file_name(name)  # the name under which it is stored, to compare it with stored names
+        name = file_name(name)  # normalised as for storing, because it is compared with stored names
     except UploadRefused:
         return name  # `add_files` will refuse the name too, and report the reason
     known = dict(Document.objects.owned_by(principal).filter(folder=folder).values_list("name", "sha256"))

@@ -6,8 +6,9 @@ position of the last answer that the page shows (`seen`), and a scope for the se
 
 Messages to the page are `accepted`, `refused`, `asked` (a question was asked elsewhere; its answer follows),
 `branched` (another branch was chosen elsewhere), and the frames of chat.portal.frames, the last of which has
-`done`. An empty frame every few seconds shows the page that the socket is alive. Closing the socket does not
-stop the answer; the next socket continues after the last event that the page has received.
+`done`. While a followed run has no news, an empty frame every few seconds shows the page that the socket is
+alive. Closing the socket does not stop the answer; the next socket continues after the last event that the
+page has received.
 """
 
 import asyncio
@@ -131,7 +132,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     def _ask_to_reconnect(self) -> None:
         """Close the socket, so that the page reconnects to another process.
 
-        While this process writes the answer that it follows, the socket stays open until the answer ends.
+        If this process writes the answer that the page follows, the socket stays open until the answer ends.
         """
         if self.following is None or not runs.is_written_here(self.following):
             self.ending = asyncio.create_task(self.close(CLOSED_RESTART))
@@ -197,7 +198,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 await self.close(CLOSED_INVALID)
 
     async def _read(self, text: str | None) -> Json | None:
-        """The parsed message. For a message that no page would send, closes the socket and returns None."""
+        """The parsed message; if it is invalid or one too many, closes the socket and returns None."""
         now = time.monotonic()
         if len(self.received) == MAX_MESSAGES and now - self.received[0] < PERIOD:
             await self.close(CLOSED_FLOOD)
@@ -344,7 +345,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await asyncio.gather(reader, return_exceptions=True)
 
     async def _read_run(self, run_id: UUID, place: int, after: int) -> None:
-        """Send a run to the page: first a frame with everything that the page lacks, then single events.
+        """Send a run to the page: a frame with all that the page lacks, then events as they arrive.
 
         A page that reads slowly does not delay the answer. Raises Refused.
         """

@@ -1,4 +1,4 @@
-"""POST views for forms: questions, regenerated answers, branches, feedback, conversations."""
+"""Views for forms: questions, regenerated answers, branches, feedback, conversations."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -55,7 +55,7 @@ DONE: dict[str, Callable[[int], str]] = {
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_caller
 def new(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """The page for a new question, and its form."""
+    """Show the page for a new question; POST asks the question."""
     if request.method != "POST":
         return new_page(request, principal)
     return ask_form(request, principal, None)
@@ -173,8 +173,8 @@ def feedback(
 ) -> HttpResponse:
     """Rate an answer with reasons; an empty rating deletes the feedback.
 
-    The form below the answer replaces earlier reasons, sources and comment. The other buttons keep them if
-    the rating stays the same, and otherwise remove them.
+    The form below the answer replaces earlier reasons, sources and comment. The buttons that rate the
+    answer or report a source keep them if the rating stays the same, and otherwise remove them.
     """
     row = own_conversation(principal, conversation_id)
     answer = _message(row, position, Message.Role.ASSISTANT)
@@ -239,7 +239,7 @@ def seen(request: HttpRequest, principal: Principal, conversation_id: UUID) -> H
 @require_safe
 @for_caller
 def manage(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """Show the actions for a conversation; the script displays these as the menu of its row."""
+    """Show the actions for a conversation; the script displays them as a menu in the sidebar."""
     row = own_conversation(principal, conversation_id)
     return render(request, "chat/manage.html", {"conversation": row, "from": request.GET.get("from", "")})
 
@@ -374,7 +374,7 @@ def ask_form(
 ) -> HttpResponse:
     """Ask the question of a form; `attached` is the scope of files that were sent with it."""
     text = _question(request)
-    # Files were selected without JavaScript; the form then only sends their names.
+    # A form that is sent without its Send button (see attaching.py) only has the names of selected files.
     if any(request.POST.getlist("file")):
         return _refused(request, principal, row, text, Refused("not_attached"), project)
     scope = attached or scope_asked_for(request.POST)

@@ -1,11 +1,11 @@
 """Converts the events of an answer to messages for the portal's socket.
 
-The messages of an event are sent in one frame `{"seq": …, "place": …, "messages": […]}`, so that a page that
+All messages of an event are in the same frame `{"seq": …, "place": …, "messages": […]}`, so that a page that
 loses the connection has either all of an event or none of it. `seq` is the number of the frame's last event.
 Messages are
 
 - `{"type": "status", "state", "text"}`: what the site is doing;
-- `{"type": "about", "html"}`: the documents that the question is about, once they have been read;
+- `{"type": "about", "html"}`: the documents that the question's scope names, once the site has read them;
 - `{"type": "found", "html"}`: what was searched for, and links to the passages that were found;
 - `{"type": "block", "html"}`: a finished block, which replaces the open one;
 - `{"type": "open", "html"}`: the block that is being written, which replaces its earlier versions;
@@ -71,7 +71,7 @@ Json = dict[str, Any]
 # code block.
 PLAIN = re.compile(r"[^*_`~\[\]<>&$\\|#!^\n]*")
 CODE = re.compile(r"[^`~]*")
-MARKED = re.compile(r"[$\\]")  # formulas and escapes
+MARKED = re.compile(r"[$\\]")  # begins a formula or an escape
 SLOW_SECONDS = 0.02  # if rendering the open block takes longer than this, it is rendered less often
 PAUSE = 10  # time from a slow rendering to the next one, as a multiple of the time that it took
 # Longer text is rendered in a thread, because hostile text takes a long time to render.
@@ -328,7 +328,8 @@ def end_message(
 class SocketFrames:
     """Converts the events of a run to the frames of one socket.
 
-    `place` is the position of the run's first answer; `after` numbers the last event that the page has.
+    `place` is the position of the run's first answer; `after` is the number of the last event that the page
+    has.
     """
 
     def __init__(self, principal: Principal, conversation_id: UUID, place: int, after: int) -> None:

@@ -86,7 +86,7 @@ class Entry:
 def palette(request: HttpRequest, principal: Principal) -> HttpResponse:
     """The entries that match the words in `q`.
 
-    Without words, these are the latest conversations and all pages and themes.
+    Without words, these are the latest conversations, and all pages and themes that the caller may use.
     """
     query = cleaned(request.GET.get("q", ""))
     results, _ = conversations(principal, query, "")

@@ -36,8 +36,8 @@ from .views import (
 
 MAX_PLACES = 12  # maximum number of folders, and of categories, that are offered at once
 MAX_DOCUMENTS = 12
-# Outermost levels of parent folders that are offered: thousands of folders with hundreds of levels each would
-# have more than a million parents.
+# Number of outermost levels whose parent folders are offered: thousands of folders with hundreds of levels
+# each could have more than a million parents.
 MAX_DEPTH = 10
 
 

@@ -93,9 +93,9 @@ def url_of_match(conversation_id: UUID, hit: message_search.Hit | None, last: in
     """The URL of a matching message, or of the conversation.
 
     `last` is the last position of the chosen branch, if known. The URL of an answer has a text fragment that
-    highlights the words. Browsers highlight the first match on the page, and the sidebar comes before the
-    answer, so the fragment also contains the words beside the match. The URL of a question has no fragment,
-    because the sidebar shows questions as titles.
+    highlights the match. Browsers highlight the first occurrence on the page, and the sidebar comes before
+    the answer, so the fragment also contains the words before or after the match; without such words, it is
+    omitted. The URL of a question has no fragment, because the sidebar shows questions as titles.
     """
     if hit is None:
         return reverse("chat:conversation", args=[conversation_id])

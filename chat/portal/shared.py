@@ -145,7 +145,7 @@ View = Callable[Concatenate[HttpRequest, SharedPage, P], HttpResponse]
 
 
 def for_reader(view: View[P]) -> Callable[..., HttpResponse]:
-    """Decorator for pages of a share: requires an account, and returns 404 without access to the share."""
+    """Decorator for pages of a share: requires an account, and access to the share (else 404)."""
 
     @wraps(view)
     def opened(request: HttpRequest, /, token: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -222,7 +222,7 @@ def continue_conversation(request: HttpRequest, page: SharedPage) -> HttpRespons
 
 
 def _plain(shown: SharedMessage) -> Message:
-    """The message for exported text: a placeholder for closed content, and only open sources."""
+    """The message for an export or a copy: a placeholder for closed content, and only open sources."""
     message = shown.message
     labels = {source.label for source in shown.sources}
     message.citations = [label for label in message.citations if label in labels]

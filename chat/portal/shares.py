@@ -88,7 +88,7 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
     )
     made, status, announced = "", 200, False
     is_valid = form.is_bound and form.is_valid()
-    # An invalid form counts as shared with everyone, the audience that may see least.
+    # Until a valid form is sent, the preview is for everyone, the audience that may see least.
     audience = form.audience() if is_valid else Audience(everyone=True)
     answer = by_position.get(also)
     if is_valid and not foresees:

@@ -61,7 +61,7 @@ FOUND_BY = {
 
 @dataclass(frozen=True, slots=True)
 class PageBoxes:
-    """Boxes on a page, in units of its width and height."""
+    """Boxes on a page, in the same units as `width` and `height`."""
 
     width: int
     height: int
@@ -77,8 +77,8 @@ class PageBoxes:
 class Support:
     """A passage that the model got, with the place that opens it in the panel.
 
-    Passages of a page share a label. Of those with a cited label, a passage counts as cited if it supports
-    a statement or is the only one; the others are only on the same page (`is_near`).
+    Passages of a page share a label. A passage with a cited label counts as cited if it is quoted, supports a
+    statement or is the only one with this label; otherwise it is only on the same page (`is_near`).
     """
 
     source: Source
@@ -115,12 +115,12 @@ class Panel:
 
     @property
     def query(self) -> str:
-        """The place and the statement, for links: the query string after `source=`."""
+        """The place and the citation's number, for links: the query string after `source=`."""
         return f"{self.place}&s={self.statement}" if self.proof else self.place
 
     @property
     def verdict(self) -> str:
-        """The verdict on the opened citation; without one, “quoted” if the source is quoted."""
+        """The verdict on the opened citation; without a proof, “quoted” if the source is quoted."""
         if self.proof:
             return self.proof.verdict
         return "quoted" if self.source and self.source.quotes else ""
@@ -368,9 +368,9 @@ def panel_of(
     page: str = "",
     statement: str = "",
 ) -> Panel | None:
-    """The panel for `<answer>.<citation>` or `<answer>.r<rank>`; None if it does not exist.
+    """The panel for `<answer>.<source number>` or `<answer>.r<rank>`; None if there is none.
 
-    `statement` is the number of the citation in the text, for which the panel marks the supporting words.
+    `statement` is the number of the citation in the text whose supporting words the panel marks.
     """
     position = position_of(place)
     if position is None:

@@ -56,7 +56,7 @@ def starts(principal: Principal) -> list[Start]:
 
 
 def found_starts(principal: Principal) -> list[Start]:
-    """At most three questions that the caller's documents answer.
+    """At most three questions that can be answered from documents the caller may read.
 
     If possible, they are from different folders or categories, and in the language of the page. The result is
     cached for ten minutes by caller, newest readable documents and language.

@@ -81,7 +81,7 @@ DESCRIPTIONS = StoredMessages(
         ),
     )
 )
-# Titles of the steps whose descriptions are translated; those of other steps are shown unchanged.
+# Titles of the steps whose descriptions are translated; other descriptions are shown unchanged.
 OF_THE_SITE = frozenset({"Vector fields", "Page images", "Semantic ranker"})
 FILTERS = StoredMessages(
     (
@@ -124,7 +124,7 @@ def step(thought: Mapping[str, Any], gone: Collection[str] = ()) -> Step:
         for label in gone:
             text = text.replace(f"[{label}]", f"[{gettext(GONE)}]")
         items.append(DESCRIPTIONS.translated(text) if title in OF_THE_SITE else text)
-    # Such as “kind of search: words and meaning”; a property that is not in FACTS keeps its name.
+    # Texts such as “kind of search: words and meaning”; a property that is not in FACTS keeps its name.
     facts = []
     for name, value in props.items():
         if name == "temperature" and props.get("model") == "quotations":

@@ -100,7 +100,7 @@ def _words(html: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _marked(texts: Sequence[str], kept: set[int], tag: str, begins: str, ends: str) -> list[str]:
-    """The texts with an element around each run of words whose indices are not in `kept`."""
+    """The texts with an element around each sequence of words whose indices are not in `kept`."""
     opening = f'<{tag}><span class="hidden">{escape(begins)} </span>'
     closing = f'<span class="hidden"> {escape(ends)}</span></{tag}>'
     index = 0
@@ -125,7 +125,10 @@ def _marked(texts: Sequence[str], kept: set[int], tag: str, begins: str, ends: s
 def _versions(
     principal: Principal, conversation: Conversation, position: int, other: int
 ) -> tuple[Version, Version]:
-    """Both versions, older first. Raises Http404 unless `other` is a newer version of `position`."""
+    """Both versions, older first.
+
+    Raises Http404 unless `other` is the position of a newer version of the message at `position`.
+    """
     branches = Branches(conversation.pk)
     siblings = branches.siblings(position)
     if position >= other or other not in siblings:

@@ -86,8 +86,8 @@ def conversation_page(
 ) -> HttpResponse:
     """Show a page of a conversation's turns.
 
-    `kept` has the typed question, and the reason for a refusal. Only the page with the newest turns has the
-    question box.
+    `kept` has values for the template, such as the typed question and the reason for a refusal. Only the page
+    with the newest turns has the question box.
     """
     page = page_asked_for(request, asked_in(conversation))
     turns = turns_of(principal, conversation, page)
@@ -95,7 +95,8 @@ def conversation_page(
     ends = [answer.message.finished_at for turn in turns[-1:] for answer in turn.answers]
     ended = max(filter(None, ends), default=conversation.updated_at)
     if not running and ended > conversation.updated_at and not kept.get("unseen"):
-        recording.saw(conversation, ended=ended)  # even if it ended after the conversation was loaded
+        # The answer may have ended after the conversation was loaded.
+        recording.saw(conversation, ended=ended)
     place = request.GET.get("source")
     panel = panel_of(principal, conversation, place, *source_asked_for(request)) if place else None
     if place and panel is None:
@@ -106,7 +107,7 @@ def conversation_page(
         "turns": turns,
         "page": page,
         "running": running[-1] if running else None,
-        # Without JavaScript, the page reloads itself, unless text may have been typed into one of its forms.
+        # Without JavaScript, the page reloads itself, unless a panel is open or text may have been typed.
         "refreshes": bool(running) and not (panel or rating_form or {"problem", "text"} & kept.keys()),
         "panel": panel,
         "rating_form": rating_form,
@@ -123,9 +124,9 @@ def conversation_page(
 
 
 def page_asked_for(request: HttpRequest, asked: Sequence[int]) -> TurnsPage:
-    """The page of turns with the answer whose source or form is open, or with the position `at`.
+    """The page of turns with the answer whose source or rating form is open, or with position `at`.
 
-    Otherwise the newest page.
+    Without any of these parameters, the newest page.
     """
     at, form = request.GET.get("at", ""), request.GET.get("rating", "")
     places = (
@@ -169,7 +170,8 @@ def without_slash(request: HttpRequest, principal: Principal, conversation_id: U
 def dots(request: HttpRequest, principal: Principal) -> HttpResponse:
     """JSON for the sidebar: states of conversations, and the number of unopened shares.
 
-    `running` has the ids of conversations with a running answer, `fresh` those of others with an unseen one.
+    `running` has the ids of conversations with a running answer, `fresh` the ids of other conversations with
+    an unseen answer.
     """
     rows = newest(principal, SIDEBAR_ROWS).values_list("pk", "running", "fresh")  # type: ignore[misc]
     running = [str(pk) for pk, is_running, _ in rows if is_running]
@@ -253,7 +255,7 @@ def exported_file(title: str, parts: Sequence[str], *, is_page: bool) -> HttpRes
 
 
 def source_asked_for(request: HttpRequest) -> tuple[str, str, str]:
-    """The requested view of a source, its page, and the statement."""
+    """The requested view of a source, the page, and the number of the citation in the text."""
     return request.GET.get("view", ""), request.GET.get("page", ""), request.GET.get("s", "")
 
 

@@ -1,4 +1,4 @@
-"""Members that several protocols share: `data_points`, `thoughts`, and the envelope of completions."""
+"""Members that several protocols share, such as `data_points`, `thoughts` and `verified`."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -36,7 +36,7 @@ def context(found: ContextReady) -> Json:
 
 
 def verified(found: ContextReady | None) -> Json:
-    """The member `verified`: by whom, until when, and for which question if that differs."""
+    """The member `verified`: by whom, until when, and for which question, if another was asked."""
     if found is None or found.verified is None:
         return {}
     mark = {"by": found.verified.by, "until": found.verified.until}
@@ -55,7 +55,7 @@ def verification(statements: Sequence[Statement], grade: str = "") -> Json:
 
 
 def graded(grade: str) -> Json:
-    """The member `grade`: how certainly quotations answer the question; absent for a language model."""
+    """The member `grade`: how certainly quotations answer the question; absent if a model answered."""
     return {"grade": grade} if grade else {}
 
 

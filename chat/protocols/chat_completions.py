@@ -1,7 +1,7 @@
 """The HTTP protocol for AI chat apps of 2024-01-28.
 
-It is OpenAI's completions with `context` and `session_state`. The specification puts these two members into
-the choice. A well-known client reads them from the choice's message or delta, so they are sent in both
+It is OpenAI's chat completions with `context` and `session_state`. The specification puts these two members
+into the choice. A well-known client reads them from the choice's message or delta, so they are sent in both
 places.
 """
 
@@ -66,7 +66,7 @@ class ChatCompletions:
         return result.text
 
     def message_context(self, context: Json) -> Json:
-        """The context for a message or delta; a choice always has the specification's form."""
+        """The context for a message or delta; that of a choice always has the specification's form."""
         return context
 
     def full_response(self, result: RunResult) -> tuple[int, Json]:

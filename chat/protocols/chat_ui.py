@@ -1,4 +1,4 @@
-"""The protocol Chat UI, with its minimal format and the messages of its client, ChatUI.
+"""The Chat UI protocol, its minimal format, and the responses for its client, ChatUI.
 
 In a stream, each event contains the whole text so far; there are at most ten events a second. The minimal
 format has one event for each finished message.
@@ -140,8 +140,8 @@ class ChatUiMessages(ChatUi):
     def body(self, result: RunResult) -> Any:
         messages: list[Json] = []
         for message in _messages(ChatUiEncoder(lambda: 0.0, team=self.team), result):
-            # The local time; Django sets the time zone to the site's. The client stores these messages, and
-            # later reads the values of some members under the names that are added here.
+            # `astimezone` uses the site's time zone, which Django sets for the process. The client stores the
+            # messages, and later reads some values under the names that are added here.
             clock = datetime.fromisoformat(message["createdAt"]).astimezone().strftime("%I:%M %p")
             agent = {"agentIdentifier": message["agentName"]} if "agentName" in message else {}
             messages.append(message | {"id": message["messageId"], "timestamp": clock} | agent)

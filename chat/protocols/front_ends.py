@@ -1,8 +1,8 @@
 """`/auth_setup` and `/config`, which the React front ends of RAG chat read at the start.
 
-`/config` lists the features of this site. Features that the site lacks are off: uploads, server-side speech,
-agentic retrieval, query rewriting, reasoning effort, web and SharePoint sources, and a history in the front
-end's own database.
+`/config` lists the features of this site. Features that the site lacks are off: uploads, speech, image
+embeddings, agentic retrieval, query rewriting, reasoning effort, web and SharePoint sources, and a history in
+the front end's own database.
 """
 
 from chat.events import Json
@@ -46,7 +46,7 @@ def config(*, reads_images: bool, ranks: bool) -> Json:
         "ragSearchImageEmbeddings": False,
         "ragSendTextSources": True,
         "ragSendImageSources": reads_images,
-        # The next four features work in the browser, without a server.
+        # The next four features need only the browser; the two for speech are off.
         "showLanguagePicker": True,
         "showSpeechInput": False,
         "showSpeechOutputBrowser": False,

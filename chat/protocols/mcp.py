@@ -20,7 +20,7 @@ from . import validators
 CURRENT = "2026-07-28"
 HANDSHAKE = ("2025-11-25", "2025-06-18")  # revisions that begin with `initialize`, newest first
 PROGRESS_CHARACTERS = 400  # characters of an answer between two notifications
-TOOLS_TTL = 300_000  # milliseconds for which a client may cache what is not about documents
+TOOLS_TTL = 300_000  # milliseconds for which a client may cache results without documents
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -81,7 +81,7 @@ class Call:
 
     @property
     def progress_token(self) -> str | int | None:
-        """The token under which progress is reported; None if none was requested."""
+        """The token under which progress is reported; None if the client requested no progress."""
         meta = self.params.get("_meta")
         token = meta.get("progressToken") if isinstance(meta, dict) else None
         return token if _is_id(token) else None

@@ -15,7 +15,7 @@ class RagChat2026(RagChat):
 
 
 class RagChat2026Encoder(RagChatEncoder):
-    """Encodes the same chunks as typed events."""
+    """Encodes the chunks of `RagChatEncoder` as typed events."""
 
     def _text(self, text: str) -> Json:
         return {"type": "response.output_text.delta", "delta": text}

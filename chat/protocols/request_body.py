@@ -12,12 +12,12 @@ from .validators import Reader, integer_from, number_from, one_of, text_of
 
 ROLES = ("user", "assistant")
 SESSION_KEY = "chatsite_conversation"  # member that the site adds to a session that is an object
-# Members of a context that are not overrides, if the overrides have no object of their own.
+# Members of a context that are not overrides, even with `flat_overrides` (see `ask`).
 FLAT_APART = ("overrides", "approach")
 
 
 def ask(body: Any, session_member: str, *, flat_overrides: bool = False) -> RunRequest:
-    """The question in a body; the session is read from the member of this name.
+    """The request in a body; the session is read from the member `session_member`.
 
     With `flat_overrides`, the context's own members count as overrides too. Raises InvalidRequest.
     """
@@ -49,8 +49,8 @@ def conversation(
 ) -> tuple[Sequence[EarlierMessage], str]:
     """The earlier messages, and the question.
 
-    With `parts`, a message's content may be a list of texts. Messages with the role `dropped_role` are left
-    out without being checked. Raises InvalidRequest.
+    With `parts`, a message's content may be a list of texts. Messages with the role `dropped_role`, except
+    the last message, are left out without being checked. Raises InvalidRequest.
     """
     items = validators.require_list(body.get("messages"), "messages")
     if not items:
@@ -97,7 +97,10 @@ def images(body: dict[str, Any]) -> tuple[ImageInput, ...]:
 
 
 def session(value: Any, member: str) -> UUID | None:
-    """The conversation of a session: its id, or an object with the id. Raises InvalidRequest."""
+    """The id of the conversation in a session, which is the id or an object that contains it.
+
+    Raises InvalidRequest.
+    """
     if isinstance(value, dict):
         value, member = value.get(SESSION_KEY), f"{member}.{SESSION_KEY}"
     if value is None:
@@ -105,7 +108,8 @@ def session(value: Any, member: str) -> UUID | None:
     try:
         return UUID(validators.require_text(value, member))
     except ValueError:
-        # An id of another site is refused like a conversation that the caller does not own.
+        # An id that is not a UUID, such as that of another site, is refused like a conversation that the
+        # caller does not own.
         raise InvalidRequest(errors.words("not_found"), member, status=404) from None
 
 

@@ -37,8 +37,8 @@ class SingleMessageEncoder:
             case MessageDone():
                 self._earlier += self._statements
                 self._statements = tuple(each.moved(self._begin) for each in event.verification)
-                # Only the last agent's MessageDone is passed on. The next event shows whether this is the
-                # last one.
+                # Only the last agent's MessageDone is passed on. The next event shows whether this agent is
+                # the last.
                 self._done = replace(event, verification=(*self._earlier, *self._statements))
                 return []
             case Rechecked():

@@ -105,7 +105,7 @@ class WebComponent(ChatCompletions):
 
 
 class WebComponentStream(SingleMessageEncoder):
-    """Merges a team's messages, which may cite the sources of any of them."""
+    """Merges a team's messages; each may also cite the sources of the messages before it."""
 
     def __init__(self, encoder: "WebComponentEncoder") -> None:
         super().__init__(encoder.encode)

@@ -23,7 +23,7 @@ from .quoted_answer import ADDED_MISSING, OTHERS, QuotedAnswer
 from .rendering import markdown
 
 QUOTATIONS = 2
-# Minimum shares of scores. “The best score” is that of the best sentence.
+# Each share below is a minimum. “The best score” is that of the best sentence.
 FILE_SCORE = 0.8  # share of the best score in a file that the question names, for further quotations from it
 SECOND_OF_ALL = 0.94  # share of the best score for a second quotation, if the first has everything asked for
 OF_FIRST = 0.8  # share of the first passage's search score for a passage with at most one named word
@@ -171,7 +171,7 @@ def _numbered_parts(findings: Findings) -> QuotedAnswer | None:
     parts = numbered_parts(findings.question.own, passages, documents, start)
     if not parts:
         return None
-    # The list is complete if its numbers run from 1 without a gap, and the search also found other passages.
+    # The parts seem complete if their numbers run from 1 without a gap and other passages were found, too.
     numbers = sorted(set(parts.values()))
     has_all = numbers == list(range(1, len(numbers) + 1)) and len(parts) < len(passages)
     alike = findings.rows_alike

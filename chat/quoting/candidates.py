@@ -36,7 +36,7 @@ NOTES = "Notes:"  # the word that introduces the presenter's notes in the text o
 SECOND = 0.85  # share of the best score that a second quotation, or a further row of a quoted table, needs
 OF_BEST_PASSAGE = 0.7  # the same for a sentence from the passage that the search ranks first
 
-MIN_ADDED = 2 / 3  # share that a quotation needs of the words of the term that a follow-up question adds
+MIN_ADDED = 2 / 3  # share of the words of `Question.added` that a quotation about the added term needs
 
 _QUESTION_WORD = re.compile(
     r"\b(?:who|whom|what|which|when|where|why|how|wer|wem|wen|was|welche[rsnm]?|wann|wo|warum|wie)\b",
@@ -102,7 +102,7 @@ class Quotation:
     def has_amount(self) -> bool:
         """Whether the sentence or the quoted text after it has the amount asked for.
 
-        True if the question does not ask for one.
+        If the sentence is a table row, only the row counts. True if the question asks for no amount.
         """
         amount = self.question.amount
         if amount is None:
@@ -143,7 +143,7 @@ class Quotation:
 
     @cached_property
     def names_added(self) -> bool:
-        """Whether it has the added term in the asker's words."""
+        """Whether it has most words of the added term literally, not only as synonyms."""
         added = self.question.added
         return self.has_added and len(added & held_stems(self._said)) >= MIN_ADDED * len(added)
 
@@ -151,9 +151,9 @@ class Quotation:
     def is_about_added(self) -> bool:
         """Whether it has the added term, the amount asked for, and most words of `Question.kept`.
 
-        For a row, half of these words are enough, because its columns name the rest; if the question names
-        the row, none is needed. Also True if the sentence says that the rule does not apply to the term;
-        False if no term is added.
+        For a row, half of these words are enough, because its columns may name the rest; if the question
+        names the row, none is needed. Also True if the sentence says that the rule does not apply to the
+        term; False if no term is added.
         """
         before, held = self.question.kept, held_stems(self._said) | self.held.headings
         known = 2 * self.held.known(before, held)
@@ -234,8 +234,8 @@ class Quotation:
     def below_heading(self) -> "Quotation":
         """A quotation from the beginning of the passage, up to the maximum length.
 
-        If the question asks how to do something, it begins with the first step, if there are steps. A
-        table, or a quotation from a passage that begins with one, is unchanged.
+        If the question asks how to do something and the passage has steps, the quotation is the text around
+        the first step instead. A table, or a quotation from a passage that begins with one, is unchanged.
         """
         content = self.source.content
         spans = [span for span in spans_of(content) if not span.is_heading]
@@ -282,7 +282,7 @@ class Quotation:
         return markdown(rest, self.source, self.all_rows) if rest else ""
 
     def differs_from(self, first: "Quotation") -> bool:
-        """Whether it is a different answer from `first`: its sentence has a different text."""
+        """Whether it is another answer (`is_another_answer`), and its sentence has a different text."""
         return self.sentence.text != first.sentence.text and self.is_another_answer(first)
 
     def is_another_answer(self, first: "Quotation") -> bool:

@@ -21,12 +21,12 @@ from ingestion.search.translations import stems_of_question, without_grammar
 
 SURE = 0.6  # minimum confidence of a quotation that is presented as the answer
 SURE_TRANSLATED = 0.9  # the same for a translated question
-MIN_LIKE = 0.35  # words with at least this cosine count as similar
+MIN_LIKE = 0.35  # words whose vectors have at least this cosine similarity count as similar
 WEAK = 0.3  # weight of verbs and other words that do not name the subject
 SYNONYM_WEIGHT = 0.8  # weight of a synonym instead of a word of the question
 MIN_AS_ASKED = 0.2  # share of the named words that an answer must have without synonyms
 MIN_CLOSE = 0.34  # share of the named words that one of the closest passages must have
-FOUND = 1.0  # fit from which a search is sure of its best passage
+FOUND = 1.0  # minimum `SearchResult.fit` of a search that is sure of its best passage
 # A passage may answer if its share of the named words plus its search score is at least LIKELY, if it has all
 # named words and a score of at least MIN_SCORE, or if it leads the search.
 LIKELY = 1.7
@@ -53,7 +53,8 @@ _NUMBER = re.compile(r"\b(?:[A-Za-z]+-)?\d[\w.,:-]*\b")
 def answers(quoted: QuotedText, share: float = MIN_NAMED) -> bool:
     """Whether the text has `share` of the named words, and every type of answer asked for.
 
-    If the question asks for a difference, the text must have all named words.
+    Some words must occur literally (MIN_AS_ASKED). If the question asks for a difference, the text must have
+    all named words.
     """
     if not quoted.texts:
         return False
@@ -71,10 +72,9 @@ def answers(quoted: QuotedText, share: float = MIN_NAMED) -> bool:
 def is_close(quoted: QuotedText, fit: float) -> bool:
     """Whether a passage has enough of the question's words to be shown as close.
 
-    It must mention the object of the question's verb. If the question asks for an attribute of a thing (“the
-    capital of France”), it must mention both: a rate for capital cities is irrelevant for France. It also
-    needs MIN_CLOSE of the named words, unless the search is sure of its best passage (`fit`) or the question
-    was translated.
+    It must mention the object of the question's verb. For “What is the capital of France?”, it must mention
+    both a capital and France: a rate for capital cities is irrelevant. It also needs MIN_CLOSE of the named
+    words, unless the search is sure of its best passage (`fit`) or the question was translated.
     """
     question = quoted.question
     needed = [question.object]
@@ -276,7 +276,7 @@ def _has_other_number(quoted: QuotedText) -> bool:
 
 
 def _compared(quoted: QuotedText) -> frozenset[str]:
-    """The ages and durations in the question for which the text has another number with the same unit."""
+    """The question's ages and durations for which the text has a duration in the same unit."""
     units = frozenset(unit for _, unit in durations_in(" ".join(quoted.texts)))
     measures = measures_in(f"{quoted.question.text} {quoted.question.original}")
     return frozenset(number for number, of in measures.items() if not units.isdisjoint(of))

@@ -90,7 +90,7 @@ def extract(
 
 
 def _with_what_comes_before(content: str, listed: Extract) -> Extract:
-    """The list, with the surrounding text if its lead-in adds to that: “You also need:”."""
+    """The list, with the text around it if its lead-in continues that text: “You also need:”."""
     return with_surroundings(content, listed) if _ADDS.search(listed.lead) else listed
 
 
@@ -157,7 +157,7 @@ def without_rows(quoted: Extract, shown: Collection[str]) -> Extract | None:
 
 
 def _paragraph(content: str, spans: Sequence[Span], at: int, has_part_of_table: bool) -> Extract:
-    """The paragraph; if it is too long, the sentence with as many adjacent ones as fit."""
+    """The paragraph (or the part of it that fits) with the list or short table that follows."""
     block = spans[at].block
     first = last = at
     while first > 0 and spans[first - 1].block == block:
@@ -362,7 +362,7 @@ def _table(spans: Sequence[Span], at: int, wanted: Sequence[int], is_part: bool)
 def _with_groups(rows: Sequence[Span], chosen: Sequence[Span]) -> Sequence[Span]:
     """The selected rows, each below the row that names its group.
 
-    In a row that names a group, only the first cell is filled. If many rows have only one cell, they do not
+    A row that names a group has only one cell that is not empty. If many rows have only one, they do not
     name groups. A row may also continue a numbered row: “Double grave: 357 €” has no number, and the row
     “7.9 Borders of graves” above it has no price. Then the numbered row is included.
     """

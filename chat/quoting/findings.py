@@ -21,14 +21,15 @@ from .confidence import MIN_LEAD, confidence, is_sure
 from .sentence_selection import Sentence, best_sentences, sentences_of_each
 
 CLOSEST = 4  # number of passages that are quoted if nothing answers
-NOT_FAR = 0.6  # minimum search score of these passages, as a share of the best one
+NOT_FAR = 0.6  # minimum search score of these passages except the first, as a share of the best score
 LOOKED_AT = 12  # number of sentences that are considered; several may be in the same place
 AGREES = 0.95  # a passage with at least this share of the best search score counts as preferred
-# A sentence of a preferred passage comes first if it has this share of the best sentence's score.
+# A sentence with everything asked for is quoted first if it is from a preferred passage and has this share of
+# the best sentence's score, …
 PREFERRED = 0.85
-# The same for a sentence with everything asked for, if the best one has another type of answer.
+# … or if it has this share of that score, and the first one lacks the type of answer asked for.
 NEARLY_BEST = 0.9
-RATHER_CERTAIN = 0.7  # confidence that a sentence needs in both cases
+RATHER_CERTAIN = 0.7  # confidence that the sentence needs in both cases
 CERTAIN = 0.9  # confidence that a quotation needs for NEARLY_AGREES to apply
 # A place is contested if its search score leads by less than MIN_AHEAD, or if at least MANY_NEAR passages of
 # other places have NEAR of its score.
@@ -73,7 +74,7 @@ class Findings:
     def sources(self) -> Sequence[SourceView]:
         """The passages.
 
-        The score of a passage is 0 if it was only found for a row about another name.
+        The score of a passage is 0 if all of its best sentences are in `other_rows`.
         """
         return self._judged[1]
 
@@ -86,9 +87,9 @@ class Findings:
         """The quotations: those about an added term first, then those with the amount asked for.
 
         Otherwise the best ones come first. If the first quotation is not from a preferred passage, a nearly
-        equal one that is, and that has everything asked for, is moved before it. If the first one then has
-        the named words but not the type of answer asked for, any nearly equal one that has everything asked
-        for is moved before it.
+        equal one from such a passage that has everything asked for is moved to the front. If the first one
+        then has the named words but not the type of answer asked for, any nearly equal one that has
+        everything asked for is moved to the front.
         """
         ordered = sorted(
             self._in_order,
@@ -109,7 +110,7 @@ class Findings:
         return ordered
 
     def distance_from_added(self, quotation: Quotation) -> tuple[bool, ...]:
-        """A key that sorts quotations about the term that a follow-up question adds to the front."""
+        """A sort key by which quotations about the added term of a follow-up question come first."""
         is_other = quotation.sentence.text in self.other_rows and self.question.adds
         return is_other, not quotation.is_about_added, not quotation.names_added, not quotation.has_added
 
@@ -170,7 +171,8 @@ class Findings:
         """Whether no other row can be meant.
 
         `journeys.is_clear` must be true. In addition, either the whole table was found, or the question asks
-        for the first or last journey, and all rows are from the best search results and have that word.
+        for the first or last journey, and all rows are from the best search results and have that
+        word, such as “last”, themselves.
         """
         if not self.journeys.is_clear or self.timetable.is_whole:
             return self.journeys.is_clear
@@ -197,8 +199,7 @@ class Findings:
     def is_answered(self) -> bool:
         """Whether the first quotation clearly answers the question."""
         first = self.first
-        # A sentence that another agent has quoted is left out, but still counts for whether the search
-        # agrees.
+        # The best sentence counts here even if it was left out because another agent has quoted it.
         best = self.sentences[0] if first is self._in_order[0] else first.sentence
         return (
             first.has_amount
@@ -236,8 +237,8 @@ class Findings:
     def _contradicts(self, place: int) -> bool:
         """Whether a passage may answer otherwise than the first quotation.
 
-        If an amount is asked for, the passage must have one, its best sentence must have at least as many of
-        the named words, and none of its best sentences may have the same number.
+        If an amount is asked for, the passage must have one, its best sentence must have at least as many
+        named words as that of the first quotation, and no number of the latter may be in its best sentences.
         """
         amount = self.question.amount
         if not amount:
@@ -266,7 +267,7 @@ class Findings:
         best_labels = {source.label for source in self.sources if source.score == best}
         if first.is_part_of_table and first.has_all and self.sources[sentence.passage].label in best_labels:
             return True
-        # A higher-ranked passage without the amount asked for is not an alternative.
+        # A passage with a lower score is accepted if it certainly has the amount and all else asked for.
         return (
             self.question.amount is not None
             and first.has_all
@@ -350,9 +351,10 @@ class Findings:
 def _about_the_name(
     found: list[Sentence], passages: Sequence[SourceView], others: Collection[str]
 ) -> tuple[list[Sentence], Sequence[SourceView]]:
-    """The sentences except rows about other names, and all passages.
+    """The found sentences except rows in `others`, and all passages.
 
-    Passages with only such rows get the score 0. Both are unchanged if no other sentences remain.
+    A passage for which only such rows were found gets the score 0. Nothing changes if all sentences are such
+    rows.
     """
     kept = [sentence for sentence in found if sentence.text not in others]
     if not kept or len(kept) == len(found):

@@ -46,8 +46,8 @@ def numbered_parts(
 ) -> dict[int, int]:
     """{index of a passage: part number} for the parts asked for, ordered by number.
 
-    Empty unless the question asks for several things, the passage at index `start` is a numbered part, the
-    question has the plural of its name (“goals”), and the document has at least two of the parts.
+    Empty unless the question may ask for all parts, the passage at index `start` is a numbered part, the
+    question has the plural of its name (“goals”), and the passages have at least two parts of its document.
     `documents` has the document of each passage.
     """
     if not asks_for_all(question):

@@ -134,7 +134,7 @@ class QuotingModel:
         return (await retry_until_available(quote, prompt)).is_sure
 
     async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
-        """None: no grading without a model ranked passages better than the search does."""
+        """None: every attempt to grade without a model ranked passages worse than the search does."""
         return None
 
     async def supported(
@@ -146,7 +146,7 @@ class QuotingModel:
 def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
     """The query for a question, including the earlier question to which it refers.
 
-    Earlier questions whose subject it may have are the context.
+    `SearchQuery.context` has earlier questions that may name the subject.
     """
     question, earlier = without_form_wishes(question), _without_form_wishes(earlier)
     about = without_task(question)
@@ -171,7 +171,7 @@ def _without_form_wishes(messages: Sequence[EarlierMessage]) -> list[EarlierMess
 
 
 def _questions(question: str, earlier: Sequence[EarlierMessage]) -> list[tuple[str, list[EarlierMessage]]]:
-    """The questions that this one consists of, each with the messages and questions that precede it."""
+    """The parts of `question`, each with the messages and parts that precede it."""
     parts = parts_of(question)
     return [
         (part, [*earlier, *(EarlierMessage("user", before) for before in parts[:place])])
@@ -248,8 +248,8 @@ def _quoted_from(prompt: Prompt, passages: Sequence[SourceView]) -> QuotedAnswer
 def _in_language_of(question: str, passages: Sequence[SourceView]) -> Sequence[SourceView]:
     """The passages, except those in English for a German question, or the other way round.
 
-    All passages if none in the question's language is good, or if that language is unclear. Other languages
-    are not distinguished, because names in a table may look like words of any language.
+    All passages if none in the question's language has a good score (OWN_LANGUAGE), or if that language is
+    unclear. Passages in other languages are kept, because names in tables may look like any language.
     """
     asked = asked_language(question)
     languages = [language_of(each.content) for each in passages] if asked else []
@@ -263,7 +263,8 @@ def _in_language_of(question: str, passages: Sequence[SourceView]) -> Sequence[S
 def _without_repeated(texts: Sequence[str]) -> list[str]:
     """The quotations, without those that repeat the text of an earlier one.
 
-    A quotation repeats an earlier one if it is a part of it, or a longer part of the same passage.
+    A quotation repeats an earlier one if its text is a part of the earlier text, or if it contains that text
+    and has the same citation.
     """
     kept: list[str] = []
     said: list[tuple[str, str]] = []  # texts with their citations
@@ -322,7 +323,7 @@ class _SubQuestion:
         texts = (files.question, without_contrasted(files.question, before), context)
         wording, subject, context = map(self._in_english, texts) if translated else texts
         earlier = f"{subject} {context}".strip()
-        # A translation may have lost a name.
+        # Both wordings are used, because the translation may have lost a name.
         rows = named_rows(f"{files.question} {wording}", earlier, [each.content for each in passages])
         is_translated = wording != files.question
         thing = untranslated_object(files.question, wording) if is_translated else frozenset[str]()
@@ -335,5 +336,5 @@ class _SubQuestion:
         return Findings(question, self.prompt, passages, files, others, self.questions, set(shown), journeys)
 
     def _in_english(self, text: str) -> str:
-        """A German text, translated with the English words of the sources; any other text unchanged."""
+        """A German text, translated preferably into words of the sources; any other text unchanged."""
         return (question_in_english(text, self.sources.stems) or text) if is_german(text) else text

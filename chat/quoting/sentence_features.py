@@ -31,7 +31,7 @@ from ingestion.search.table_rows import cells_of
 MAX_CACHED = 200  # passages, some ten kilobytes each
 MIN_CONTENTS = 4  # a text with this many numbered titles may be a table of contents
 MAX_TITLE = 60  # maximum length of such a text per title, in characters
-BARE_WORDS = 5  # a list item with at most this many words has no meaning by itself
+BARE_WORDS = 5  # a list item without a lead-in and with at most this many words means nothing by itself
 
 _POINTER = re.compile(
     r"(?:please )?(?:see|refer to|read|consult|siehe|vgl)\b"
@@ -164,13 +164,13 @@ class QuotableSentence:
 
 
 def sentences_of(passage: Quotable) -> tuple[QuotableSentence, ...]:
-    """The sentences of a passage in order; empty for a table of contents."""
+    """The quotable sentences of a passage in order; empty for a table of contents."""
     return _sentences(passage.title, passage.heading, passage.content)
 
 
 def vectors_of(passages: Sequence[Quotable], question: str) -> tuple[Vectors, Vectors]:
     """The vector of the question, and those of the sentences of all passages in order."""
-    if runs_here():  # Not the configured model, which may take a second for this many sentences.
+    if runs_here():  # The built-in model: a configured one may take a second for this many sentences.
         asked = np.asarray(embedder(BUILT_IN_NAME).embed([question]))
         known = [_vectors(each.title, each.heading, each.content) for each in passages if sentences_of(each)]
         return asked[0], np.concatenate(known)

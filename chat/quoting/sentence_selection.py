@@ -38,12 +38,12 @@ NO_ANSWER = 0.2  # penalty for a sentence that refers elsewhere, is cut off, or 
 ELSEWHERE = 0.5  # penalty for a sentence that only says where the answer can be found
 OUTSIDERS = 0.1  # penalty for a text about passengers, customers, … whom the question does not mention
 HISTORY = 0.5  # penalty for a list of changes, or of contents, unless the question asks for it
-OPPOSITE = 0.5  # penalty for the opposite direction or another name, and for a passage without the subject
-OFFICE = 0.5  # penalty if the thing with a price is only a part of an office's name: “the travel desk may …”
+OPPOSITE = 0.5  # penalty for the opposite direction or another name, or a passage without `Question.subject`
+OFFICE = 0.5  # penalty if the thing whose price is asked for is only in an office's name: “the travel desk”
 ADDED = 0.5  # bonus for the term that a follow-up question adds: “and for crews?”
 EARLIER = 0.5  # factor for a word that only earlier questions have
 SYNONYM = 0.6  # factor for a synonym of a word
-LISTS = 0.1  # bonus for a lead-in with its list if several things are asked for
+LISTS = 0.1  # bonus for a lead-in with its list if the question may ask for several things
 LITERAL = 0.1  # bonus for a path or a name with symbols, written as in the question
 WEAK = 0.25  # factor for a word that does not name the subject, such as a verb
 COUNTED = 0.3  # bonus for a sentence that answers “how many”; affects only the order
@@ -75,7 +75,8 @@ def best_sentences(
     """At most `count` sentences, best first, without duplicates; none if nothing is relevant.
 
     Words of earlier questions and synonyms count less, and so do sentences of passages without any word of
-    `Question.subject`. `other_rows` has the texts of table rows about another name (`named_rows`).
+    `Question.subject`. `other_rows` has the texts of table rows about another name, day or direction than
+    the one asked for; they get a penalty.
     """
     best: dict[str, Sentence] = {}
     for sentence in _judged(question, passages, other_rows):
@@ -88,7 +89,7 @@ def best_sentences(
 def sentences_of_each(
     question: Question, passages: Sequence[Quotable], other_rows: Collection[str] = ()
 ) -> list[list[Sentence]]:
-    """The sentences of each passage, best first, including barely relevant ones."""
+    """All sentences of each passage, best first, including irrelevant ones."""
     found: list[list[Sentence]] = [[] for _ in passages]
     for sentence in _judged(question, passages, other_rows, everything=True):
         found[sentence.passage].append(sentence)
@@ -126,7 +127,7 @@ def _judged(
     *,
     everything: bool = False,
 ) -> list[Sentence]:
-    """The relevant sentences, best first; with `everything`, also barely relevant ones."""
+    """The relevant sentences, best first; with `everything`, all sentences."""
     choices = [(index, each) for index, passage in enumerate(passages) for each in sentences_of(passage)]
     if not choices or not (question.wanted or everything):
         return []
@@ -269,9 +270,9 @@ class _Scoring:
         return 0.0
 
     def added(self, sentence: QuotableSentence) -> float:
-        """The share of the added term's words in the sentence and its heading; 0 in `other_rows`.
+        """The share of the words of `Question.added` in the sentence and its heading.
 
-        For a row, the heading does not count.
+        For a row, the heading does not count; for a row in `other_rows`, the result is 0.
         """
         if sentence.text in self.other_rows:
             return 0.0

@@ -15,7 +15,8 @@ from history.models import Message, Share
 from .withholding import SharedMessage, closed_questions, normal
 
 LOOKED_AT = 50  # messages that a list searches for the question that becomes the title
-# Messages that may have suggested this question; if there are more, the list shows no title.
+# Messages whose suggested questions a list compares with that question; if more precede it, the list shows no
+# title.
 LOOKED_BACK = 500
 
 Place = tuple[UUID, int]  # a conversation and a position in it
@@ -36,11 +37,11 @@ def shared_title(share: Share, shown: Sequence[SharedMessage]) -> str:
 def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, str]:
     """The title that a list may show for each share.
 
-    The number of queries does not depend on the number of shares. A conversation has the title of its page;
-    the title of an answer is its question. A title is missing if the reader may not see its words, or if an
-    answer may have suggested the question, which only the page can decide. It is also missing if more
-    messages than LOOKED_AT or LOOKED_BACK would have to be searched, so that long conversations do not slow
-    down a list.
+    The number of queries does not depend on the number of shares. A conversation has the same title as on its
+    page; the title of an answer is its question. A title is missing if the reader may not see its words, or
+    if an answer may have suggested the question, because only the page checks whether the reader may see a
+    suggested one. It is also missing if more messages than LOOKED_AT or LOOKED_BACK would have to be
+    searched, so that long conversations do not slow down a list.
     """
     shares = list(shares)
     branches = Branches.of({share.conversation_id for share in shares})
@@ -79,7 +80,7 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
     titles: dict[UUID, str] = {}
     for share in shares:
         place = named.get(share.pk)
-        if place not in texts or normal(texts[place]) in closed:  # no question, or just deleted
+        if place not in texts or normal(texts[place]) in closed:  # no question, just deleted, or not visible
             continue
         if share.pk in kept:
             titles[share.pk] = kept[share.pk]

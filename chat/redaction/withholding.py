@@ -1,9 +1,9 @@
 """What a reader of a share may see: only text based on sources that the reader may read.
 
-If the reader may open all sources of an answer, it is shown completely. Otherwise, only statements that are
-supported by a passage the reader may open are shown. The same applies to later answers, which may repeat such
-an answer. An answer that the site made of quotations, and each of its parts, is only based on the passages
-that it cites. A verified answer for certain groups is only shown to their members.
+If the reader may open all sources of an answer, it is shown completely. If some sources are closed to the
+reader, only statements that an open source supports are shown, both of this answer and of later answers,
+which may repeat it. An answer that the site made of quotations, and each of its parts, is only based on the
+passages that it cites. A verified answer for certain groups is only shown to their members.
 """
 
 import ast
@@ -78,7 +78,7 @@ class _Reader:
         closed_sources = self.closed_sources.get(message.pk, ())
         if _is_of_unknown_origin(message, self.answers, self.answered_words):
             self.doubtful = self.unknown = True
-        # Sources that the answer was given or that it cites may have been deleted, or be closed to the
+        # Sources that the model was given or that the answer cites may have been deleted, or be closed to the
         # reader.
         used = {*message.citations, *message.labels}
         readable = {source.label for source in open_sources}
@@ -180,7 +180,7 @@ class _Reader:
             return self._whole(message, sources)
         self.add_answer(message)
         self.doubtful = True
-        # The answer may continue one that a model wrote; the origin of its text is then unknown.
+        # The answer may continue one that a model wrote; the origin of that text is then unknown.
         open_labels = {source.label for source in sources}
         self.unknown |= any(part.labels <= open_labels for part in closed)
         self._offer(message)
@@ -243,7 +243,7 @@ class _Reader:
 
 
 def _is_open_part(part: QuotedPart, message: Message, sources: Sequence[Source]) -> bool:
-    """Whether the reader may open all cited passages, and whether these contain the words of the text."""
+    """Whether the reader may open all cited passages, and these contain all words of the text."""
     if part.is_phrase:
         return True
     cited = [source for source in sources if source.label in part.labels]
@@ -293,8 +293,9 @@ def shared_messages(principal: Principal, share: Share, is_open: OpenTo | None =
 def _is_of_unknown_origin(message: Message, answers: int, answered_words: Set[str]) -> bool:
     """Whether a program imported the text, or sent earlier messages that the text may repeat.
 
-    There are `answers` earlier answers, with `answered_words`, which the site gives the model. If the model
-    was given more answers or other words, a program sent its own messages instead of the stored ones.
+    The site gives the model the earlier answers, whose number is `answers`, and whose words are
+    `answered_words`. If the model was given more answers or other words, a program sent its own messages
+    instead of the stored ones.
     """
     if message.imported or (message.client_id is not None and message.run_id is None):
         return True

@@ -1,4 +1,4 @@
-"""Runs: stored in one transaction, executed by a detached task, followed by readers.
+"""Runs: stored in one transaction, executed by a detached task, and streamed to readers.
 
 Views call :func:`begin` or :func:`again`, which make all checks that may lead to a refusal, then
 :func:`start`; everything later is an event. A run needs no client connection. It ends early if it is stopped,

@@ -1,7 +1,7 @@
 """Runs in memory, and how their events are divided into parts for readers.
 
-For a reader that has fallen behind, consecutive text deltas are merged into a single event, which has the
-number of the last of them, so that catching up costs O(text), not O(events).
+For a reader that has fallen behind, consecutive text deltas are merged, so that catching up costs O(text),
+not O(events). The merged event has the number of the last of them.
 """
 
 import asyncio

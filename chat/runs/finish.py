@@ -47,8 +47,8 @@ executing: set[UUID] = set()  # runs of this process: alive even if their leases
 def _close_messages(ended: EndedRun, every: Sequence[Event]) -> None:
     """Store the messages of a run that has just ended.
 
-    `every` has all known events of the run; the last one is Finished or Failed. If no webhook subscribes to
-    the end of answers, this commits the caller's transaction.
+    `every` has all known events of the run; the last one is Finished or Failed. If `ended.webhooks`
+    is False, this commits the caller's transaction.
     """
     result = fold(every)
     assert result.end is not None
@@ -100,8 +100,9 @@ def stored_outcome(run_id: UUID) -> Finished | Failed:
 def close_expired(conversation: Conversation | None = None, run_id: UUID | None = None) -> int:
     """Mark the runs of dead processes as interrupted, with the text that reached the journal.
 
-    Checks all runs, those of one conversation, or one run. Returns how many were closed. Nothing is closed
-    when a lease is first seen expired, or before PostgreSQL has been available for the duration of a lease.
+    Checks all runs, those of one conversation, or one run. Returns how many were closed. A run is not
+    closed when its lease is first seen expired; none is closed before PostgreSQL has been available for the
+    duration of a lease.
     """
     expired = Lease.objects.filter(until__lt=Now())
     if conversation is not None:

@@ -177,10 +177,10 @@ async def watch(
 
 
 async def _check_stopped(principal: Principal, end: Finished | Failed) -> None:
-    """Raise Refused if a run was stopped because its owner's account was disabled.
+    """Raise Refused if a run was stopped and its reader has lost access.
 
-    The end of such a run may arrive before the next check of all readers' access, and some protocols send all
-    sources together with the end.
+    Disabling an account also stops its runs. The end of such a run may arrive before the next check of all
+    readers' access, and some protocols send all sources together with the end.
     """
     stopped = end.state == Message.State.STOPPED
     if stopped and not await retry_until_available(still_valid, principal):
@@ -355,7 +355,7 @@ class _Withheld:
         self._principal = principal
         self._active = active
         self._withhold_names = withhold_names
-        self._conversation: UUID | None = None  # whose labels are looked up again; None if they are not
+        self._conversation: UUID | None = None  # its labels are refreshed every second, unless None
         self._labels: frozenset[str] = frozenset()
         self._refreshed_at = 0.0
         self._length = 0  # length of the message's stored text so far
@@ -406,7 +406,7 @@ class _Withheld:
             case Rechecked(verification):
                 return Rechecked(self._verification(verification))
             case FollowUps():
-                return FollowUps(())  # follow-up questions can reveal the subject of the source
+                return FollowUps(())  # they can reveal the subject of a withheld source
         return event
 
     async def _with_sources(self, event: ContextReady) -> ContextReady:

@@ -50,7 +50,10 @@ def run_of_key(principal: Principal, key: str | None) -> Run | None:
 
 
 def was_never_executed(run: Run) -> bool:
-    """Whether a run ended without any event, and only empty, failed answers follow its question.
+    """Whether no process executed a run, and its question has not been answered since.
+
+    The question must be on the chosen branch of a conversation that was not deleted; only empty answers that
+    failed or were interrupted may follow it.
 
     If PostgreSQL hangs during a commit, the caller is refused, but PostgreSQL may still store the run later.
     No process executes such a run, so its lease expires with an empty journal, and the event that ends it has

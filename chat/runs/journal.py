@@ -58,8 +58,8 @@ class Batch:
 class EndedRun:
     """A run that has just ended, and its messages that are still unfinished.
 
-    `webhooks` says whether a webhook subscribes to the end of answers, `titled` whether the conversation got
-    the model's title.
+    `webhooks` says whether an active webhook subscribes to one of the events ANNOUNCED, `titled` whether the
+    conversation got the model's title.
     """
 
     owner_id: int
@@ -139,8 +139,8 @@ def end_run(rest: Batch, title: str = "", run: TurnIds | None = None) -> EndedRu
 def read(run_id: UUID, after: int = 0, most: int | None = None) -> list[tuple[int, Event]]:
     """The events with a number above `after`, in order, without the passages of ContextReady.
 
-    With `most`, returns about that many events, because an entry of the journal with several events is read
-    as a whole.
+    With `most`, returns about that many events: an entry of the journal, which may have several events, is
+    read as a whole.
     """
     entries = JournalEntry.objects.filter(run_id=run_id, last__gt=after).order_by("first")
     if most is not None:

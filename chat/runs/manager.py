@@ -79,8 +79,8 @@ class RunManager:
         finish.executing.add(run.run_id)
         run_slots.take()
         active.publish(run.started(configured_model().name))
-        # Keep only the trace of the request's context: the rest would tie the task to a thread that ends with
-        # the request.
+        # Of the request's context, keep only the trace: the rest would tie the task to a thread that ends
+        # with the request.
         loop = asyncio.get_running_loop()
         task = loop.create_task(self._generate(active), context=traces.only_trace())
         task.add_done_callback(lambda _: self._forget(active))
@@ -103,10 +103,10 @@ class RunManager:
             active.stop()
 
     async def shutdown(self, seconds: float = 0) -> None:
-        """Wait for running tasks, then end the rest as interrupted, with the text so far.
+        """Wait up to `seconds` for the runs to end, then interrupt the others, with the text so far.
 
-        Returns soon after `seconds`. Runs whose end could not be stored are closed by other processes when
-        their lease expires. Runs that start after the shutdown end at once.
+        Returns at most LAST_SECONDS later. Runs whose end could not be stored are closed by other processes
+        when their lease expires. Runs that start after the shutdown end at once.
         """
         deadline = time.monotonic() + seconds
         self._until = min(self._until, deadline + LAST_SECONDS)
@@ -126,8 +126,8 @@ class RunManager:
         return [active.task for active in self.active.values() if active.task]
 
     async def _generate(self, active: ActiveRun) -> None:
-        # Set only now, because a task that is cancelled before its first step could not end its run. An
-        # earlier request to stop takes effect at the next flush.
+        # Set the task here and not in `start`, because a task that is cancelled before its first step could
+        # not end its run. A request to stop that came before takes effect at the next flush.
         active.task = asyncio.current_task()
         logs.request_id.set(active.run.request_id)
         if self._over and active.task:
@@ -226,13 +226,13 @@ class RunManager:
             if time.monotonic() - self._checked_at >= RIGHTS_SECONDS and (
                 not self._access_check or self._access_check.done()
             ):
-                # In a separate task, because the journal must not wait while tables of documents are locked.
+                # Check in a separate task: it may wait for locked document tables, but the journal must not.
                 self._access_check = asyncio.create_task(self._check_rights())
             try:
                 async with self._writing:
                     await self._flush()
             except DatabaseError as error:
-                # The events stay in memory and are written with the next flush, if the lease is still valid.
+                # The events stay in memory and are written with the next flush, if the lease still exists.
                 logger.exception("The journal could not be written")
                 if is_disk_full(error):
                     await self._renew_leases()

@@ -38,7 +38,7 @@ MAX_PENDING = 2_000  # messages waiting to be sent; the oldest are dropped
 CHECK_SECONDS = 5.0  # pause between checks that the connection is alive
 IDLE_SECONDS = 10.0  # time without messages after which the sender's connection is closed
 PAUSE_SECONDS = 0.1  # pause after a batch, during which messages gather for the next one
-SEND_SECONDS = 1.0  # time limit for sending a batch; after that, it counts as lost
+SEND_SECONDS = 1.0  # time limit for subscribing to Redis, and for sending a batch, which is then lost
 LAST_SECONDS = 0.2  # time limit at the end of the process, for pending messages and for unsubscribing
 NOTIFY = "SELECT pg_notify(%s, message) FROM unnest(%s::text[]) AS message"
 
@@ -49,7 +49,7 @@ def messages(kind: Kind, run_ids: Sequence[UUID]) -> list[str]:
 
 
 def merged(batch: Iterable[str]) -> list[str]:
-    """Merge messages of the same kind, because each message costs as much time as a run's events."""
+    """Merge messages of the same kind: sending one takes as much time as storing a run's new events."""
     by_kind: dict[str, dict[str, None]] = {}
     for message in batch:
         kind, *words = message.split()
@@ -187,9 +187,9 @@ def publish_on_commit(messages: list[str]) -> None:
 
 
 class Listener(psycopg.AsyncConnection[Any]):
-    """A connection that only wakes for data from the server.
+    """A connection that, without data from the server, wakes only every CHECK_SECONDS.
 
-    psycopg's own connection also checks for Ctrl-C ten times a second.
+    psycopg's own connection wakes ten times a second to check for Ctrl-C.
     """
 
     async def wait(self, gen: PQGen[T], **limits: Any) -> T:  # type: ignore[override]  # by name everywhere

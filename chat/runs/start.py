@@ -90,7 +90,8 @@ def counted(principal: Principal, digest: str = "") -> Counts:
     """The counts of the caller.
 
     `failed` is the caller's last run of the same request, if it began within the last RETRY_SECONDS and
-    without an idempotency key, and only answers that failed before the first word follow its question.
+    without an idempotency key, and only answers that failed before the first word follow its question. All
+    conditions are in failed_before_a_word.sql.
     """
     texts = [
         statement("take_turn", LIMITS_SQL),
@@ -142,8 +143,8 @@ def admit(principal: Principal, counts: Counts) -> Allowance | None:
         wait = int(counts.waits[len(counts.waits) - most]) + 1
         raise Refused("rate_limited", wait, words % {"count": len(counts.waits)})
     allowance = with_one_more(counts.message_limit, counts.messages)
-    # Check this last, because it locks the rows of the address and of all guests until the question is
-    # stored.
+    # Check this last, because it locks the counts of the guest's address and of all guests until the question
+    # is stored.
     if principal.method == "guest" and (pause := count_question(principal.user_id)):
         words = gettext(
             "Many questions were asked without an account within a minute. Wait a moment, or sign in."
@@ -375,11 +376,11 @@ def begin(
     """Store the question and a queued answer in one transaction.
 
     `reserve` takes the connection slot in which the caller waits for the answer, and may raise Refused. Its
-    argument says whether the request repeats an earlier one.
+    argument says whether the request repeats an idempotency key, and so joins the run of an earlier request.
 
     A request that repeats an idempotency key gets the same run, whatever its state; only a run that no
-    process executed is replaced with a new one. Without a key, if a request is repeated after its answer
-    failed before the first word, the stored question is answered again, because clients repeat a POST that
+    process executed is replaced with a new one. A request without a key that repeats one whose answer failed
+    before the first word (see `counted`) gets a new answer to the stored question: clients repeat a POST that
     got a 502. Raises Refused, or InvalidRequest for options that are not available.
     """
     _check(principal, request)
@@ -410,7 +411,7 @@ def begin(
                 run = _answer_again(principal, same, conversation, failed.question, request_id, allowance)
                 return _store_run(run, digest, idempotency_key)[0]
     except IntegrityError:
-        # Another request has used the key since the query above, and has been committed.
+        # Normally, another request has used the key since the query above, and has been committed.
         earlier = run_of_key(principal, idempotency_key)
         if earlier is None:
             raise Refused("generation_in_progress") from None
@@ -468,7 +469,10 @@ def _question_of(principal: Principal, answer_id: UUID) -> Message:
 
 @retry_on_deadlock
 def choose_branch(principal: Principal, conversation_id: UUID, position: int) -> None:
-    """Switch to another version of a question or an answer. Raises Refused during an answer."""
+    """Switch to another version of a question or an answer.
+
+    Raises Refused, for instance during an answer.
+    """
     with transaction.atomic():
         try:
             recording.choose_branch(lock_for_question(principal, conversation_id), position)

@@ -30,8 +30,8 @@ logger = logging.getLogger(__name__)
 REFRESH_SECONDS = 2.0
 RETRY_SECONDS = 300  # Retry-After during maintenance without a planned end
 MAX_RETRY_SECONDS = 3_600
-# Every web process runs these statements every two seconds, even if idle. In one message, they take a fifth
-# of the time of queries by Django's ORM.
+# Every web process runs these statements every two seconds, even if idle. Sent together in one message, they
+# take a fifth of the time of queries by Django's ORM.
 NEWEST = "SELECT * FROM chat_sitetexts ORDER BY id DESC LIMIT 1"
 QUESTIONS = 'SELECT text, group_id FROM chat_startingquestion ORDER BY "order", id'
 
@@ -49,7 +49,7 @@ class ActiveTexts:
 
     def __init__(self, texts: SiteTexts, questions: tuple[tuple[str, int | None], ...] = ()) -> None:
         self.texts = texts
-        self.questions = questions  # all questions, each with the group whose members see it
+        self.questions = questions  # each with the group whose members see it; None for everyone
 
     @property
     def name(self) -> str:
@@ -134,7 +134,7 @@ async def follow() -> None:
 
 
 def maintenance_for(user_id: int) -> tuple[str, int] | None:
-    """Why this person cannot ask now, and the seconds until they can; None if they can ask."""
+    """Why this person cannot ask now, and in how many seconds to retry; None if they can ask."""
     texts, now = current().texts, timezone.now()
     if not texts.is_maintained(now) or User.objects.filter(pk=user_id, is_staff=True).exists():
         return None

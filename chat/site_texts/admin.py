@@ -1,4 +1,7 @@
-"""The site's texts in the admin. Every change creates a version; versions can be compared and restored."""
+"""The site's texts and starting questions in the admin.
+
+Every change of the texts creates a version; versions can be compared and restored.
+"""
 
 import difflib
 from io import BytesIO
@@ -249,7 +252,7 @@ class SiteTextsAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # type: ign
     def try_view(self, request: HttpRequest) -> HttpResponse:
         """Answer a question with a draft of the instructions and the manager's own rights.
 
-        Nothing is stored; the manager can turn the draft into the next version.
+        The answer is not stored; the manager can save the draft as the next version.
         """
         if not self.has_add_permission(request):
             raise PermissionDenied
@@ -329,7 +332,7 @@ def _lines(old: Any, new: Any) -> SafeString:
 
 @admin.register(StartingQuestion)
 class StartingQuestionAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
-    """The questions that a new conversation offers, before those that the site generates."""
+    """The questions that a new conversation offers; those that the site generates follow them."""
 
     audited_as = AuditEntry.Action.TEXTS_CHANGED
     list_display = ["text", "group", "order"]

@@ -1,4 +1,4 @@
-"""Public pages: the privacy note, the logo, and the banner for open pages."""
+"""Public URLs: the privacy note, the logo, and the banner, which open pages poll."""
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -40,7 +40,7 @@ def logo(request: HttpRequest, digest: str) -> HttpResponse:
 def banner(request: HttpRequest) -> JsonResponse:
     """The current banner in the language of the requesting page; empty if there is none.
 
-    This needs no query, because the caller is not looked up.
+    This needs no query: the texts are in memory, and the caller is not looked up.
     """
     language = request.GET.get("language", "")
     known = language if language in dict(settings.LANGUAGES) else translation.get_language()

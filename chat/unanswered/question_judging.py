@@ -1,7 +1,8 @@
 """Judges which questions count as unanswered, and why, and groups similar ones.
 
-The worker does this every minute, for the people for whom something has changed. The admin's page of
-unanswered questions then needs only the stored judgements, and the texts that it shows.
+Every minute, the worker judges the questions of people for whom something has changed, and every night those
+of everybody. The admin's page of unanswered questions then needs only the stored judgements, and the texts
+that it shows.
 """
 
 from collections.abc import Iterator, Sequence

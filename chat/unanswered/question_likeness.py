@@ -12,7 +12,7 @@ from chat.verification.asked_question import read
 from chat.verification.same_question import asks_the_same, content_words
 from ingestion.search.tokens import plain_words
 
-LIKE = 0.6  # two questions with this share of common words are in one group
+LIKE = 0.6  # two questions that share this part of their words may be in one group
 MAX_READ = 1_000  # characters of a question that are compared; the rest is usually pasted text
 COMPARED = 100  # number of wordings with which a question is compared
 MIN_SITUATION = 10  # words; a shorter message without a comma does not describe a situation
@@ -56,7 +56,7 @@ def is_small_talk(text: str) -> bool:
 def describes_situation(text: str) -> bool:
     """Whether a question describes a situation: “I lost my badge on the tram, who do I ring?”
 
-    Such questions have everyday words, so that a search misses documents that may answer them.
+    Such questions use everyday words, so a search may miss documents that answer them.
     """
     return bool(_FIRST_PERSON.search(text)) and ("," in text or len(text.split()) >= MIN_SITUATION)
 

@@ -44,7 +44,7 @@ from .unanswered_list import (
 )
 
 GROUPS_SHOWN = 25  # groups on a page
-MAX_WORDINGS = 5  # maximum number of wordings with which the form of a new answer is filled
+MAX_WORDINGS = 5  # wordings of a group that fill the form of a new answer, or that may match an answer
 MAX_REASON = 300  # characters of a reason
 
 
@@ -54,7 +54,7 @@ class Row:
 
     group: QuestionGroup
     answer: VerifiedAnswer | None
-    documents: list[ShownDocument]  # documents that the people who asked were shown
+    documents: list[ShownDocument]  # documents that were shown to the people who asked
     feedback: list[UUID]  # answers rated bad, whose feedback may be opened from here
 
     @property

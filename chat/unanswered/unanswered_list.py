@@ -31,7 +31,7 @@ from .question_judging import LISTED_FOR, PLACE, SITUATION
 SQL = Path(__file__).parent / "sql"
 PERMISSION = "chat.view_unanswered"
 MIN_PEOPLE = 3  # number of people who must have asked before anything is shown without consent
-MAX_DOCUMENTS = 5  # documents that are shown for a group; as many as an answer has passages (Options.top)
+MAX_DOCUMENTS = 5  # documents that are shown for a group; by default, an answer has as many passages
 MAX_FEEDBACK = 3  # feedback that is linked from a group
 MAX_LOOKED_UP = 200  # number of newest questions of a group from which documents are counted
 REASONS = {
@@ -142,9 +142,9 @@ class QuestionGroup:
 
     @property
     def is_shown(self) -> bool:
-        """Whether enough people asked the question, or one of them agreed to show it.
+        """Whether enough people asked these questions, or somebody agreed to show theirs.
 
-        Does not need the texts.
+        Consent only counts for questions that are not closed. Works before the texts are loaded.
         """
         return self.people >= MIN_PEOPLE or any(each.shared and not each.closed for each in self.asked)
 
@@ -168,7 +168,7 @@ class Unanswered:
         return {group.key: group for group in self.groups}
 
     def group_of(self, key: str) -> QuestionGroup | None:
-        """The group with this key. A group's key changes when questions are added to it."""
+        """The group with this key, which may also be its key from before questions were added."""
         found = self.by_key.get(key)
         return found or next((g for g in self.groups if any(each.digest == key for each in g.asked)), None)
 
@@ -204,7 +204,7 @@ def unanswered(principal: Principal) -> Unanswered:
 def read_texts(groups: Iterable[QuestionGroup]) -> None:
     """Load the texts of the questions of these groups.
 
-    Texts that may reveal closed content are left out.
+    The texts of closed questions are left out.
     """
     asked = {each.message: each for group in groups for each in group.asked if not each.closed}
     for key, text in Message.objects.filter(pk__in=asked).values_list("pk", "content"):
@@ -218,9 +218,9 @@ def judged_at() -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class ShownDocument:
-    """A document cited by answers to a group's questions, and the number of these answers.
+    """A document cited by answers to a group's questions, and the number of these questions.
 
-    `sure` says whether the document may be named even if answers of unsure searches are not counted.
+    `sure` says whether the document may be named even if questions with unsure searches are not counted.
     """
 
     id: int

@@ -62,7 +62,7 @@ _COSTS = frozenset(
     cost costs price prices fee fees rate rates kostet kosten preis gebühr satz
     """.split()  # noqa: SIM905 (a list of words reads as one)
 )
-# As in “What is the mileage rate for bicycles?”, which names one thing and has no other verb.
+# Questions such as “What is the mileage rate for bicycles?”, which name one thing and have no verb but “is”.
 _NAMES_ONE = re.compile(
     r"^(?:what|which|how (?:much|long|high|large)|was|welche[rs]?|wie (?:hoch|viel|lange?|groß)) "
     r"(?:is|are|ist|sind) (?:the|a|an|my|our|der|die|das|mein|meine|unser|unsere) "
@@ -99,7 +99,8 @@ _OTHERS = frozenset(("they", "them", "he", "him", "she", "er", "ihm", "ihn"))
 _ACQUIRES = re.compile(r"\b(?:gets?|getting|got|obtains?|bekomm\w*|erhalt\w*|erhält)\b")
 _PLACES = frozenset(("where", "where from", "how", "who", "whom"))
 QUANTITIES = frozenset(("how much", "how many", "how long", "how often", "how far", "when"))
-# Prepositions by kind: one of another kind changes the meaning. All other prepositions are interchangeable.
+# Prepositions by kind: one of another kind changes the meaning. Prepositions that are neither here nor in
+# _TELLING are interchangeable.
 _PREPOSITIONS = {
     "with": "with",
     "mit": "with",
@@ -243,7 +244,7 @@ class Question:
 
     @cached_property
     def acquires(self) -> bool:
-        """Whether the question asks where or how to get something, rather than where it is."""
+        """Whether the question asks where, how or from whom to get something, not where it is."""
         return self.asks_for in _PLACES and bool(_ACQUIRES.search(self.words))
 
     @cached_property

@@ -23,8 +23,8 @@ _SENTENCE_ENDS = (".", "!", "?", "…", ";", ":", "。", "！", "？")
 _NUMBERED = re.compile(r"[.)]\s")
 _EDGES = ".,;:!?()[]{}\"'“”„‘’«»‹›…*_`>|•–-—。！？、，"
 _WRAPPED = (
-    # Share of the longest line; a sentence's first line break is only intentional if the next word would
-    # have fitted into this length.
+    # A sentence's first line break is only intentional if the line and the next word would have fitted into
+    # this share of the longest line.
     0.85
 )
 _LABEL = re.compile(r"(?:^|;\s)\s{0,20}([^:;\s][^:;\n]{0,60}):\s")
@@ -59,7 +59,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Unit:
-    """A sentence, list item or row of a passage, with its tokens; positions are those in the passage."""
+    """A sentence, heading, list item or row, with its tokens; positions are those in the passage."""
 
     rank: int
     place: int  # index among the units of the passage
@@ -293,7 +293,7 @@ class Passage:
         return _letters(self.text)
 
     def quoted(self, statement: str) -> Mark | None:
-        """Where the words of a statement occur in the same order.
+        """The range in which a statement occurs word for word; None if it does not.
 
         Only case, spaces and punctuation may differ.
         """

@@ -31,9 +31,9 @@ _NO_NOUNS = ("ly", "ed", "ing")
 CONTRADICTION = 1.0
 MISPLACED = 0.9
 UNANSWERED = 0.8
-# Shares of a statement's words that the source has. At MIN_SHARE or above, a missing word counts as
-# replaced with another one; below OTHER_SUBJECT, the source is about something else; in between, the source
-# may use synonyms.
+# Shares of a statement's words that the source has. At MIN_SHARE or above, a missing number or name counts
+# as replaced if another is in its place; below OTHER_SUBJECT, the source is about something else; in between,
+# the source may use synonyms.
 MIN_SHARE = 0.55
 OTHER_SUBJECT = 0.3
 LITERAL_SHARE = 0.85  # at this share or above, a difference is not a paraphrase
@@ -125,7 +125,7 @@ class Claim:
 
     @cached_property
     def agents(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Each participle with its agent: the words after “by”, in German the noun after “vom”."""
+        """Each participle with its agent: the words after “by”, in German the noun after “vom” etc."""
         found: list[tuple[str, tuple[str, ...]]] = []
         words = [token.value for token in self.tokens if token.kind is Kind.WORD]
         if self.german and words and _WERDEN.search(self.text):

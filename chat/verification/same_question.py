@@ -1,7 +1,7 @@
 """Decides whether two questions ask the same thing, so that one answer can be given to both.
 
-Words, numbers, names, negations and question words must be equivalent; in doubtful cases, the answer is no.
-English and German are supported; in other languages, the words must be nearly equal.
+Words, numbers, names, negations and question words must be equivalent; in doubtful cases, the result is
+False. English and German are supported; in other languages, the words must be nearly equal.
 """
 
 import re
@@ -187,8 +187,8 @@ def _is_turned(one: Question, other: Question, places: Sequence[int]) -> bool:
     ):
         return True
     # The head of the phrase must be a single word: “change the password of a user” is not “a user changes the
-    # password”. In a question without a verb, the head may have several: “bicycle mileage rate” is “mileage
-    # rate for bicycles”.
+    # password”. In a question with a possessive, or without a verb other than “is”, it may have several
+    # words: “bicycle mileage rate” is “mileage rate for bicycles”.
     is_thing = one.names_one_thing or other.names_one_thing
     parts = (
         (one, one.gap(turn - 1), other.gap(middle - 1), other.content[start:middle]),
@@ -248,9 +248,10 @@ def _bases(word: str) -> frozenset[str]:
 
 
 def beginnings(pattern: str) -> str:
-    """A tsquery for every text that may ask the same thing as `pattern`; empty if it would match all.
+    """A tsquery that matches every text that may ask the same thing as `pattern`.
 
-    Such a text has each content word in one of its forms, which share a prefix, or as a synonym.
+    Empty if it would match all texts. The query requires each content word in one of its forms, which share
+    a prefix, or as a synonym.
     """
     plain = set(plain_words(pattern).split())
     wanted = []
@@ -267,7 +268,7 @@ def _synonyms_of(word: str) -> Iterator[str]:
 
 
 def _stem(word: str) -> str:
-    """The longest prefix that all forms of a word share; empty if it is not an ordinary word."""
+    """The longest common prefix of a word's forms; empty if the word is not an ordinary one."""
     if not word.isalpha() or word.startswith("month") or "ss" in word:
         return ""  # “ss” may be written “ß”
     return commonprefix([base[:-1] if base[-1] in "ey" else base for base in _bases(word)])  # noqa: RUF071 (no paths)

@@ -35,15 +35,17 @@ from .terms.words import Kind
 MAX_CHARACTERS = 2_000  # characters of a statement that are compared
 CACHED_ANSWERS = 16
 BARE_ANSWERS = frozenset({"yes", "no", "ja", "nein"})
-MAX_UNITS = 3  # sentences of a passage that may support a statement together
+MAX_UNITS = 3  # sentences or rows (`Unit`) that may support a statement together
 OFF_TOPIC = 0.42  # a statement without a word of its sources is off topic if its likeness is below this
-MIN_LITERAL = 4  # a statement with fewer words must also meet MIN_SENTENCE_SHARE to be nearly literal
-MIN_SENTENCE_SHARE = 0.6  # share of the sentence's words that such a short statement must have
+# A statement with fewer words than MIN_LITERAL is never off topic; to be nearly literal, it must have
+# MIN_SENTENCE_SHARE of its sentence's words.
+MIN_LITERAL = 4
+MIN_SENTENCE_SHARE = 0.6
 MIN_GAIN = 1.4  # another sentence is added if it matches further words of at least this weight
 MIN_GAIN_BESIDE = 1.0  # the same for a sentence next to the best one, if the first choice gives no support
 # Penalty for each word of a sentence, because a shorter one with the same words is better evidence.
 LENGTH = 0.02
-HEADING = 0.5  # penalty for a heading
+HEADING = 0.5  # penalty for a heading, or for another line outside tables that is no sentence
 MENTION_RADIUS = 4  # units before and after the chosen ones that may also mention the statement's words
 WIDE_GAP = 30  # longest text, in characters, between two words that are marked as one range
 
@@ -173,8 +175,8 @@ def _proved(
 ) -> Statement:
     """The statement with a proof for each citation.
 
-    A proof is based on the finding for the citation's own sources (`alone`), or for all cited sources if only
-    these support the statement (`together`).
+    A proof is based on the finding for the citation's own sources (`alone`), or for all cited sources if they
+    support the statement only in combination (`together`).
     """
     proofs = []
     for citation in each.citations:
@@ -214,7 +216,7 @@ def _quoted(text: str, passages: Sequence[Passage]) -> _Finding | None:
 def _best(claim: Claim, passages: Sequence[Passage]) -> _Finding:
     """The best finding for one of the passages with a label, or for all of them together.
 
-    They are combined if none of them supports the statement by itself.
+    The passages are combined if no single one supports the statement.
     """
     findings = [_compared(claim, passage.units, [passage]) for passage in passages]
     best = max(findings, key=lambda finding: (finding.verdict == "supported", finding.share))
@@ -232,8 +234,8 @@ def _compared(claim: Claim, units: Sequence[Unit], passages: Sequence[Passage]) 
     around = frozenset().union(*(passage.around for passage in passages))
     chosen = _chosen(claim, units, MIN_GAIN)
     if not chosen:
-        # No words in common. A low likeness only shows another subject if both texts are English, or both are
-        # German: only English words have vectors, and only German ones are translated.
+        # No content words in common. A low likeness only shows another subject if both texts are English, or
+        # both are German: only English words have vectors, and only German ones are translated.
         languages = {passage.language for passage in passages}
         is_same_language = "" not in languages and (not claim.language or claim.language in languages)
         is_like = (

@@ -46,18 +46,18 @@ ACTS = {
     "delete": gettext_lazy("delete"),
     "view": gettext_lazy("view"),
 }
-SUBJECT_SHOWN = 400  # characters of an audit entry's subject, enough for a document with all its readers
+SUBJECT_SHOWN = 400  # characters of an audit entry's subject that the list shows
 
 admin.site.index_title = gettext_lazy("Content, people and keys")
 admin.site.login_form = AdminSignInForm
 
 
 def offered_permissions(request: HttpRequest, holder: str) -> QuerySet[Permission]:
-    """The permissions that the caller may give, without those that have no effect.
+    """The permissions that the current user may give, without those that have no effect.
 
-    Django's permissions to add, change, delete and view a model have an effect if the admin has a page for
-    it; on a read-only page, only the last one. All other permissions are the site's own. `holder` is the
-    lookup of the person or group of this page, whose current permissions remain in the list.
+    Django's permissions to add, change, delete and view a model have an effect if the admin has a page or
+    inline for it; on a read-only page, only “view” has. All other permissions are the site's own. `holder`
+    is the lookup from a permission to the person or group being edited, whose permissions stay in the list.
     """
     models = filter(admin.site.is_registered, apps.get_models())
     pages = {model: admin.site.get_model_admin(model) for model in models}
@@ -76,7 +76,7 @@ def offered_permissions(request: HttpRequest, holder: str) -> QuerySet[Permissio
 def permission_name(permission: Permission) -> str:
     """The displayed name of a permission.
 
-    It is “Documents: add” for one of Django's permissions, and a sentence for one of the site's own.
+    Django's permissions are named like “Documents: add”; those of the site have names of their own.
     """
     model = permission.content_type.model_class()
     act, _, name = permission.codename.partition("_")
@@ -96,7 +96,7 @@ class PermissionsField(ModelMultipleChoiceField):  # type: ignore[type-arg]
 class UserAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
     """Accounts: names, groups and rights.
 
-    Staff can view, but not change, accounts with rights that they do not have themselves.
+    Staff can view, but not change or delete, accounts with rights that they do not have themselves.
     """
 
     audited_as = AuditEntry.Action.ACCOUNT_CHANGED
@@ -116,9 +116,9 @@ class UserAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):
         return rights_of(obj)
 
     def log_change(self, request: HttpRequest, obj: User, message: Any) -> Any:
-        """Write the audit entry of a change.
+        """Log a change, also in the audit log.
 
-        A new password is left out, because it has a separate entry.
+        A new password only gets Django's log entry here; `user_change_password` writes its audit entry.
         """
         only_password = isinstance(message, str) or request.path.endswith("/password/")
         return (
@@ -143,7 +143,7 @@ class UserAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):
         return None if request.user.is_superuser else list(SUPERUSERS_ONLY)
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
-        """Leave out what only superusers may change: who is a superuser, and legal holds."""
+        """Show the superuser flag and the legal hold (of existing accounts) only to superusers."""
         fieldsets = super().get_fieldsets(request, obj)
         if request.user.is_superuser:
             return (
@@ -177,12 +177,12 @@ class UserAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):
         elif db_field.name == "user_permissions":
             kwargs["queryset"] = offered_permissions(request, "user")
             kwargs["form_class"] = PermissionsField
-            # the default widget has two lists, and an unlabelled empty one
+            # the default widget shows two lists, one of which may be empty and has no label
             kwargs["widget"] = CheckboxSelectMultiple
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
-        """Set a new password, which ends all sessions of the person except the caller's own."""
+        """Set a new password, and end all of the person's sessions except that of this request."""
         person = self.get_object(request, unquote(id))
         if person and person.service_for:
             raise PermissionDenied("A service account has no password: it belongs to a program.")
@@ -217,7 +217,7 @@ class GroupAdmin(OwnFilters, AuditedChanges, DjangoGroupAdmin):
 
     @admin.display(description=gettext_lazy("people"), ordering="members")
     def people(self, obj: Group) -> int:
-        """The number of members who can sign in."""
+        """The number of members with an active account."""
         return obj.members  # type: ignore[attr-defined, no-any-return]
 
     def described(self, obj: Group) -> str:
@@ -245,8 +245,8 @@ class GroupAdmin(OwnFilters, AuditedChanges, DjangoGroupAdmin):
 class ApiKeyAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
     """API keys. A new key is shown once; its hash is never shown.
 
-    A key reads everything that its person reads, including their own documents. Only superusers create keys
-    for others.
+    Within its scopes, a key gives access to everything that its person may read, including their own
+    documents. Only superusers create keys for others.
     """
 
     audited_as = AuditEntry.Action.KEYS_REVOKED
@@ -339,7 +339,10 @@ class ApiKeyAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmi
 
 @admin.register(GroupMapping)
 class GroupMappingAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
-    """Maps groups of the sign-in provider to groups of the site; for staff, only to their own groups."""
+    """Maps groups of the sign-in provider to groups of the site.
+
+    Staff who are not superusers may only map to groups to which they belong.
+    """
 
     audited_as = AuditEntry.Action.MAPPING_CHANGED
     list_display = ["value", "group", "issuer"]
@@ -413,8 +416,8 @@ class ExternalIdentityAdmin(OwnFilters, AuditedChanges, admin.ModelAdmin):  # ty
 class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
     """The audit log: sign-ins, and actions that concern rights or other people's content.
 
-    Nobody can add, change or delete entries. Entries may contain questions that people asked, so viewing them
-    is audited, too.
+    Nobody can add, change or delete entries here. Entries may contain questions that people asked, so viewing
+    them is audited, too.
     """
 
     list_display = ["created_at", "actor", "action", "person", "shortened"]

@@ -69,7 +69,8 @@ def entry(user: User) -> str:
 def usernames(text: str) -> set[str]:
     """The user names in typed text.
 
-    Commas, semicolons or line breaks separate its parts: results of `entry`, or user names with spaces.
+    Commas, semicolons or line breaks separate its parts, which are results of `entry`, or user
+    names with spaces between them.
     """
     found: set[str] = set()
     for piece in re.split(r"[,;\n]", text):

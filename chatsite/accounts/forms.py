@@ -69,7 +69,8 @@ class SignInForm(AuthenticationForm):
     def complete_response(self, response: HttpResponse) -> HttpResponse:
         """Add what the outcome of the attempt requires to the response, and return it.
 
-        A refusal gets status 429 and Retry-After; after a success, the browser counts as known.
+        An attempt that is refused without a check gets status 429 and Retry-After; after a success, the
+        browser counts as known.
         """
         if self.retry_after is not None:
             response.status_code = HTTPStatus.TOO_MANY_REQUESTS

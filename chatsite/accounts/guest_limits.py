@@ -2,7 +2,7 @@
 
 There are limits for one address, for one IPv6 site, and in total. Each count is one row with the timestamps
 of the last minute. One statement checks and changes it, so that concurrent processes wait for each other.
-Refused and rolled-back attempts do not count.
+Refused and rolled-back requests do not count.
 """
 
 from django.conf import settings

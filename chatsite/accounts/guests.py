@@ -101,7 +101,7 @@ class GuestMiddleware:
 
 
 def admit(request: HttpRequest) -> float:
-    """Make the caller a guest; return 0, or the seconds until another guest is admitted."""
+    """Make the caller a guest and return 0; if refused, return the seconds to wait."""
     digest = address_digest(request.META.get("REMOTE_ADDR", ""))
     wait = count_guest(digest)
     if not wait:
@@ -125,13 +125,13 @@ def create_guest(request: HttpRequest, digest: str) -> User:
 
 
 def purge() -> int:
-    """Remove expired guests with their conversations, expired sessions and old guest counts."""
+    """Remove expired sessions, old guest counts, and expired guests with their conversations."""
     now = timezone.now()
     Session.objects.filter(expire_date__lt=now).delete()
     gone = User.objects.filter(guest_until__lt=now)
     count = gone.count()
     purge_counts()
-    with reading_everything():  # also deletes access-list entries that name a guest
+    with reading_everything():  # deletes the entries of access lists that name a guest, too
         gone.delete()
     return count
 

@@ -36,7 +36,7 @@ def known_caller(scope: Mapping[str, Any], guests: bool) -> str:
 
 
 def credential(scope: Mapping[str, Any]) -> str:
-    """A text that identifies the sender of an ASGI scope without a query; empty if none does.
+    """A text that identifies the sender, found without a query; empty without a credential.
 
     For a key, token or session that this process has verified before, it names the person, so that it is the
     same for all of a person's credentials. Otherwise it is the key, token or session key, valid or not.

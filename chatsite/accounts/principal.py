@@ -60,7 +60,7 @@ def valid_among(principals: Collection[Principal]) -> set[Principal]:
     """The principals that are still valid.
 
     Sends two statements in one message, and at most two queries for sessions. It is called once a second for
-    all open streams, so these statements are written as SQL.
+    all open streams and sockets, so the two statements are written as SQL.
     """
     now = timezone.now()
     people, keys = rows_of_each(

@@ -52,5 +52,5 @@ def may_administer(actor: Actor, person: User) -> bool:
 
 
 def may_administer_group(actor: Actor, group: Group) -> bool:
-    """Whether `actor` has all rights of the group, and so may change its name and permissions."""
+    """Whether `actor` is in the group or a superuser, and so may change or delete it."""
     return grantable_groups(actor).filter(pk=group.pk).exists()

@@ -21,8 +21,8 @@ from django.utils import timezone
 from .guests import BACKEND as GUEST_BACKEND
 from .models import Device, User
 
-STARTED, SEEN, SEEN_IN_ADMIN = "begun_at", "seen_at", "admin_seen_at"  # keys of times in a session
-# The first match counts: many User-Agents also contain the names of other browsers.
+STARTED, SEEN, SEEN_IN_ADMIN = "begun_at", "seen_at", "admin_seen_at"  # keys of Unix times in a session
+# The first match counts: many User-Agents also contain the names of other browsers or systems.
 BROWSERS = (
     ("Edg", "Edge"), ("OPR/", "Opera"), ("Vivaldi", "Vivaldi"), ("SamsungBrowser", "Samsung Internet"),
     ("FxiOS", "Firefox"), ("Firefox", "Firefox"), ("CriOS", "Chrome"), ("Chrome", "Chrome"),
@@ -121,7 +121,7 @@ def admin_was_used(session: SessionBase) -> None:
 def end_sessions(user_id: int, keep: str = "") -> int:
     """End all sessions of the person except the one with the key `keep`.
 
-    Decodes all current sessions, because sessions have no column for the user; this is rarely needed.
+    Called rarely: it decodes all current sessions, because sessions have no column for the user.
     Returns the number of deleted rows, which include the devices of the sessions.
     """
     sessions = Session.objects.filter(expire_date__gt=timezone.now()).exclude(pk=keep)

@@ -1,4 +1,4 @@
-"""Jobs of the worker that concern accounts."""
+"""Periodic jobs of the worker for webhook deliveries."""
 
 from procrastinate.contrib.django import app
 

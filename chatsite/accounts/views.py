@@ -1,4 +1,4 @@
-"""Pages about the person: signing in, settings, API keys, help."""
+"""Pages for signing in and out, settings, the password, API keys, sessions and help."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -34,7 +34,7 @@ EXAMPLE = 'curl -H "Authorization: Bearer {secret}" {site}api/whoami'
 
 
 class SignIn(auth_views.LoginView):
-    """The sign-in page. The project's context processor provides its demo accounts."""
+    """The sign-in page. `chatsite.context_processors` provides the demo accounts that it shows."""
 
     template_name = "accounts/sign_in.html"
     authentication_form = SignInForm
@@ -57,7 +57,7 @@ class SignIn(auth_views.LoginView):
         context["provider_name"] = settings.OIDC_NAME if source else ""
         if source and LEFT in self.request.GET:
             context["sign_out_address"] = sign_out_address(source)
-        # Django sets the host's name, which would hide the portal's name from the context processor.
+        # Django sets the host's name, which would override the context processor's value.
         del context["site_name"]
         return context
 
@@ -105,7 +105,7 @@ class PasswordChange(auth_views.PasswordChangeView):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def settings_page(request: HttpRequest) -> HttpResponse:
-    """The settings page: the person's language, and how the portal behaves on this device.
+    """The settings page: the person's language and wish, and the preferences of this device.
 
     Works without JavaScript. The command palette sends a form with the field `part`, which changes only the
     theme; the response to it has no body.

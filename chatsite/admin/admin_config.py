@@ -1,6 +1,6 @@
 """The admin as an installed app.
 
-Its site is named as a dotted path, because it imports the models, which are loaded later than this module.
+The site is given as a dotted path, because its module imports models, which are loaded after this module.
 """
 
 from django.contrib.admin.apps import AdminConfig

@@ -93,7 +93,7 @@ class SiteAdmin(admin.AdminSite):
     """
 
     def has_permission(self, request: HttpRequest) -> bool:
-        """Staff only, and only while the session is not idle."""
+        """Whether the caller is staff, and the admin is not idle (see `admin_is_idle`)."""
         return super().has_permission(request) and not admin_is_idle(request.session)
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -135,7 +135,7 @@ class SiteAdmin(admin.AdminSite):
         ]
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
-        """Django's list, with the names in APPS instead of those of the packages."""
+        """Django's list, but apps in APPS have the names that are given there."""
         apps: list[Any] = super().get_app_list(request, app_label)
         for app in apps:
             app["name"] = APPS.get(app["app_label"], app["name"])
@@ -168,7 +168,7 @@ class SiteAdmin(admin.AdminSite):
     def password_change(  # type: ignore[override]  # Django's answers with a template
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The portal's page, which also offers to revoke the person's API keys."""
+        """Redirect to the portal's page, which also offers to revoke the person's API keys."""
         return redirect("accounts:password")
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:

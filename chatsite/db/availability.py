@@ -5,7 +5,7 @@ the database answers again, one request per second probes it, and the others are
 queries succeeded meanwhile, the database is up and merely busy, so the breaker stays closed.
 
 A server whose disk is full refuses writes at once, but may still store a question and then refuse its answer.
-After each such error, new questions are therefore refused for a moment.
+After each disk-full error, new questions are therefore refused for a moment.
 """
 
 import time

@@ -4,8 +4,8 @@ Requests that wait for a lock keep their connections. Without a limit, the reque
 whole pool, and every other page would wait too.
 
 After a view has run into a lock, its requests are refused for a second; then one request probes whether the
-lock is gone, while others wait for the result. KNOWN_SECONDS after the last request that ran into the lock,
-its state is unknown, and requests that arrive together are all admitted.
+lock is gone, while others wait for the result. KNOWN_SECONDS after a request last ran into the lock, the
+lock's state is unknown, and requests that arrive together are all admitted.
 """
 
 import threading

@@ -1,4 +1,4 @@
-"""Temporary databases: claims them, drops abandoned ones, and drops any by force."""
+"""Claims temporary databases, drops abandoned ones, and drops a database that is in use."""
 
 from contextlib import suppress
 from typing import Any
@@ -10,7 +10,7 @@ Session = psycopg.Connection[tuple[Any, ...]]
 
 _CLAIM = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
 _UNCLAIM = "SELECT pg_advisory_unlock(%s, hashtext(%s))"
-# Databases with a prefix to which nobody is connected, and which the role may drop.
+# Databases whose names have the prefix, that have no sessions, and that the role may drop.
 _ABANDONED = """
     SELECT datname FROM pg_database
     WHERE starts_with(datname, %s) AND pg_has_role(datdba, 'USAGE')

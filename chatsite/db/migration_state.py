@@ -1,6 +1,6 @@
 """Whether the database has every migration that this code has.
 
-Compares only names, and imports no migrations, because `/readyz` and every start call this.
+Compares only names, and imports no migrations, because `/readyz` and every start make this check.
 """
 
 import pkgutil

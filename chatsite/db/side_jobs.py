@@ -8,7 +8,7 @@ QUEUE = "side"
 
 
 def requeue(task: str, argument: str, wanted: Iterable[int], defer: Callable[[int], None]) -> int:
-    """Defer a job of `task` for each `wanted` id without an unfinished one; returns how many.
+    """Defer a job of `task` for each `wanted` id that has no unfinished job; returns how many.
 
     `argument` names the task's parameter for the id. A job is lost if a worker of another version does not
     know its task, or if the database fails more often than the job is retried.

@@ -180,7 +180,7 @@ def _rows_by_cursor(texts: Sequence[str], parameters: Mapping[str, Any]) -> list
 def instances(model: type[M], found_rows: Rows) -> list[M]:
     """The rows as instances of `model`, as `model.objects.raw` returns them.
 
-    Columns that are not fields become attributes. This takes a fifth of the time of `raw`.
+    Columns that are not fields become attributes. `raw` would take five times as long.
     """
     found = []
     for row in found_rows:

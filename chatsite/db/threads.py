@@ -315,13 +315,14 @@ async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwarg
 async def in_database_within_budget(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Like :func:`in_database`, within the caller's time budget.
 
-    Raises OperationalError, without having run anything, if no thread becomes free in time. It raises the
-    error at once if the database is unavailable and is being probed, or if the view has just run into a lock.
+    Raises OperationalError, without having run anything, if no thread becomes free in time, and at once if
+    the breaker is open, if calls wait while the database is unavailable, or if the view has just run into a
+    lock.
     """
     if breaker.is_open or (breaker.is_unavailable and _threads().waiting):
         raise OperationalError("The database does not answer at the moment.")
     reader = _reader.get()
-    if reader is None or reader.budget is None:  # the reader of a request already has a budget
+    if reader is None or reader.budget is None:  # outside of a request, or its budget was lifted
         reader = _Reader(reader_name(), reader.request if reader else None, Budget())
     assert reader.budget is not None
     asked, view = time.monotonic(), current_view()

@@ -64,7 +64,7 @@ class WarmThreads(Executor):
             worker.join()
 
     def _next(self, worker: "_Worker") -> None:
-        """Give a thread that is done its next call; if none waits, note it as idle, or end it."""
+        """Give a thread its next call; if no call waits, note the thread as idle, or end it."""
         with self._lock:
             if self._waiting:
                 worker.give(self._waiting.popleft())

@@ -1,1 +1,1 @@
-"""Formats of dates and times, with which Django's own pages show them like the portal."""
+"""Formats of dates and times, so that Django's own pages show them as the portal does."""

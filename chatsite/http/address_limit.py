@@ -22,8 +22,8 @@ from .asgi_types import Application, Message, Receive, Scope, Send
 Key = tuple[str, bool]
 
 HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
-# The longest time for which a request holds a slot: a request that takes longer is waiting for a body, an
-# answer or the database, and hardly slows down others.
+# The longest time for which a request holds a slot: a request that takes longer is usually waiting for a
+# body, an answer or the database, and hardly slows down others.
 SLOT_SECONDS = 2.0
 WAIT_SECONDS = 10.0  # longest wait for a slot; a request that would wait longer is refused within a second
 RETRY_SECONDS = 5
@@ -146,7 +146,7 @@ def _expected_seconds(queue: _Queue, turn: "asyncio.Future[bool]", slots: int) -
 
 
 def subscriber(client: str, prefix: int = IPV6_PREFIX) -> str:
-    """The address; for an IPv6 address, its network, because one caller has very many of them.
+    """The address; for IPv6, its network, because one caller has very many IPv6 addresses.
 
     Text that is no address is unchanged.
     """

@@ -52,7 +52,7 @@ TAGS = {
 
 
 class ResourceSchema(AutoSchema):
-    """Describes a view with serializers, whose `api_…` attributes give its tag and error schema."""
+    """Describes a view with serializers; the view's `api_…` attributes give tag, errors and links."""
 
     def get_tags(self) -> list[str]:
         return [cast(Any, self.view).api_tag]

@@ -39,9 +39,9 @@ DRAIN_SECONDS = 1.0
 DRAIN_PIECES_PER_SECOND = 500
 MAX_IDLE_THREADS = 16
 IDLE_SECONDS = 30.0  # longest pause between two parts of a body
-# How many large bodies one account may send to each process at the same time; further ones wait WAIT_SECONDS.
+# How many large bodies one account may send to each process at the same time; further ones wait.
 LARGE_BODIES = 4
-WAIT_SECONDS = 0.8  # then the body is refused; short, so that this takes less than a second
+WAIT_SECONDS = 0.8  # longest such wait; short, so that a refusal takes less than a second
 # How many uploads one person may send to each process at the same time. More would only wait for each other,
 # because storing a file locks the person's quota.
 UPLOADS = 6
@@ -76,7 +76,7 @@ class UploadLimit:
     def __init__(self, application: Application, credential: Callable[[Scope], str]) -> None:
         self.application = application
         self._credential = credential
-        self._sent: Counter[str] = Counter()  # by credential
+        self._sent: Counter[str] = Counter()  # running uploads by sender
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller = self._caller(scope)
@@ -195,7 +195,8 @@ class _CountedBody:
     """Wraps `receive` and `send` of one request.
 
     It counts the body's bytes and notices the start of the response. The caller's slot for a large body is
-    released when the body is complete or the response starts; with `until_answered`, only when it starts.
+    released when the body is complete or the response starts; with `until_answered`, only when the response
+    starts.
     """
 
     def __init__(

@@ -1,8 +1,7 @@
 """Cross-origin access to the API from browsers (CHATSITE_CORS_ORIGINS); none by default.
 
-This middleware wraps the limits on overload and bodies as well as Django, so that their refusals have the
-headers too; those of the outer middleware (see asgi.py) have none. It applies only to API paths: no page of
-the portal or the admin can be read from another origin.
+This middleware wraps all limits (see asgi.py) as well as Django, so that their refusals have the headers too.
+It applies only to API paths: no page of the portal or the admin can be read from another origin.
 """
 
 import re

@@ -46,6 +46,6 @@ def is_local(client: str, host: str, headers: Iterable[str]) -> bool:
 
 
 def is_proxied(headers: Iterable[str]) -> bool:
-    """Whether one of these header names was set by a proxy."""
+    """Whether any of these header names is one that only proxies set."""
     names = {name.lower() for name in headers}
     return bool(names & PROXY_HEADERS) or any(name.startswith(PROXY_PREFIX) for name in names)

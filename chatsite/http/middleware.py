@@ -106,7 +106,7 @@ class EventLoopMiddleware(MiddlewareMixin):
         return response
 
     def may_query_database(self, request: HttpRequest) -> bool:
-        """Whether finishing the response may query the database, so that it must run in a thread."""
+        """Whether `process_response` may query the database, and must therefore run in a thread."""
         return False
 
 
@@ -115,7 +115,10 @@ class SecurityMiddleware(EventLoopMiddleware, security.SecurityMiddleware):
 
 
 class LocaleMiddleware(EventLoopMiddleware, locale.LocaleMiddleware):
-    """Activates the browser's language and time zone; authentication, the person's language."""
+    """Activates the browser's language and time zone.
+
+    Authentication later activates the language that the person has chosen.
+    """
 
     def process_request(self, request: HttpRequest) -> None:
         languages.activate_browser_settings(request)
@@ -164,7 +167,7 @@ class ErrorPageMiddleware(AsyncMiddleware):
     """Shows refusals and missing pages with the portal's sidebar.
 
     It does so only if the browser asked for a page. This is a middleware because Django calls its error
-    handlers in a thread without the request's connection.
+    handlers in another thread, which does not have the request's database connection.
     """
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:

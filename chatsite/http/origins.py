@@ -91,7 +91,7 @@ def _is_own(origin: str, host: str) -> bool:
 def _is_trusted(origin: str) -> bool:
     """Whether a lower-case origin matches CHATSITE_TRUSTED_ORIGINS.
 
-    Behind a proxy, these contain the site's own origin.
+    Behind a proxy that terminates TLS, this setting contains the site's own origin.
     """
     try:
         sent = urlsplit(origin)

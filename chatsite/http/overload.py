@@ -1,8 +1,8 @@
-"""Refuses questions, searches and uploads that this process cannot start soon.
+"""Refuses questions, searches, embeddings and uploads that this process cannot start soon.
 
 The decision is made before a request's body is read: after a late refusal, the caller has waited in vain,
-and the process has spent as much time as on an answer. Other pages, health checks, stops and open streams are
-never refused here.
+and the process has spent as much time as on an answer. Everything else, such as pages, health checks, stops
+and open streams, is never refused here.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from . import error_pages
 from .asgi_types import Application, Message, Receive, Scope, Send
 from .body_limits import is_upload, refuse
 
-# Paths of requests that may start an answer, a search or an embedding, by method. A test in test_overload
+# By method, the paths of requests that may start an answer, a search or an embedding. A test in test_overload
 # compares them with the URLs.
 BEGINS = {
     "POST": re.compile(
@@ -65,10 +65,10 @@ class Ticket:
 class Backlog:
     """The requests of one event loop that have arrived completely and have not started yet.
 
-    These are questions and searches. A question starts when its prompt is sent to the model, a search when
-    its response starts. Time that slow clients and slow models take therefore does not count. The expected
-    wait of a new request is the number of waiting requests times the average interval between two starts, or
-    the time since the last start if that is longer.
+    These are questions, searches and embeddings. A question starts when its prompt is sent to the model, a
+    search or an embedding when its response starts. Time that slow clients and slow models take therefore
+    does not count. The expected wait of a new request is the number of waiting requests times the average
+    interval between two starts, or the time since the last start if that is longer.
     """
 
     def __init__(self) -> None:
@@ -90,8 +90,8 @@ class Backlog:
             return True
         if self.waiting < MIN_WAITING or not (self.lag > BUSY_LAG or is_crowded()):
             return False
-        # The time since the last start also counts: if fifty requests arrive together, none starts for a
-        # while, and then all start together.
+        # The time since the last start also counts, because starts come in bursts: if fifty requests arrive
+        # together, none starts for a while, and then all start together.
         return max(self.waiting * self.departures.each, self.departures.stall) > MAX_WAIT_SECONDS
 
     @property

@@ -59,7 +59,7 @@ class StrictBooleanField(serializers.BooleanField):
 
 
 class WordBooleanField(serializers.BooleanField):
-    """`true` or `false`, also in Python's spelling, in a query or a form; rejects numbers."""
+    """`true` or `false`, or Python's `True` or `False`, in a query or a form; rejects numbers."""
 
     default_empty_html = empty  # an omitted field counts as missing, not as false
 

@@ -165,7 +165,7 @@ def _of_model() -> Iterator[Finding]:
         )
         return
     try:
-        # Without characters that control a terminal.
+        # Remove characters that could control a terminal.
         names = [str(each["id"])[:NAME_CHARACTERS] for each in answer.json()["data"]]
         known = ["".join(filter(str.isprintable, name)) for name in names]
     except (ValueError, LookupError, TypeError, RecursionError):  # the list has an unknown format

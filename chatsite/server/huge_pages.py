@@ -17,8 +17,8 @@ HUGE_BYTES = 2 << 20
 def data_regions() -> list[tuple[int, int]]:
     """Address and length of the parts of this process's data that fill whole huge pages.
 
-    Empty unless on Linux. Call this after everything is loaded, and before threads start: their stacks are
-    larger regions, but need less than 2 MB.
+    Empty unless on Linux. Call this after everything is loaded, and before threads start: a thread's stack
+    is a region of several huge pages, but uses less than one.
     """
     if sys.platform != "linux":
         return []

@@ -28,7 +28,7 @@ class Interrupt:
         self.check()
 
     def disarm(self) -> None:
-        """Only record signals again, and stop the timer.
+        """Return to only recording signals, and stop the timer.
 
         After the command, a late signal of the timer would kill the process.
         """

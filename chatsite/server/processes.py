@@ -1,6 +1,6 @@
 """The processes of a running site.
 
-This module starts them together, restarts them after a crash, and stops them together.
+This module starts them, restarts each after a crash, and stops all of them together.
 """
 
 import contextlib
@@ -69,7 +69,7 @@ class Child:
             env=ENVIRONMENT | os.environ,
             pass_fds=[*self.descriptors, *([writing] if self.serves else [])],
             stdin=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C reaches only `up`, which stops its children in order
+            start_new_session=True,  # Ctrl-C reaches only the parent, which then stops its children
         )
         if self.serves:
             os.close(writing)
@@ -88,7 +88,7 @@ class Child:
         return status
 
     def read_ready_pipe(self) -> None:
-        """Read the pipe, and note that the process accepts requests, unless it has closed the other end."""
+        """Note that the process accepts requests, unless it has only closed its end of the pipe."""
         self.serving = bool(os.read(self.ready_pipe, 1))
         self._close_ready_pipe()
 

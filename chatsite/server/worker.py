@@ -20,7 +20,7 @@ from chatsite.db.threads import (  # noqa: E402
 )
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
-# Must precede the settings, which ask `default_reader` to choose the database connection.
+# This must precede the settings, which choose the database connection by `default_reader`.
 read_everything_by_default()
 django.setup(set_prefix=False)
 
@@ -99,8 +99,8 @@ async def work() -> None:
                 worker.cancel()  # it finishes its current jobs and takes no new ones
             _, unfinished = await asyncio.wait(workers, timeout=GRACE_SECONDS)
             if unfinished:
-                # If a document is still being read, PostgreSQL rolls back when this process exits, and
-                # another worker takes the job.
+                # Requeue the documents that are still being read. When this process exits, PostgreSQL rolls
+                # back their transactions.
                 try:
                     await asyncio.wait_for(requeue_active_jobs(), GRACE_SECONDS)
                 finally:

@@ -30,6 +30,9 @@ def conversations_citing(document: Document) -> int:
 
 @register.simple_tag
 def verified_answers_citing(document: Document) -> int:
-    """The number of verified answers in use that cite the document and are not given without it."""
+    """The number of verified answers that cite the document, are active, and have not expired.
+
+    None of them is given after the document has been deleted.
+    """
     answers = VerifiedAnswer.objects.filter(active=True, valid_until__gte=timezone.localdate())
     return answers.filter(citations__document=document).distinct().count()

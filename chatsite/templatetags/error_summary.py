@@ -16,7 +16,7 @@ register = template.Library()
 class Problem:
     """One error.
 
-    `target` is the id of its field; it and `label` are empty for an error of a whole form.
+    `target` is the id of its field; `target` and `label` are empty for an error of a whole form.
     """
 
     text: str

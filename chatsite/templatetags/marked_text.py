@@ -20,22 +20,22 @@ class MarkedPiece(Protocol):
 
 @register.filter
 def with_marks(pieces: Iterable[MarkedPiece]) -> SafeString:
-    """The pieces of a passage (see chat.portal.citing.passage_parts)."""
+    """The HTML of a passage's pieces (see chat.portal.citing.passage_parts)."""
     marks = ((format_html("<mark>{}</mark>", each.text) if each.marked else each.text,) for each in pieces)
     return format_html_join("", "{}", marks)
 
 
 @register.filter(is_safe=True)
 def with_anchor(marked: SafeString) -> SafeString:
-    """Give the first mark in HTML of `with_marks` an id, for links without JavaScript."""
+    """Give the first mark in HTML from `with_marks` an id, for links without JavaScript."""
     return mark_safe(marked.replace("<mark>", '<mark id="marked">', 1))  # noqa: S308
 
 
 @register.filter
 def with_hits(pieces: Sequence[tuple[str, bool, int]], current: int) -> SafeString:
-    """The pieces of a passage with its hits (see ingestion.portal.finding.numbered).
+    """The HTML of a passage's pieces with its hits (see ingestion.portal.finding.numbered).
 
-    The first piece of each hit has an anchor with the hit's number; `current` is the selected hit.
+    The first piece of each hit has an anchor with the hit's number; `current` is the selected hit's.
     """
     parts: list[str] = []
     anchored = None

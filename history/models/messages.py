@@ -29,7 +29,7 @@ class MessageQuerySet(models.QuerySet["Message"]):
 class Message(models.Model):
     """A question or an answer.
 
-    The terminal state of an answer of this site never changes, and keeps the text written until then. All
+    After an answer of this site has ended, its state never changes; the text written until then is kept. All
     versions of edited questions and regenerated answers are kept: see history.branches.
     """
 
@@ -215,7 +215,7 @@ class SourceQuerySet(models.QuerySet["Source"]):
 
 
 class Source(models.Model):
-    """A passage that was given to the model for an answer, with its text at that time.
+    """A passage that was found for an answer, with its text at that time.
 
     The row is deleted with its document, so that no text remains. A citation whose row is missing or not
     readable is shown as gone.

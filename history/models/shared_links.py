@@ -33,7 +33,10 @@ class ShareQuerySet(models.QuerySet["Share"]):
         return others.filter(received).annotate(is_new=~Exists(opened))
 
     def live(self) -> "ShareQuerySet":
-        """The shares whose link works: neither expired nor revoked, and with an active owner."""
+        """The shares whose link works: neither expired nor revoked.
+
+        Their conversation is listed and not deleted, and its owner is active.
+        """
         return self.filter(
             Q(expires_at=None) | Q(expires_at__gt=timezone.now()),
             revoked_at=None,

@@ -47,9 +47,10 @@ class MembersSerializer(serializers.Serializer[Any]):
 def audience_of_names(
     principal: Principal, groups: Iterable[str], people: Iterable[str], current: Audience | None = None
 ) -> Audience:
-    """The audience with these names: the caller's groups, active accounts, and any in `current`.
+    """The audience of the named groups and people.
 
-    Raises ProblemDetails for any other name.
+    Accepts the caller's groups, active accounts, and readers in `current`. Raises ProblemDetails for any
+    other name.
     """
     current = current or Audience()
     offered = Group.objects.filter(Q(user=principal.user_id) | Q(pk__in=current.group_ids), name__in=groups)

@@ -1,6 +1,6 @@
 """Serializers for the requests to /chat-history.
 
-Their members are those of the Chat UI's protocol; response_serializers has those of the responses.
+Their members are those of the Chat UI's protocol, with some additions, such as `pinned`.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ TEXT = gettext_lazy("must be text.")
 OBJECT = gettext_lazy("must be a JSON object.")
 LIST = gettext_lazy("must be a list.")
 UNTITLED = "New Chat"  # the Chat UI's title of an untitled conversation
-CLIENT_MEMBERS = ("sources", "error", "timestamp")  # stored and returned unchanged
+CLIENT_MEMBERS = ("sources", "error", "timestamp")  # stored as sent, unless empty
 STORED_STATES = {
     "completed": Message.State.COMPLETE,
     # The client has only a part of the text; this site does not continue it.
@@ -96,7 +96,7 @@ class TextField(serializers.CharField):
 
 @extend_schema_field({"type": "string", "minLength": 1, "maxLength": TITLE_LENGTH, "pattern": r"\S"})
 class TitleField(TextField):
-    """A title with visible text."""
+    """A title of at least one character; `validate_title` also demands visible text."""
 
     default_error_messages = {"blank": gettext_lazy("must be text with at least one character.")}
 
@@ -141,7 +141,7 @@ def optional_text(max_length: int) -> TextField:
 
 
 class ModeSerializer(BodySerializer):
-    """Restrict a request to conversations of one mode."""
+    """The parameter `mode`, which restricts a list; DELETE accepts and ignores it."""
 
     mode = WordField(Conversation.Mode.values, required=False)
 
@@ -328,7 +328,7 @@ def _parsed(text: str) -> datetime | None:
     return moment.replace(microsecond=moment.microsecond // 1_000 * 1_000)
 
 
-# Additions to the API description, which cannot be generated from the serializers.
+# Additions to the API description that drf-spectacular cannot derive from the serializers.
 
 
 class SavedMessageDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
@@ -354,7 +354,7 @@ class SavedMessageDescription(OpenApiSerializerExtension):  # type: ignore[no-un
 
 
 class ConversationChangeDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
-    """At least one member; others are ignored."""
+    """At least one known member is required; unknown ones are ignored."""
 
     target_class = "history.serializers.request_serializers.ConversationChangeSerializer"
 

@@ -1,6 +1,6 @@
 """Serializers for the responses of /chat-history.
 
-The names of their members are defined here and in request_serializers.
+Their members are those of the Chat UI's protocol, with some additions, such as `grade`.
 """
 
 from collections.abc import Sequence
@@ -281,7 +281,7 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
 
 
 def identifier(message: Message) -> str:
-    """The id that a program gave its message; otherwise the site's id."""
+    """The id that a program gave the message; otherwise the site's id."""
     return message.client_id or str(message.pk)
 
 

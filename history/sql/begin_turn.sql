@@ -16,8 +16,8 @@ continued AS (
     RETURNING project_id
 ),
 
--- Skip a project that is being deleted: the deletion waits for its conversations. Do not change another
--- person's project, because its owner must not see when a member asks.
+-- Skip a locked project instead of waiting for it: if it is being deleted, the deletion may be waiting for this
+-- conversation. Do not change another person's project, because its owner must not see when a member asks.
 used AS (
     UPDATE history_project SET updated_at = :'now'
     WHERE id = (

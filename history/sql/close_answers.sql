@@ -1,4 +1,4 @@
--- End some answers of a conversation. Answers that have already ended are not changed.
+-- End some answers of a person. Answers that have already ended are not changed.
 WITH ended AS (
     UPDATE history_message AS message
     SET

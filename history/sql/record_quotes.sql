@@ -1,4 +1,4 @@
--- The character ranges of each source, by its rank, that an answer quotes.
+-- Store which character ranges of each source an answer quotes; `quotes` has the ranges by rank of the source.
 \set answer '00000000-0000-0000-0000-000000000000'
 \set quotes '{"1": [[0, 12]]}'
 

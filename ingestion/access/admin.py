@@ -40,7 +40,7 @@ from .explain import (
 PERMISSION = "accounts.view_as_others"
 FOUND_SHOWN = 10
 MIN_REASON = 10  # characters
-MEANT_SHOWN = 5  # documents suggested for a partial title
+MEANT_SHOWN = 5  # documents suggested if the text names none
 MAX_QUESTION = SUBJECT_CHARACTERS - Look.MAX_REASON - 20  # so that question and reason fit into the audit log
 NAME_CHARACTERS = 460  # length of first name, last name and user name together
 

@@ -26,7 +26,7 @@ MAX_BRACKETS = 5  # how many opening brackets are tried as the start of the path
 NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 Kind = Literal["owner", "person", "group", "guests", "everyone"]
-KINDS = get_args(Kind)  # in the order of the explanation
+KINDS = get_args(Kind)  # in the order in which the reasons are shown
 TO_THEMSELVES: dict[Kind, str] = {
     "owner": gettext_noop("You added it."),
     "person": gettext_noop("It is shared with you."),
@@ -176,7 +176,7 @@ def _access_reasons(user: User, document: Document) -> list[AccessReason]:
 
 
 def _why_not(user: User, document: Document) -> list[str]:
-    """Sentences for a person whom no entry includes, which say who may read the document."""
+    """Why no entry includes this person: sentences that say who may read the document."""
     name = user.get_username()
     entries = list(document.access_list.entries.select_related("user", "group"))
     people = sorted(entry.user.get_username() for entry in entries if entry.user)

@@ -1,4 +1,4 @@
-"""Access lists and their changes.
+"""Creates access lists, and changes the readers of documents.
 
 An access list is a set of readers, stored once for all documents with the same readers.
 """
@@ -105,7 +105,7 @@ def audience_of_list(access_list: AccessList, owner_id: int | None) -> Audience:
 
 
 def widens(before: Audience, after: Audience) -> bool:
-    """Whether `after` names readers whom `before` does not include."""
+    """Whether `after` adds readers to `before`; does not look up who is in which group."""
     if after.guests and not before.guests:
         return True
     if before.everyone:
@@ -145,7 +145,7 @@ def set_audience(document: Document, audience: Audience) -> None:
 
 
 def count_people(audience: Audience, *, besides: int = 0) -> int:
-    """The number of active accounts in the audience, without the account `besides`."""
+    """The number of active accounts in the audience, without guests and the account `besides`."""
     people = User.objects.filter(is_active=True, guest_until=None).exclude(pk=besides)
     if not (audience.everyone or audience.guests):
         people = people.filter(Q(pk__in=audience.user_ids) | Q(groups__in=audience.group_ids)).distinct()
@@ -167,8 +167,8 @@ def change_rights(actor: object, document: Document, audience: Audience, *, in_a
     with transaction.atomic():
         with reading_everything():
             rows = Document.objects.filter(pk=document.pk)
-            # Reload, because a replacement file that was read since the caller loaded the document may have
-            # set the readers.
+            # Reload: since the caller loaded the document, the worker may have read a replacement, which can
+            # change the readers.
             current = rows.select_for_update(no_key=True).values_list("access_list_id", flat=True).first()
             document.access_list_id = current or document.access_list_id
             if audience == audience_of(document):

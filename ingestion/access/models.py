@@ -1,4 +1,4 @@
-"""Access lists: the sets of people and groups who may read a document."""
+"""Access lists: people and groups who may read a document, open a share or use a project."""
 
 from django.conf import settings
 from django.contrib.auth.models import Group
@@ -9,7 +9,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 
 class AccessList(models.Model):
-    """A set of people and groups who may read.
+    """A set of people and groups, such as the readers of a document.
 
     Equal sets share a row (see ingestion.access.lists).
     """
@@ -23,7 +23,7 @@ class AccessList(models.Model):
 class AccessEntry(models.Model):
     """One entry of an access list: a user, a group, or everyone.
 
-    An entry without a user or a group applies to everyone, with or without guests.
+    An entry with neither a user nor a group applies to everyone, with or without guests.
     """
 
     access_list = models.ForeignKey(AccessList, on_delete=models.CASCADE, related_name="entries")
@@ -64,6 +64,6 @@ class AccessEntry(models.Model):
 
     @staticmethod
     def including(user_id: int) -> RawSQL:
-        """The ids of the entries that include this person, even if disabled, as a subquery."""
+        """A subquery for the ids of the entries that include this person, even if the account is disabled."""
         mine = "SELECT mine.entry_id FROM ingestion_readable_entries(%s, even_if_disabled => true) AS mine"
         return RawSQL(mine, [user_id])  # noqa: S611 (constant text, and a parameter)

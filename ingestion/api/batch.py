@@ -68,8 +68,8 @@ class _Bounded:
 class BatchItemSerializer(ChangeSerializer):
     """An operation on one document.
 
-    `put` has the document's content. It clears the folder and the readers if they are missing; other missing
-    members keep their values. `patch` has only the members that change.
+    `put` has the document's content. A missing folder or missing readers are cleared, and a missing name
+    becomes the `id`; other missing members keep their values. `patch` has only the members that change.
     """
 
     action = StrictChoiceField(["put", "patch", "delete"])

@@ -29,14 +29,14 @@ class PreconditionFailed(exceptions.APIException):
 def etag_of(document: Document) -> str:
     """The ETag of a document.
 
-    It changes with each value that programs can set, and with each new file. It does not change when a queued
-    file has been read, although that may change the readers.
+    It changes with each value that programs can set, and with each new file. It does not change when a worker
+    has read a queued file, although the readers may change then.
     """
     state = (
         document.public_id, document.audience_version, document.name, document.folder, document.category,
         document.given_title, document.labels, document.source_url, document.valid_until,
     )  # fmt: skip
-    # A keyed hash: a reader who knows the other values could otherwise compute how often the readers changed.
+    # Keyed: a reader who knows the other values could find out `audience_version` from a plain hash.
     return quote_etag(salted_hmac("ingestion.etag", repr(state), algorithm="sha256").hexdigest()[:32])
 
 
@@ -55,7 +55,7 @@ def conditions_of(request: Request) -> dict[str, list[str]]:
 def checked(request: Request, document: Document) -> Document:
     """Check the request's conditions, if any, and return the document.
 
-    If there are conditions, the document's row is locked. Raises Http404 and PreconditionFailed.
+    If there are conditions, the document's row is locked. Raises Http404, PreconditionFailed and ParseError.
     """
     conditions = conditions_of(request)
     if not conditions:
@@ -75,7 +75,8 @@ def checked(request: Request, document: Document) -> Document:
 def conditionally(request: Request, find: Callable[[], Document]) -> Iterator[None]:
     """Check the request's conditions; if there are any, run the block in the same transaction.
 
-    `find` returns the document, or raises Http404 if there is none yet. Raises PreconditionFailed.
+    `find` returns the document, or raises Http404 if there is none yet. Raises PreconditionFailed and
+    ParseError.
     """
     conditions = conditions_of(request)
     if not conditions:

@@ -143,7 +143,7 @@ class VersionsView(OneDocumentView):
             # Other readers may not have been allowed to read former versions.
             versions = [version for version in versions if version["current"]]
         if document.version and not any(version["current"] for version in versions):
-            # The document was read before versions were kept.
+            # The document was last read before `versions` was recorded.
             current = {
                 "version": document.version,
                 "sha256": document.sha256,

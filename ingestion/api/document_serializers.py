@@ -75,7 +75,7 @@ class DocumentListQuerySerializer(serializers.Serializer[Any]):
 
 
 class ProgressSerializer(serializers.Serializer[Document]):
-    """Progress in pages that were read or texts that were embedded; 0 of 0 while unknown."""
+    """Progress in pages that were read or passages that were embedded; 0 of 0 while unknown."""
 
     done = serializers.IntegerField(source="progress_done")
     total = serializers.IntegerField(source="progress_total")

@@ -57,7 +57,7 @@ from .document_serializers import (
     UploadedDocumentSerializer,
 )
 
-RESERVED = {"batch"}  # names that documents cannot have, because these URLs have another meaning
+RESERVED = {"batch"}  # names that documents cannot have, because their URLs have another meaning
 NAMES = gettext_lazy(
     "A name that you choose must have 1 to 200 letters, digits or ._~:@+-. It must not contain a slash,"
     " be “batch”, or look like an id."

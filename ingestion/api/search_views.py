@@ -44,7 +44,7 @@ Neighbours = dict[int, dict[str, list[dict[str, Any]]]]
     }
 )
 class QueryField(StrictCharField):
-    """Text with at least one character that is not a space or a control character."""
+    """Text with at least one character that is neither white space nor NUL."""
 
 
 class ScopeField(serializers.RegexField):

@@ -94,7 +94,7 @@ class Readers(BulkProperty):
         }
 
     def write(self, document: Document, value: Any, actor: User) -> None:
-        # Skip accounts and groups that were deleted after the form was submitted.
+        # Skip the owner, guests, and accounts and groups that were deleted after the form was submitted.
         users = User.objects.filter(pk__in=value["users"], guest_until=None)
         groups = Group.objects.filter(pk__in=value["groups"])
         known = {

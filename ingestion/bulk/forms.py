@@ -58,7 +58,7 @@ class BulkForm(forms.Form):
         return ""
 
     def preview(self, chosen: QuerySet[Document]) -> Preview | None:
-        """Who gains and who loses access, if the form changes readers."""
+        """Who gains and who loses access; None for a form without a preview."""
         return None
 
 

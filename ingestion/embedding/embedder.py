@@ -31,7 +31,7 @@ class Embedder(Protocol):
     is_remote: bool  # whether a call waits for a server instead of computing
 
     def embed(self, texts: Sequence[str], seconds: float | None = None) -> Vectors:
-        """An array (texts, dimensions); rows of empty texts are zero. Raises EmbeddingError.
+        """An array (texts, dimensions); rows of empty texts may be zero. Raises EmbeddingError.
 
         `seconds` limits each batch of a remote model.
         """

@@ -20,7 +20,8 @@ MARGIN = 0.5
 def is_english_only(name: str, dimensions: int) -> bool:
     """Whether the model does not understand German.
 
-    Models from a folder are tested. Models on a server, and models that fail, are assumed to understand it.
+    The built-in model does not; models from a folder are tested. Models on a server, and models that fail,
+    are assumed to understand it.
     """
     if not is_from_folder(name):
         return is_built_in(name)

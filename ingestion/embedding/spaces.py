@@ -1,4 +1,4 @@
-"""Embedding spaces: one for each embedding model, of which one is active.
+"""Embedding spaces: one for each embedding model; only one space is active.
 
 A space with vectors stays active until `manage.py reembed` has filled another one, even if the settings name
 another model. A space without vectors is replaced at once by that of the configured model.

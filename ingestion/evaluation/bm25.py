@@ -27,14 +27,14 @@ Postings = tuple[NDArray[np.int64], NDArray[np.float64]]  # passage numbers, and
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A passage's document and its anchor in it."""
+    """A passage's document, and its anchor in that document."""
 
     document_id: int
     anchor: str
 
 
 class Bm25:
-    """An in-memory index of all passages that a person may read."""
+    """An in-memory index of all passages of unexpired documents that a person may read."""
 
     def __init__(self, principal: Principal) -> None:
         passages = rows("readable_words", {"user_id": principal.user_id, "today": timezone.localdate()})

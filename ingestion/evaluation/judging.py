@@ -152,7 +152,7 @@ def resolve_truths(questions: Iterable[Question], resolver: Resolver) -> tuple[l
 
 
 def judge(principal: Principal, tasks: Iterable[Task], settings: Settings) -> Iterator[QuestionScore]:
-    """Search for each question with the rights of `principal`, and score the results."""
+    """Run a search for each question with the rights of `principal`, and score the results."""
     for task in tasks:
         found = search(principal, task.question.text, **asdict(settings))
         places = [Place(passage.document_id, passage.label.partition("#")[2]) for passage in found.passages]
@@ -207,7 +207,7 @@ class Refusals:
 
 
 def refusals_of(principal: Principal, questions: Iterable[str], settings: Settings) -> Refusals:
-    """Search for questions that no document answers, and count the refusals."""
+    """Run searches for questions that no document answers, and count the refusals."""
     results = (search(principal, question, **asdict(settings)) for question in questions)
     return Refusals.of((bool(result.passages), result.sure) for result in results)
 

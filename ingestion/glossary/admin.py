@@ -34,7 +34,7 @@ from .models import HouseWord, names_of
 # Text search configurations with which a word is looked up; the index also uses those of other languages.
 LANGUAGES = ("simple", "english", "german")
 MAX_COUNTED = 1_000  # passages are counted up to this number; words in more of them count as equally common
-MAX_ASKED = 300  # characters of a question shown beside the field
+MAX_ASKED = 300  # characters of the question, and of the list of its words, in the query string
 ASKED = gettext_lazy(
     "People asked “{}”. Enter the words of the question that documents do not use, separated by commas, "
     "and, below, the words that documents use instead. Questions with the former also search for the latter."
@@ -94,7 +94,7 @@ class GlossaryAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, C
         return managed.prefetch_related("groups").order_by("term", "pk")
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """Show the question beside the field if the page was opened from the unanswered questions."""
+        """Show the question beside `term` if the page was opened from the unanswered questions."""
         if asked := request.GET.get("asked", "")[:MAX_ASKED]:
             hint = format_html(str(ASKED), asked)
             kwargs["help_texts"] = {**kwargs.get("help_texts", {}), "term": hint}
@@ -182,7 +182,7 @@ class GlossaryAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, C
 
 
 def rarest(reader: int, words: Sequence[str]) -> str:
-    """The word that the fewest passages contain, of those that the reader may read.
+    """The word that occurs in the fewest passages that the reader may read.
 
     If there are several such words, the longest of them.
     """

@@ -73,7 +73,7 @@ class Line:
 
 
 def key_of(word: HouseWord) -> tuple[str, str]:
-    """What identifies an entry: its kind and the names in `term`, regardless of order and case."""
+    """The key for matching entries: kind, and names in `term` regardless of order and case."""
     return word.kind, ",".join(sorted(plain_words(name) for name in names_of(word.term)))
 
 
@@ -84,7 +84,7 @@ def groups_of(user: User) -> "dict[str, int]":
 
 
 def write_csv(user: User) -> str:
-    """All entries that `user` manages, in the format of read_csv, with a byte order mark for Excel."""
+    """The entries that `user` manages, in the format of read_csv, with a byte order mark for Excel."""
     rows = [COLUMNS]
     words = HouseWord.objects.managed_by(user.pk, is_superuser=user.is_superuser)
     for word in words.prefetch_related("groups"):

@@ -19,10 +19,10 @@ from ingestion.search.translations import HOMOGRAPHS, is_german
 from .models import MAX_WORDS_OF_A_NAME, HouseWord, names_of
 
 MAX_ASKED = 200  # words of a question that are looked up
-MAX_ADDED = 12  # words added to a question from the glossary
+MAX_ADDED = 12  # words added to a question for its terms
 MAX_EVERYDAY = 8  # everyday words of a question to which words of documents are added
 MAX_EXPLAINED = 20  # terms explained in one answer
-MAX_TERMS = 2_000  # terms with a meaning that are searched for in the texts of a page
+MAX_TERMS = 2_000  # limit of entries that one query returns; for a page, these are terms with a meaning
 MAX_READ = 20_000  # characters of an answer that are searched for terms
 
 
@@ -109,7 +109,7 @@ class Lookup:
 
 
 class Glossary:
-    """The terms that a reader may see, read once for all texts of a page, on first use."""
+    """The terms with a meaning that a reader may see, queried once per page, on first use."""
 
     def __init__(self, principal: Principal) -> None:
         self._principal = principal
@@ -143,7 +143,7 @@ class Glossary:
 def _parameters(principal: Principal, phrases: Sequence[str] | None = None) -> dict[str, Any]:
     """The parameters of the statement `known_words`, which finds entries that a reader may see.
 
-    It finds entries with one of these phrases as a name; if `phrases` is None, all terms with a meaning.
+    It finds entries with one of `phrases` as a name; if `phrases` is None, terms with a meaning.
     """
     return {"user_id": principal.user_id, "phrases": phrases, "most": MAX_TERMS}
 

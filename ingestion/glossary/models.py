@@ -32,9 +32,9 @@ class HouseWordQuerySet(models.QuerySet["HouseWord"]):
 class HouseWord(models.Model):
     """An entry of the glossary: a term, or everyday words.
 
-    A term has other names and a meaning; everyday words have the words that documents use for them. The model
-    keeps its first name, because a release must not rename tables or permissions that the previous version
-    uses.
+    A term has other names, a meaning, or both; everyday words have the words that documents use for them.
+    The model keeps its first name, because a release must not rename tables or permissions that the previous
+    version uses.
     """
 
     class Kind(models.TextChoices):
@@ -129,6 +129,6 @@ def names_of(text: str) -> list[str]:
 
 
 def keys_of(kind: str, term: str, synonyms: str) -> list[str]:
-    """The distinct names, in plain words, under which an entry is found in a text."""
+    """The distinct names, normalised by `plain_words`, under which an entry is found in a text."""
     names = names_of(term) + (names_of(synonyms) if kind == HouseWord.Kind.TERM else [])
     return list(dict.fromkeys(key for name in names if (key := plain_words(name))))

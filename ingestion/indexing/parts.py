@@ -1,6 +1,6 @@
 """The parts of an archive or a message: a document for each file in it.
 
-A part is identified by the enclosing document and its path there. When the enclosing document changes, a
+The enclosing document and the path in it identify a part. When the enclosing document changes, a
 database trigger copies its owner, readers, category, labels and last day to the parts, and adapts their
 folders, which begin with the path of the enclosing document.
 """
@@ -53,7 +53,7 @@ def depth_of(document: Document) -> int:
 
 
 def store(document: Document, reading: process.Reading, interruption: process.Interruption) -> NewParts:
-    """Store the files of the parts; return the new parts.
+    """Store the files of the parts; return all parts that were found.
 
     Files that existing parts already have are not stored again. Raises OSError and Interrupted.
     """
@@ -84,7 +84,7 @@ def store(document: Document, reading: process.Reading, interruption: process.In
 
 
 def lock(document: Document) -> None:
-    """Lock the owner's quota and the enclosing documents, whose limits include parts.
+    """Lock the owner's quota and the enclosing documents: parts count towards their limits.
 
     Call this before the document itself is locked.
     """
@@ -154,7 +154,10 @@ def _new_part(whole: Document, path: str, stored: files.StoredFile) -> Document:
 
 
 def _claim(whole: Document, sizes: Sequence[int]) -> None:
-    """Raise Unreadable if the parts exceed the outermost document's limit or the owner's quota."""
+    """Raise Unreadable if parts exceed the outermost document's limits or the owner's quota.
+
+    The quota does not apply to documents of a synchronised folder.
+    """
     outermost = [*_enclosing(whole), whole][0]
     present = Document.objects.filter(pk=outermost.pk).with_parts().exclude(pk=outermost.pk)
     total = present.aggregate(size=Sum("size", default=0), number=Count("pk"))

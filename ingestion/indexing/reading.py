@@ -42,7 +42,7 @@ from .splitting import passages_of
 
 PROGRESS_SECONDS = 0.5
 CANCEL_SECONDS = 5.0  # how long PostgreSQL may take to cancel a statement on request
-SHOWN_CHARACTERS = 6_000  # characters of a document that the model gets to write questions
+SHOWN_CHARACTERS = 6_000  # characters of a document from which the language model writes questions
 MAX_VERSIONS = 20  # versions that are listed
 SWAP_ATTEMPTS = 3  # an attempt fails if the embedding model was changed meanwhile
 SPACE_CHANGING = "The embedding model is being changed; the document is read again when that is done."
@@ -50,7 +50,7 @@ SPACE_CHANGING = "The embedding model is being changed; the document is read aga
 
 @dataclass(frozen=True, slots=True)
 class NewAudience:
-    """The access list for a document's new file, if `audience_version` is still `version`."""
+    """A new file's access list, used if the document's `audience_version` is still `version`."""
 
     access_list_id: int
     version: int
@@ -117,7 +117,7 @@ def read(
 def _questions(document: Document, passages: list[NewPassage]) -> list[str]:
     """The questions given with a new document, or else generated ones.
 
-    These are generated from the text by rules and by the language model, if there is one.
+    Rules, and the language model if QUESTION_WRITER is set, generate questions from the text.
     """
     if document.questions and not document.version:
         return list(document.questions)
@@ -142,8 +142,8 @@ def _swap(
     """Replace the passages, and the file if there is a new one, in one transaction.
 
     Returns False, without a change, if another embedding model has become active meanwhile. Otherwise returns
-    True, even if the document was deleted. Can be interrupted while the passages are written, which takes
-    minutes for the largest documents.
+    True, even if the document was deleted or another process has read it. Can be interrupted while the
+    passages are written, which takes minutes for the largest documents.
     """
     with transaction.atomic():
         if not lock_active(prepared.space):

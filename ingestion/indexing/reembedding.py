@@ -50,7 +50,7 @@ PASSAGE_BATCH = 200
 DELETE_BATCH = 5_000
 MAX_LEFT_FOR_LOCK = 200  # passages that may be embedded while writes are blocked; doubled at each attempt
 RETRY_DELAYS = (1, 2, 4, 8, 16, 32)  # seconds before each retry of a failed service
-MAX_RETRY_SECONDS = 60.0  # longest Retry-After that is respected
+MAX_RETRY_SECONDS = 60.0  # limit of each pause, even if the server's Retry-After is longer
 PAUSE = 1.0
 INDEX_MEMORY = "256MB"  # memory for building the index; an index that does not fit is built more slowly
 
@@ -158,7 +158,7 @@ def _switch(space: EmbeddingSpace) -> Iterator[Progress]:
 
 
 def _embed_with_retries(model: Embedder, texts: Sequence[str]) -> Generator[Progress, None, Vectors]:
-    """Retry failed calls, and report each failure: a wrong URL looks like an unavailable server."""
+    """Retry temporary failures, and report each: a wrong URL looks like an unavailable server."""
     for wait in RETRY_DELAYS:
         try:
             return model.embed(texts)
@@ -176,7 +176,8 @@ def _write(
 ) -> None:
     """Store the vectors of passages that still exist.
 
-    Skips documents that are being replaced or deleted; their new passages are embedded later.
+    Skips documents that another transaction has locked, for example to replace them; their passages
+    are left to a later `_fill`.
     """
     with transaction.atomic():
         documents = Document.objects.filter(pk__in={row.document_id for row in rows}).order_by("pk")

@@ -11,7 +11,7 @@ from .passages import NewPassage
 # In measurements, search found passages of about 500 characters better than longer ones. A passage that has
 # reached MIN_LENGTH ends with the current paragraph or row.
 MIN_LENGTH, MAX_LENGTH = 300, 500
-MAX_LEAD_IN = 250  # longest lead-in that is moved to the passage of the next paragraph, in characters
+MAX_LEAD_IN = 250  # longest final paragraph ending in a colon that is moved to the next passage
 SHORT_PIECE = 120  # a shorter piece is joined with its neighbour if the result is at most MAX_JOINED
 MAX_JOINED = 600
 SPLITTER = TextSplitter((MIN_LENGTH, MAX_LENGTH))
@@ -51,7 +51,10 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _chunks(text: str) -> Iterator[tuple[int, str]]:
-    """The splitter's chunks with their offsets. The splitter gets blocks that end at the best boundary."""
+    """The splitter's chunks with their offsets.
+
+    The splitter gets blocks, each of which ends at the first of BOUNDARIES that its second half has.
+    """
     start = 0
     while start < len(text):
         end = start + BLOCK

@@ -38,7 +38,7 @@ class Bar:
 
 
 def read_now(document: Document, replacement: dict[str, str | int] | None = None) -> None:
-    """Read the document and its parts in this process, and delete their jobs.
+    """Read the document and its parts in this process, and delete the jobs of those that were read.
 
     Waits for a worker that is reading the document, and skips documents that a worker has finished.
     """
@@ -61,7 +61,7 @@ def failed_parts(documents: Collection[int]) -> list[Document]:
 
 
 def counted(number: int, word: str) -> str:
-    """“1 document”, “2,000 documents”."""
+    """A number with its noun, such as “1 document” or “2,000 documents”."""
     return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 

@@ -109,8 +109,8 @@ def _is_value(content: str, start: int, end: int, line_end: int) -> bool:
 def _numbers_of_rows(lines: Sequence[str], rows: Sequence[str]) -> list[int | None]:
     """For each line, the number of the table row to which it belongs; None for other text.
 
-    If several rows match, the row directly after that of the previous line is used, or else the row from
-    which the most consecutive rows equal the lines.
+    If several rows match, the row directly after that of the previous line is used, or else the row that
+    begins the longest sequence of rows equal to this line and the following ones.
     """
     of_text: dict[str, list[int]] = {}
     for number, row in enumerate(rows):

@@ -24,8 +24,8 @@ DECLARED = re.compile(
     rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w-]{2,30})|\A<\?xml[^>]{0,100}encoding=[\"']([\w-]{2,30})",
     re.IGNORECASE,
 )
-# Encodings that assign different letters to the same bytes. If a detector finds one of these, `_guessed`
-# does not trust it, and chooses an encoding by the language of the words instead.
+# Encodings that assign different letters to the same bytes. If charset_normalizer reports one of these,
+# `_guessed` ignores the result, and compares encodings by the text's language and the matches of WRONG.
 LATIN = re.compile(r"cp125[0247]|iso8859_(?:1|2|3|4|9|10|13|14|15|16)|latin_1|mac_\w+|cp1140|hp_roman8")
 CANDIDATES = ("cp1252", "cp1250", "iso8859_2")
 SETS = {
@@ -37,7 +37,8 @@ VALID_FOR_BROKEN = 10  # number of valid non-ASCII characters that outweigh one 
 BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 HIGH = re.compile(rb"[\x80-\xff]+")
 CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
-# A symbol or capital letter within a word, which is typical of text that was decoded with a related encoding.
+# A symbol after a letter, or an accented capital after a small letter: typical of text that was decoded with
+# a wrong but similar encoding.
 WRONG = re.compile(
     "[^\\W\\d_][\x80-\x9f\u00a1-\u00bf\u00d7\u00f7]|[a-z][\u00c0-\u00d6\u00d8-\u00de\u0139-\u017d]"
 )
@@ -51,9 +52,9 @@ def decode(data: bytes) -> str:
 def encoding_of(data: bytes, whole: bool = True) -> str:
     """The most likely encoding.
 
-    The byte order mark, UTF-16, ISO-2022-JP, UTF-8 (with few broken bytes), and the declaration in HTML or
-    XML are tried in this order; otherwise the encoding is guessed. `whole` is False if more bytes follow, so
-    that the last character may be incomplete.
+    The byte order mark, UTF-16, ISO-2022-JP, UTF-8 (even with a few broken bytes), and the declaration in
+    HTML or XML are tried in this order; otherwise the encoding is guessed. `whole` is False if more bytes
+    follow, so that the last character may be incomplete.
     """
     for mark, encoding in MARKS:
         if data.startswith(mark):
@@ -96,7 +97,8 @@ def encoding_of_file(path: Path) -> str:
 def wide_encoding(data: bytes) -> str:
     """The variant of UTF-16 that bytes without a byte order mark look like; otherwise empty.
 
-    Nearly all characters must have one of two high bytes below 0x20, because a text has one or two scripts.
+    At least nine tenths of the characters must have one of two high bytes below 0x20, because most texts use
+    only one or two scripts.
     """
     sample = data[: GUESSING_BYTES // 10 & ~1]
     if b"\0\0" in {sample[place : place + 2] for place in range(0, len(sample), 2)}:
@@ -124,6 +126,6 @@ def _guessed(data: bytes) -> str:
         best = charset_normalizer.from_bytes(data).best()
         if best and not LATIN.fullmatch(best.encoding):
             return best.encoding
-    # Detectors often fail if there are only a few non-ASCII letters; the words around them are a better clue.
+    # Detectors often fail if most non-ASCII letters are isolated; the words around them are a better clue.
     sets = SETS.get(detect_language(data.decode("cp1252", "replace")), CANDIDATES)
     return min(sets, key=lambda name: len(WRONG.findall(data[:SAMPLE_BYTES].decode(name, "replace"))))

@@ -99,7 +99,7 @@ def format_of(name: str) -> Format | None:
 
 
 def format_names() -> list[str]:
-    """The names of all formats, in the order in which every list shows them."""
+    """The distinct names of all formats, in the order in which they are shown."""
     return list(dict.fromkeys(kind.name for kind in FORMATS.values()))
 
 
@@ -110,8 +110,8 @@ def ending_of(name: str) -> str:
 def ending_for(name: str, media_type: str) -> str:
     """The extension for reading a file of this media type.
 
-    This is the extension of the name if it fits the media type, otherwise one that does. It does not fit if
-    the document has the name of a replacement in another format that has not been read.
+    This is the extension of the name if it fits the media type, otherwise one that does. The name does not
+    fit if it is already that of a replacement file in another format, which has not been read yet.
     """
     ending = ending_of(name)
     if ending in FORMATS and FORMATS[ending].media_type == media_type:
@@ -153,7 +153,7 @@ PASSWORD = "The file is password-protected. Save it without a password and add i
 def check(path: Path, expected: Format, limits: Limits) -> None:
     """Raise Unreadable if the file should not be read.
 
-    It may be empty, protected or an archive bomb, or have the wrong extension.
+    This is the case if it is empty, damaged, protected or unsafe to unpack, or has the wrong extension.
     """
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)

@@ -1,6 +1,6 @@
 """Detects the language of a text.
 
-Languages have the names of their Snowball stemmers and of PostgreSQL's text search configurations.
+Languages have the names of their Snowball stemmers; so do PostgreSQL's text search configurations.
 """
 
 import re
@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 UNKNOWN = "simple"
-TAGS = {  # BCP 47 tags by the language names in common_words.txt
+TAGS = {  # BCP 47 tags by the language names in common_words.txt, without brackets
     "albanian": "sq",
     "arabic": "ar",
     "armenian": "hy",
@@ -54,7 +54,8 @@ TAGS = {  # BCP 47 tags by the language names in common_words.txt
 SAMPLE_CHARACTERS = 60_000
 MIN_WORDS = 2  # minimum number of distinct common words, of any language
 MIN_IN_SHORT, MIN_IN_TABLES = 3, 5  # the minimum for a short text, and for a table
-SHORT_WORDS, SHORT_CHARACTERS = 8, 400  # a short text has fewer words in its first characters
+# A text is short if its first SHORT_CHARACTERS characters have fewer than SHORT_WORDS words.
+SHORT_WORDS, SHORT_CHARACTERS = 8, 400
 CELL = re.compile(r"(?<=[:;])\s")  # the space after a column name or a value of a row
 # A table has more than TABULAR_PIECES pieces (see CELL), of fewer than TABULAR_CHARACTERS on average.
 TABULAR_PIECES, TABULAR_CHARACTERS = 6, 25

@@ -48,7 +48,7 @@ class Part:
 class Reading:
     """The result of reading a file.
 
-    `title` may be empty; `language` is a text search configuration. `left_out` lists files within the file
+    `title` may be empty; `language` is from `language.language_of`. `left_out` lists files within the file
     that were not read, with reasons.
     """
 

@@ -109,7 +109,7 @@ class Contents:
 
 
 def clean(text: str) -> str:
-    """Clean a text: composed (NFC), with plain newlines, and without characters that cannot be stored."""
+    """Clean a text: NFC, plain newlines, SYMBOLS replaced, and UNWANTED characters removed."""
     if not text.isascii() and PRIVATE.search(text):
         text = text.translate(SYMBOLS)
     return normal_form("NFC", UNWANTED.sub("", LINE_END.sub("\n", text)))
@@ -120,7 +120,7 @@ def one_line(text: str, limit: int) -> str:
 
 
 def too_long_path(headings: Iterable[str]) -> str:
-    """These headings, as a line for the text below them, if `heading_path` shortens them; otherwise empty."""
+    """The whole path, to be added to the text, if `heading_path` shortens it; otherwise empty."""
     path = SEPARATOR.join(headings)
     return path if len(path) > HEADING_CHARACTERS else ""
 
@@ -128,7 +128,8 @@ def too_long_path(headings: Iterable[str]) -> str:
 def heading_path(headings: Sequence[str]) -> str:
     """The headings above a text, from the outermost to its own, in one line of up to HEADING_CHARACTERS.
 
-    If they are longer, those above its own are shortened first, and then left out from the outermost.
+    If the line is longer, headings above the last are shortened to PARENT_CHARACTERS, and the outermost that
+    still do not fit are left out.
     """
     path = [one_line(heading, HEADING_CHARACTERS) for heading in headings]
     if not too_long_path(path):

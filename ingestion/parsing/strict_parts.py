@@ -37,7 +37,7 @@ class _Usual(io.RawIOBase):
     def __init__(self, part: IO[bytes]) -> None:
         self.name = part.name
         self._part = part
-        self._kept = b""  # text that may end in the middle of a namespace
+        self._kept = b""  # the end of the text so far: perhaps a part of a namespace
         self._ready = b""
 
     def readable(self) -> bool:

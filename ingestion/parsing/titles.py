@@ -7,7 +7,7 @@ from .formats import FORMATS
 from .sections import TITLE_CHARACTERS, one_line
 
 FILLED_IN = re.compile(
-    # names of programs, and of files that were never named
+    # names of programs, and their default names for new files
     r"(microsoft (word|powerpoint|excel)|powerpoint|word document|untitled|unbenannt).*"
     r"|(document|dokument|slide|folie|book|mappe|presentation|präsentation)[ _-]?\d+"
     # URLs, such as “about:blank” of a page that was printed without a title

@@ -212,6 +212,7 @@ def _cited(principal: Principal, address: str) -> NameResolution:
 
     In the URLs of one published client, look-alikes replace the digits of names (see
     chat/protocols/web_component.py). Both spellings are tried, so that no document hides another one.
+    If neither has a match, the NFKC form of the name is tried.
     """
     if public_id := public_id_of(address):
         return NameResolution(Document.objects.visible_to(principal).with_public_id(public_id).first())
@@ -258,8 +259,8 @@ def _principal(request: Request) -> Principal:
 def file_response(request: Request, document: Document) -> HttpResponseBase:
     """The file of a document that the caller may read, or 304.
 
-    Raises Http404 if the file is missing, FileDamaged if it has another size than the document, and
-    StorageAway. While a whole file is sent, its SHA-256 is compared, too; for a part, only the size is.
+    Raises Http404 if the file is missing, FileDamaged if its size is not that of the document, and
+    StorageAway if the storage fails. While a whole file is sent, its SHA-256 is checked, too.
     """
     # Browsers cache the media type with the file, so the ETag depends on that type.
     renamed = document.media_type not in SHOWN and _media_type(document) != document.media_type
@@ -356,7 +357,7 @@ def _range(request: Request, etag: str, size: int) -> tuple[int, int] | None:
 
 @functools.cache
 def _storage_threads() -> ThreadPoolExecutor:
-    """Threads that only read files: in those of the event loop, slow storage would delay answers."""
+    """Threads for reading files: slow storage must not occupy the threads of the event loop."""
     return ThreadPoolExecutor(STORAGE_THREADS, thread_name_prefix="storage")
 
 
@@ -378,8 +379,8 @@ class _Pieces:
     """Each call reads the next piece of a response's body; empty after the last one.
 
     Raises RequestAborted if the storage fails, the file ends early, or the SHA-256 of the whole file is not
-    that of the document; the last piece is then not sent. This cuts the connection, because the response has
-    begun.
+    that of the document; the last piece is then not sent. The exception cuts the connection, because the
+    response has begun.
     """
 
     def __init__(self, document: Document, file: "File[bytes]", length: int) -> None:

@@ -98,7 +98,7 @@ def rows(documents: Sequence[Document], principal: Principal) -> list[Row]:
 
 
 def parts_of(documents: Iterable[Document]) -> dict[int, PartsState]:
-    """The state of the files in each archive and message among the documents, by primary key."""
+    """The states of the files in each archive and message of `documents`, by its primary key."""
     wholes = [each.pk for each in documents if each.media_type in CONTAINERS]
     if not wholes:
         return {}
@@ -188,8 +188,8 @@ def own_groups(principal: Principal) -> frozenset[int]:
 def readers(document: Document, principal: Principal, groups_of_reader: Collection[int]) -> Readers:
     """Who may read the document, as text.
 
-    The owner sees all names. Other people only see the names of their own groups, and the numbers of other
-    groups and people.
+    The owner sees names of groups and people, up to NAMES_SHOWN of each. Other people only see the names of
+    their own groups, and the numbers of other groups and people.
     """
     is_owner = document.owner_id == principal.user_id
     entries = list(document.access_list.entries.all())

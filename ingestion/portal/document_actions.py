@@ -80,9 +80,9 @@ def record_as_staff(request: HttpRequest | Request, document: Document, did: str
 
 
 def details_in_words(document: Document, changed: Mapping[str, Any]) -> str:
-    """The changed details with their labels and new values, in English for the audit log.
+    """The names and new values of the changed details, in English for the audit log.
 
-    For a document that only named people may read, all values except the last day are left out.
+    For a document that only named people may read, all values except `valid_until` are left out.
     """
     words = {"given_title": "title", "source_url": "source", "valid_until": "last day"}
     parts = []
@@ -96,7 +96,10 @@ def details_in_words(document: Document, changed: Mapping[str, Any]) -> str:
 
 
 def _changeable(request: HttpRequest, public_id: UUID, *, even_part: bool = False) -> Document:
-    """The document, if the caller may change it. Raises 403, or 404 if the caller may not read it."""
+    """The document, if the caller may change it; parts of archives only with `even_part`.
+
+    Raises Http404 if the caller may not read it, or PermissionDenied if they may not change it.
+    """
     readable = library.with_readers(Document.objects.visible_to(session_principal(request)))
     document = get_object_or_404(readable, public_id=public_id)
     if not may_change(request, document):

@@ -20,7 +20,7 @@ from ingestion.models import Document
 from ingestion.sender_check import GROUP_CLOSED
 
 MAX_PEOPLE = 200
-MAX_BOXES = 40  # up to this many groups are checkboxes; if there are more, people type names
+MAX_BOXES = 40  # if staff may select more groups, they type the names of those they are not in
 ONLY_ME, SOME, EVERYONE, GUESTS = "me", "some", "everyone", "guests"
 READERS = [
     (ONLY_ME, gettext_lazy("Only me")),
@@ -67,7 +67,7 @@ class AudienceForm(forms.Form):
         self.offers_guests = current.guests or not settings.LOGIN_REQUIRED
         own = User.groups.through.objects.filter(user_id=principal.user_id)
         near = Q(pk__in=own.values("group_id")) | Q(pk__in=current.group_ids)
-        # Looked up again by each query, because staff may be demoted while files are stored.
+        # A subquery, evaluated by each query: staff may be demoted while files are being stored.
         staff = User.objects.filter(pk=principal.user_id, is_active=True, is_staff=True)
         offered = near | Q(Exists(staff)) if any_group else near
         field = self.fields["groups"]

@@ -33,7 +33,7 @@ SHOWN_OF_PEOPLE = ("username", "first_name", "last_name", "guest_until")
 QUERY_LENGTH = 200
 CURSOR = re.compile(r"([0-9]{1,16})-([0-9a-f]{32})")
 SALT = "ingestion.listing"
-# The column of each sort order, and whether it is descending; ties are ordered by id.
+# The column of each sort order, and whether it is descending; ties are ordered by public id.
 SORTS: dict[Sort, tuple[str, bool]] = {
     "newest": ("created_at", True),
     "changed": ("changed_at", True),
@@ -60,7 +60,7 @@ class ListingQuery:
     def of(cls, values: Mapping[str, str]) -> "ListingQuery":
         """The query from the URL's query string; unknown values are ignored."""
         show, sort = values.get("show", ""), values.get("sort", "")
-        # The page repeats the path for each folder in it, so it grows with the square of the path's length.
+        # Limit the path: the page links to each folder in it, so the total size of these links is quadratic.
         words, folder, category, owner = (
             values.get(name, "")[:FOLDER_CHARACTERS].replace("\x00", "").strip()
             for name in ("q", "folder", "category", "owner")
@@ -76,7 +76,7 @@ class ListingQuery:
         )
 
     def address(self, **other: str) -> str:
-        """The query string with some parameters replaced; without `after`, for the first page."""
+        """The query string with some parameters replaced; for the first page, unless `after` is given."""
         parts = {
             "show": self.show,
             "q": self.words,
@@ -116,13 +116,13 @@ def _conditions(principal: Principal) -> dict[Show, Q]:
 
 
 def listed_for(principal: Principal) -> DocumentQuerySet:
-    """Documents that the caller may read; those of other people only once they have been read."""
+    """Documents that the caller may read; other people's documents only once they have passages."""
     readable = Document.objects.visible_to(principal)
     return readable.filter(Q(version__gt=0) | Q(owner_id=principal.user_id))
 
 
 def with_readers(documents: DocumentQuerySet) -> DocumentQuerySet:
-    """The documents with owner and access list, so that rows need no further queries."""
+    """The documents with owner, container and access list, so that no row needs its own query."""
     return documents.select_related("owner", "part_of").prefetch_related(_readers())
 
 
@@ -160,7 +160,7 @@ def matching(principal: Principal, query: ListingQuery) -> DocumentQuerySet:
 
 
 def page(principal: Principal, query: ListingQuery) -> ListingPage:
-    """`PAGE_SIZE` documents in the requested order, after the cursor."""
+    """Up to `PAGE_SIZE` documents in the requested order, after the cursor."""
     found = with_readers(matching(principal, query))
     if query.sort == "newest":
         return page_of(found, "", query.after, PAGE_SIZE)
@@ -200,7 +200,7 @@ class Choices:
 
 
 def choices(principal: Principal, query: ListingQuery) -> Choices:
-    """Subfolders of the selected folder with matches, and all visible categories and owners."""
+    """Subfolders that contain matches, and categories and owners of all visible documents."""
     readable = listed_for(principal).order_by()
     inside: Counter[str] = Counter()
     beyond = f"{query.folder}/" if query.folder else ""
@@ -221,7 +221,7 @@ def choices(principal: Principal, query: ListingQuery) -> Choices:
 
 
 def page_of(found: DocumentQuerySet, words: str, after: str, size: int) -> ListingPage:
-    """Up to `size` documents that contain all the words, after the cursor, newest first."""
+    """Up to `size` documents that match all the words, after the cursor, newest first."""
     found = found.with_words(words)
     match = CURSOR.fullmatch(after)
     if match:

@@ -37,7 +37,7 @@ from .document_actions import (
 )
 from .forms import AudienceForm
 
-MAX_DOCUMENTS = 100  # documents in one form
+MAX_DOCUMENTS = 100  # documents in one form, or deleted in one batch
 MAX_NAMED = 3  # documents that a refusal names
 MAX_FAILED = 1_000  # failed documents removed by one request
 
@@ -66,8 +66,8 @@ class PlaceForm(forms.Form):
 class RepeatedCheck:
     """Whether the caller may still act on a selected document; looked up anew after a second.
 
-    Changing a hundred documents, or deleting their files from a slow bucket, takes longer than that. `demand`
-    raises UploadRefused if the caller may no longer act at all.
+    Changing a hundred documents, or deleting their files from a slow bucket, takes longer than that. If
+    `demand` raises UploadRefused, the caller may act on no document any more.
     """
 
     def __init__(
@@ -99,13 +99,13 @@ class RepeatedCheck:
 @never_cache
 @require_POST
 def several(request: HttpRequest) -> HttpResponse:
-    """The next step of an action on those selected documents that the caller may change."""
+    """The next step of an action on those selected documents that the caller may change or delete."""
     act = request.POST.get("act", "")
     step = {"delete": _delete, "rights": _rights, "place": _place}.get(act)
     may = may_delete if act == "delete" else may_change
     principal = session_principal(request)
     readable = library.with_readers(Document.objects.visible_to(principal)).order_by("name", "public_id")
-    if "failed" in request.POST:  # all failed documents of the caller that were never searchable
+    if "failed" in request.POST:  # instead of selected documents: failed ones that were never searchable
         failed = readable.owned_by(principal).filter(status=Document.Status.FAILED, version=0, part_of=None)
         selected = failed[:MAX_FAILED]
     else:

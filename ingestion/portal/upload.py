@@ -109,7 +109,7 @@ def add_files(
 ) -> tuple[list[UpsertResult], list[dict[str, str]]]:
     """Add each file independently: a refused one does not affect the others.
 
-    `on_added` is called after each accepted file, before the next one is read. The first file replaces the
+    `on_added` is called after each accepted file, before the next one is stored. The first file replaces the
     document `replaces`, if given.
     """
     check_sender = SenderCheck(principal, form.demand_readers)
@@ -169,7 +169,7 @@ def in_use(principal: Principal) -> str:
 
 
 def status_of(refused: list[dict[str, str]]) -> int:
-    """The HTTP status of a refusal: 507 or 503 if the storage fails, as it would for more files."""
+    """The HTTP status of a refusal: 507 for a full disk, 503 if the storage fails, or 422."""
     codes = {refusal["code"] for refusal in refused}
     return 507 if "storage_full" in codes else 503 if "storage_away" in codes else 422
 
@@ -177,7 +177,7 @@ def status_of(refused: list[dict[str, str]]) -> int:
 OUTCOMES = ("added", "replaced", "unchanged")
 
 
-MAX_NAMED = 5  # replaced files that are named in the message, and as many duplicates of added files
+MAX_NAMED = 5  # the message names up to this many replaced files, and as many added files with a twin
 
 
 def _replaced(put: UpsertResult) -> str:
@@ -207,7 +207,7 @@ def _twin(put: UpsertResult) -> str:
 
 
 def _words(added: list[UpsertResult]) -> str:
-    """A text like “2 files added, 1 replaced.”, which names replaced and duplicate files."""
+    """A text like “2 files added, 1 replaced.”, followed by the names of replaced and duplicate files."""
     replaced = [words for words in map(_replaced, added) if words]
     twins = [words for words in map(_twin, added) if words]
     if len(added) == 1 and replaced:

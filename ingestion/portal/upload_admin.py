@@ -57,7 +57,10 @@ class SeveralFilesForm(UploadForm):
         return frozenset(user.pk for user in chosen)
 
     def demand_readers(self) -> None:
-        """Raise UploadRefused if the person may no longer add documents here, regardless of the readers."""
+        """Raise UploadRefused if the person may no longer add documents in the admin.
+
+        Staff may choose any readers.
+        """
         demand_staff(self._principal)
 
 
@@ -74,7 +77,7 @@ class AddSeveral:
         ]
 
     def add_several(self, request: HttpRequest) -> HttpResponse:
-        """Shows the form, and then the outcome for each file. Adding the same files again changes nothing."""
+        """Shows the form, then the outcome for each file. A file is not added twice to a folder."""
         user = request.user
         if not isinstance(user, User) or not self.has_add_permission(request):  # type: ignore[attr-defined]
             raise PermissionDenied

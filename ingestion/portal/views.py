@@ -1,4 +1,4 @@
-"""Pages that show documents: the list, one document, and the progress of reading."""
+"""Views of documents: the list, one document, its changes, and the progress of reading."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -109,7 +109,7 @@ def documents(request: HttpRequest, principal: Principal) -> HttpResponse:
 @for_caller
 @require_safe
 def document(request: HttpRequest, principal: Principal, public_id: UUID) -> HttpResponse:
-    """Shows one document: its state, its readers with the reasons for their access, and its passages."""
+    """Shows one document: its state, readers and passages, and why the caller may read it."""
     readable = library.with_readers(Document.objects.visible_to(principal))
     found = get_object_or_404(readable.with_public_id(public_id))
     inside: list[Row] = []  # the first files in an archive or a message
@@ -179,7 +179,7 @@ def _number(query: QueryDict, name: str) -> int:
 def _passages(found: Document, query: QueryDict) -> dict[str, Any]:
     """Some passages from position `from` on, and the positions of the previous and next page.
 
-    With `q`, only passages with its words, around the hit with the number `hit`.
+    With `q`, only passages that contain its words; without `from`, the page that has hit number `hit`.
     """
     asked = query.get("q", "")
     words = finding.words_of(asked)

@@ -40,7 +40,7 @@ MAX_COUNTED = 100  # limit when counting the documents ahead of another one
 YIELD_SECONDS = 5.0  # how long all workers must be busy, and another owner wait, before a document yields
 # Positions by which a yielding document moves back; with fewer, it would soon yield again.
 YIELDED_POSITIONS = 10
-MAX_INSPECTED = 100  # waiting jobs, first in the queue, whose owners are looked up
+MAX_INSPECTED = 100  # number of waiting jobs at the front of the queue whose owners are looked up
 
 # The position being served, read from the jobs because row-level security hides other owners' documents.
 CURRENT_POSITION = """
@@ -262,7 +262,7 @@ def job_arguments(document: Document, replacement: dict[str, str | int] | None) 
 
 
 def last_queued_file(document_id: int) -> dict[str, Any] | None:
-    """The newest queued replacement of the document's file, as its job describes it."""
+    """The newest waiting or running replacement of the document's file, as its job describes it."""
     jobs = ProcrastinateJob.objects.filter(lock=lock_name(document_id), status__in=("todo", "doing"))
     newest = jobs.exclude(args__replacement=None).order_by("-pk").first()
     return newest.args["replacement"] if newest else None

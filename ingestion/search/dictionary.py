@@ -91,8 +91,8 @@ def _opened(source: str, compiled: str) -> Dictionary | None:
 def prepare_dictionary() -> bool:
     """Compile this site's dictionary if it is new or was replaced.
 
-    Returns whether that was necessary. If the file cannot be read or has another format, this is logged, and
-    the site works without a dictionary.
+    Returns whether it was compiled. If the file cannot be read or has another format, this is logged, and the
+    site works without a dictionary.
     """
     if not settings.DICTIONARY:
         return False

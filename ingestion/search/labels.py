@@ -1,6 +1,6 @@
 """Labels of documents in citations.
 
-A label is the name, the path, or the name with digits of the id. A label has no brackets, colon, # or
+A label is the name, the path, or the name with digits of the id. A label has no square brackets, colon, # or
 control character, so that a citation "[label#anchor]" can be found in an answer. A name that contains such
 characters, `~` or a slash always gets digits, and only this module inserts `~` and `/`, so that the three
 kinds of labels never collide.

@@ -18,7 +18,7 @@ from .sentence_splitting import INTRODUCES_LIST, Span, spans_of
 from .table_rows import continues, has_time, table_around
 
 REACH = 20  # how many passages before and after a passage are searched for the rest of its table or section
-MAX_ALONE = 600  # longest passage as split (MAX_JOINED in indexing/splitting.py)
+MAX_ALONE = 600  # longest passage before completion (MAX_JOINED in indexing/splitting.py)
 MAX_LENGTH = 4_000  # longest passage after adding its whole table
 MAX_TIMETABLE = 8_000  # the same for a timetable, because the last departure may be in any row
 MAX_SECTION = 1_200  # longest passage after adding its whole section

@@ -1,7 +1,8 @@
 """Search: the most relevant passages for a question among those that the caller may read.
 
-All statements apply the rights with the same SQL function (ingestion_readable_entries); nothing is filtered
-afterwards. The plan for finding candidates affects only speed.
+All statements on documents and passages apply the rights with the same SQL function
+(ingestion_readable_entries); nothing is filtered afterwards. The plan for finding candidates affects only
+speed.
 """
 
 import logging
@@ -82,7 +83,8 @@ CONTEXT_WEIGHT = 0.3  # weight of the words, and of the vector, of earlier quest
 DEFINING = 2  # passages with a definition that are moved to the top
 BEST_PLACE = 3  # passages of the best page or section that are not moved behind other places
 # If the best passage for a German question is not English, the result of the translated question is preferred
-# only if its fit is at least FIT_IN_ENGLISH, and FITTER_IN_ENGLISH times that of the German question.
+# only if its best passage is English, and its fit is at least FIT_IN_ENGLISH, and FITTER_IN_ENGLISH times the
+# fit for the German question.
 FIT_IN_ENGLISH = 5.0
 FITTER_IN_ENGLISH = 2.0
 NEARLY = 0.75  # minimum score of passages to which BEST_PLACE applies, as a share of the best score
@@ -91,7 +93,7 @@ MIN_END, MIN_FIRST = 5, 4  # letters of a word that ends a compound, and of the 
 MAX_COMPOUNDS = 6  # compounds that are added for a word
 COMPARED = 30  # passages whose texts are compared with the question word by word
 
-# The vectors of an English model, such as the built-in one, are ignored for other languages.
+# Languages of documents for which the vectors of an English model, such as the built-in one, are used.
 ENGLISH = frozenset({"english", "simple"})
 BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=ENGLISH, close=CLOSE)
 SERVER_TRUST = VectorTrust(weight=0.5, languages=frozenset())
@@ -217,8 +219,8 @@ def search(
     }
     wanted = _Criteria(principal, query, counted, context, mode, top, minimum_score, narrowed)
     found, is_translated = _search_once(wanted)
-    # Single translated words find passages that mention something; a whole translated question finds an
-    # answer.
+    # Words translated one by one find passages that mention the subject; a whole question in English finds
+    # answers more often.
     if is_translated:
         again = _search_in_english(wanted, found)
         found = replace(again, query=query) if _is_better_in_english(again, found) else found
@@ -228,8 +230,8 @@ def search(
 def _is_better_in_english(english: SearchResult, found: SearchResult) -> bool:
     """Whether the result for a question in English is better than that for the German question.
 
-    A few German documents among many English ones may be found only for words that any German text has,
-    because these words are rare in the corpus.
+    Among many English documents, a few German ones may be found only by words that any German text has: such
+    words are rare in this corpus and therefore weigh much.
     """
     if not english.passages:
         return False
@@ -242,7 +244,8 @@ def _is_better_in_english(english: SearchResult, found: SearchResult) -> bool:
 def _search_once(wanted: _Criteria) -> tuple[SearchResult, bool]:
     """The result, and whether the question should also be searched for in English.
 
-    It should be if its words were translated one by one, unless only passages in other languages were found.
+    The latter is the case if its words were translated one by one, unless passages were found but none of
+    them is English.
     """
     query, mode = wanted.query, wanted.mode
     by_words = mode != "vectors"
@@ -308,9 +311,10 @@ def _with_compounds(expansion: Expansion, wanted: _Criteria) -> Expansion:
 
 
 def _search_in_english(wanted: _Criteria, found: SearchResult) -> SearchResult:
-    """Search with an English translation of the question, preferably in words of the passages of `found`.
+    """Search with an English translation of the question.
 
-    The result is empty if the question cannot be translated.
+    Translations that occur in the passages of `found` are preferred. The result is empty if the question
+    cannot be translated.
     """
     passages = found.passages
     held = held_stems(" ".join(f"{each.title} {each.heading} {each.content}" for each in passages))

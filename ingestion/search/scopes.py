@@ -1,9 +1,9 @@
-"""Scopes: the part of the readable documents in which a question searches.
+"""Scopes: the part of the readable documents to which a search is limited.
 
 A scope is a string in requests, rows and forms: "all", "own" (documents added by the caller),
 "folder:path/of/it" (with subfolders), "category:Name", or "document:<public id>", where several ids are
-separated by commas. It restricts what the caller may read and never extends it: a scope that the caller may
-not read finds nothing, just like one that does not exist.
+separated by commas. It narrows a search and never extends what the caller may read: a scope that the caller
+may not read finds nothing, just like a scope that does not exist.
 """
 
 from collections.abc import Iterable
@@ -37,7 +37,7 @@ def kept_apart(principal: Principal, besides: Iterable[str] = ()) -> list[int]:
     """The ids of files that the caller attached to questions and that nobody else can read.
 
     A search of everything leaves them out, because they would crowd out the documents of the organisation.
-    Documents in the scopes `besides`, such as those of earlier questions, are searched nevertheless.
+    Files in a scope of `besides`, such as the scope of an earlier question, are searched nevertheless.
     """
     wanted = {"user_id": principal.user_id, "private": private_digest(principal.user_id)}
     found = rows_of_each([prepared("kept_apart", constants=ATTACHED_FOLDERS)], wanted)[0]

@@ -16,7 +16,7 @@ _SHORT_LINE = 70  # characters of a line that may be a heading
 _NUMBERED_LINE = 100  # the same for a line that begins with a section number
 MIN_CLAUSE = 12  # characters of an enumerated clause; shorter ones only refer to others, as in “(a) and (b)”
 # A line is short if it and the first word of the next line would fit into _SHORT_SHARE of the longest line;
-# if that is longer than _LONGEST_SHORT characters, no line is short.
+# if the longest line has more than _LONGEST_SHORT characters, no line is short.
 _SHORT_SHARE, _LONGEST_SHORT = 0.75, 90
 
 _BLOCK_START = re.compile(r"\s*(?:[-*•–▪‣●○■❑❖➢]\s|\(?\d{1,2}[.)]\s|\(?[a-z]\)\s|#{1,6}\s|\||>)")
@@ -97,8 +97,8 @@ def spans_of(content: str) -> tuple[Span, ...]:
 def split_sentences(content: str, *, to_quote: bool = False) -> list[Span]:
     """The non-empty sentences and headings of `content` in order, without bullets and markup.
 
-    With `to_quote`, table rows are kept whole, because the second sentence of a cell would lose its column,
-    and the clauses of a sentence such as “No person may: (a) …; (b) …” become list items. Otherwise, rows and
+    With `to_quote`, table rows are kept whole, because the second sentence of a cell would lose its column;
+    the clauses of a sentence such as “No person may: (a) …; (b) …” become list items. Otherwise, rows and
     such sentences are split only at the ends of sentences, so that each sentence can be verified by itself.
     """
     spans = []
@@ -128,7 +128,7 @@ def _first_columns(content: str) -> frozenset[str]:
 
 
 def _is_row(line: str, columns: Collection[str]) -> bool:
-    """Whether a line is a table row: several cells, or only that of a first column (“Item: Files”)."""
+    """Whether a line is a table row: several cells, or one cell of a first column (“Item: Files”)."""
     cell = _CELL.match(line)
     return bool(_ROW.match(line)) or (cell is not None and cell[1] in columns)
 
@@ -155,7 +155,7 @@ def _with_clauses(
     content: str, blocks: Iterable[tuple[int, int, bool]], is_split: bool
 ) -> Iterator[tuple[int, int, bool, bool]]:
     """The blocks, each with whether it is a clause of an enumeration; `is_split` splits enumerations."""
-    beginning = len(content) - len(content.lstrip())  # the first block may have lost its beginning
+    beginning = len(content) - len(content.lstrip())  # the first block may continue the previous passage
     for start, end, is_line in blocks:
         starts = _clauses(content, start, end, is_cut=start <= beginning) if is_split else []
         if not starts:
@@ -174,7 +174,7 @@ def _with_clauses(
 def _clauses(content: str, start: int, end: int, *, is_cut: bool) -> list[int]:
     """The starts of the clauses “(a) …; (b) …” in a block; empty if it has no such enumeration.
 
-    With `is_cut`, the enumeration may begin with a later clause.
+    With `is_cut`, the enumeration may begin with a later clause than (a).
     """
     found: list[int] = []
     expected = ""

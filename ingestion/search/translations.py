@@ -48,7 +48,7 @@ _ASKING = {
     "german": frozenset({"darf", "dürfen", "viele", "vielen", "vieler", "wieviel"}),
     "english": frozenset({"many", "much"}),
 }
-# Words that only questions in this language have
+# For each language, words that only its questions have
 _DISTINCTIVE = {
     "german": _GERMAN - _ENGLISH - HOMOGRAPHS | _ASKING["german"],
     "english": _ENGLISH - _GERMAN | _ASKING["english"],
@@ -76,7 +76,7 @@ _VERBS = frozenset(
     hat habe haben hast bekomme bekommen bekommt gibt gelten darf kann können muss müssen
     """.split()  # noqa: SIM905 (a list of words reads as one)
 )
-# Verbs that are translated because they express a direction: “When do I get my pay?”
+# Verbs that are translated because the meaning of a question depends on them: “When do I get my pay?”
 _PLAIN_VERBS = {
     **dict.fromkeys(("bekomme", "bekommen", "bekommt", "kriege", "krieg", "kriegen", "erhalte"), "get"),
     **dict.fromkeys(("brauche", "brauchen", "braucht", "benötige"), "need"),
@@ -132,7 +132,7 @@ def _words(phrases: Sequence[str]) -> tuple[str, ...]:
 
 
 def _phrases_of_form(word: str) -> tuple[str, ...]:
-    """Like `translations_of_form`, but whole phrases (“pay day”), and no German ones of the dictionary."""
+    """Like `translations_of_form`, but phrases (“pay day”), without the dictionary's German ones."""
     if len(word) > MAX_COMPOUND:
         return ()
     if found := _of_list(word):
@@ -168,7 +168,7 @@ def _of_compound(word: str) -> tuple[str, ...]:
 
 
 def _of_parts(word: str, known: Dictionary) -> tuple[str, ...]:
-    """The dictionary's phrases for both parts of a German compound: “ferry route”."""
+    """The dictionary's phrases for both parts of a German compound, joined: “ferry route”."""
     # Try the longest last part first.
     for cut in range(MIN_DICTIONARY_PART, len(word) - MIN_DICTIONARY_PART + 1):
         if not (lasts := known.english_of(word[cut:])):
@@ -218,9 +218,9 @@ def is_german(question: str) -> bool:
 def question_in_english(question: str, held: Collection[str] = ()) -> str:
     """A German question's question word and content words in English; empty for other questions.
 
-    `held` has the stems of the passages to quote; translations with these stems are preferred, and those from
-    the dictionary must have them. A word without a translation is kept if it is also English, contains other
-    characters than letters, or may be a name, because it has a capital letter.
+    `held` has the stems of passages that may contain the answer; translations with these stems are preferred,
+    and those from the dictionary must have them. A word without a translation is kept if it is also English,
+    contains other characters than letters, or begins with a capital letter and so may be a name.
     """
     if not is_german(question):
         return ""
@@ -279,7 +279,7 @@ def _known() -> Mapping[str, tuple[str, ...]]:
 
 @functools.cache
 def _by_stems() -> Mapping[str, tuple[str, ...]]:
-    """The list's English words and phrases by the stem of the German one."""
+    """The list's English words and phrases by the stem of the German word."""
     known: dict[str, dict[str, None]] = {}
     for germans, phrases in _lines():
         for each in germans:

@@ -61,7 +61,7 @@ def _joined(question: str) -> Iterator[tuple[str, str]]:
 
 
 def _english(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """A verb and its particle as one word (“lockout” for “locked me out”), without words between them."""
+    """Verbs with their particles as one word: “lockout”, also for “locked me out”."""
     for place, word in enumerate(words):
         if word not in _PARTICLES or not place:
             continue

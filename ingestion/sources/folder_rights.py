@@ -6,7 +6,7 @@
     category = "policies"       # optional
 
 If the file has an error, the documents of its folder, and of subfolders without such a file, are not changed.
-They do not inherit the rights of a folder above.
+Such folders do not inherit the rights of a folder above.
 """
 
 import tomllib

@@ -91,7 +91,7 @@ class Differences:
         return changes + len(self.stamped) + len(self.gone)
 
     def add(self, source: Source, each: Difference) -> None:
-        """Add the file to the list for its kind of difference."""
+        """Add the file to the lists for its differences, or count it as unchanged."""
         row = each.known
         folder = source.folder_of(each.found)
         if row is None:
@@ -157,7 +157,7 @@ def compare(source: Source) -> Differences:
             result.problems.append((found.path, f"It cannot be opened: {error.strerror or error}."))
         except UploadRefused as refusal:
             result.problems.append((found.path, refusal.message))
-    # Files in unreadable folders do not count as deleted.
+    # Paths with problems, and the files below them, do not count as deleted.
     result.gone = [
         row
         for row in known.values()
@@ -169,7 +169,7 @@ def compare(source: Source) -> Differences:
 def follow(source: Source, differences: Differences) -> Iterator[SyncedDocument | None]:
     """Apply the differences; for each, yield the document to be read, or None.
 
-    Deletions come first, all at once. Refused files are added to the problems.
+    Deletions come first, all at once. Differences that cannot be applied are added to the problems.
     """
     kept = [row for row in differences.gone if is_on_hold(row.document.owner_id)]
     differences.problems += [(row.path, DOCUMENT_ON_HOLD) for row in kept]

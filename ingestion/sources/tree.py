@@ -57,7 +57,10 @@ def folder_above(path: str) -> str:
 
 
 def scan_tree(root: Path) -> Tree:
-    """Scan the tree, except hidden folders; files of a folder, by name, come before its subfolders."""
+    """Scan the tree without hidden folders.
+
+    The files of a folder, sorted by name, come before those of its subfolders.
+    """
     tree = Tree()
 
     def unreadable(error: OSError) -> None:
@@ -97,8 +100,8 @@ def scan_tree(root: Path) -> Tree:
 def open_below(root: Path, path: str) -> BufferedReader:
     """Open a regular file without following any link on its path. Raises OSError.
 
-    Raises FolderGone if the folder of the file does not exist, and FileNotFoundError if the folder exists but
-    the file does not.
+    Raises FolderGone if the folder of the file does not exist or was replaced, and FileNotFoundError if only
+    the file does not exist.
     """
     wanted = root / path
     folder = _open_folder(wanted.parent)

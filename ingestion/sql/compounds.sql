@@ -12,8 +12,8 @@
 \set to_person false
 \set to_groups false
 \set ends '{beitrag,frist}'
---   first  least number of letters before such a word
---   most   how many compounds of a word are returned at most
+--   first  minimum number of letters of a compound before the word of `ends`
+--   most   maximum number of compounds that are returned for each word
 \set first 4
 \set most 6
 

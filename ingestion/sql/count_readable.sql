@@ -1,4 +1,4 @@
--- The number of documents with passages that the caller may read.
+-- The number of documents with passages that the caller may read and that are not past their last day.
 \set user_id 1
 \set today '2027-01-31'
 

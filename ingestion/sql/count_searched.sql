@@ -1,5 +1,6 @@
--- The number of documents with passages that a search of everything covers: all that the caller may read,
--- except files that the caller attached to questions and that nobody else can read.
+-- The number of documents with passages that a search of everything covers: all that the caller may read and
+-- that are not past their last day, except files that the caller attached to questions and that nobody else can
+-- read.
 \set user_id 1
 \set today '2027-01-31'
 \set private '0'

@@ -1,5 +1,5 @@
 -- Insert passages, and for each one a row with the words of title (A), heading (B) and content (D). The words
--- are stemmed in the document's language; if PostgreSQL does not support the language, they are not changed.
+-- are stemmed in the document's language, unless PostgreSQL does not support it.
 \set document_id 1
 \set first 0
 \set language english

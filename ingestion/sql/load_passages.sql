@@ -1,11 +1,10 @@
--- The passages found, and whether the name, path and id prefix of each document are unique for the caller, without
--- regard to letter case.
+-- The passages found, and whether the name, path and id prefix of each document are unique for the caller.
 --
--- An id prefix is unique among all documents that the caller may read; a name or path only needs to be unique
--- among those documents that were read successfully. A name or path is not unique if another document was
--- once cited to the caller under it, even if that document is gone. Documents that the caller may not read do
--- not affect the result otherwise. Ids are given as arrays because the planner then always finds the rows by
--- id, despite the policies on the tables.
+-- An id prefix must be unique among all documents that the caller may read; a name or path, without regard to
+-- letter case, only among those of them that have been processed successfully at least once. A name or path is
+-- not unique if another document was once cited to the caller under it, even if that document is gone.
+-- Otherwise, documents that the caller may not read do not affect the result. Ids are given as arrays because
+-- the planner then always finds the rows by id, despite the policies on the tables.
 \set user_id 1
 \set passage_ids '{1,2}'
 

@@ -1,5 +1,5 @@
--- The given passages, with the passages before and after each one under the same heading, if the caller may
--- read the document.
+-- The given passages, with up to `reach` passages before and after each one under the same heading, if the
+-- caller may read the document.
 \set user_id 1
 \set passage_ids '{1,2}'
 \set reach 20

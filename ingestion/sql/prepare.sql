@@ -4,7 +4,8 @@
 -- forty times slower; in a small one, planning takes longer than executing any plan. JIT compilation slows the
 -- statements down, so it is off. On SSDs, the index of words is more useful than the planner assumes by default. Nested
 -- loops are disabled because they take minutes if the planner misjudges how much is readable. The index of vectors is
--- scanned until enough readable vectors have been found, roughly in the order of their distance.
+-- scanned, roughly in the order of their distance, until enough readable vectors have been found, but only up to
+-- `max_scanned` vectors.
 \set plan_cache_mode force_custom_plan
 \set ef_search 300
 \set max_scanned 40000

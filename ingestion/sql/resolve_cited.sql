@@ -1,5 +1,5 @@
--- The documents that were cited to this reader under a name. Some may be deleted, or no longer readable for
--- the person.
+-- The documents that were cited to this reader under a name. Some may have been deleted, or may no longer be
+-- readable for the reader.
 \set user_id 1
 \set sourcefile guide.md
 \set most 20

@@ -1,6 +1,6 @@
--- Find passages by the words and by the vector of a question, among those that the caller may read. Each passage, and
--- each one kept from an earlier run, is scored by all words and by its nearest piece. To run this by hand, use psql -f
--- after prepare.sql.
+-- Find passages by the words and by the vector of a question, among those that the caller may read. Each passage that
+-- is found, or that is kept from the first of two queries (`kept`), is scored by all words and by its nearest piece. To
+-- run this by hand, use psql -f after prepare.sql.
 --
 -- `plan` only affects speed. The planner knows its value, so the parts of other plans cost nothing:
 --   scan     for few readable passages: compares the words and vectors of all of them
@@ -28,7 +28,7 @@
 --   stems      stems of the words for languages that PostgreSQL cannot stem (an object)
 --   worths     weight of the word
 --   times      how often the question has the word
---   stands     number of the word for which an added word stands; 0 for the own words of the question
+--   stands     number of the word that an added word replaces; 0 if it replaces none, and for the question's own words
 -- `asked` is how many of the words are the question's own.
 \set words '{annual,leave}'
 \set otherwise '{"",""}'
@@ -41,13 +41,13 @@
 -- have an element for each word of each group:
 --   groups   number of the group
 --   members  number of the word
---   common   whether the group is common
--- At most `max_common` passages are found by common groups.
+--   common   whether the group matches more passages than wanted; it is used if the other groups match too few
+-- In each language, at most `max_common` passages are found by common groups.
 \set groups '{0,1}'
 \set members '{1,2}'
 \set common '{false,false}'
 \set max_common 300
---   by_documents       look up words only in passages of readable documents; only the mixed plan knows these
+--   by_documents       whether to look up words only in passages of readable documents; only in the mixed plan
 --   readable_share     share of readable passages among those with the words of the question
 --   estimated, shares  words that are in no group of their own, and the share of passages with each
 \set by_documents false
@@ -57,7 +57,7 @@
 --   visible, every  number of readable passages, and of all passages
 --   mean_length     mean number of different words in a passage; 0 if unknown
 --   depth           how many passages are found at most by words, and by the vector
---   kept            passages kept from an earlier run
+--   kept            passages kept from the first query, if this is a second one with substitutes for unknown words
 \set visible 300
 \set every 300
 \set mean_length 0
@@ -79,7 +79,7 @@ WITH RECURSIVE lists AS MATERIALIZED (
     FROM ingestion_readable_entries(:'user_id') AS mine
     WHERE
         NOT (:'to_person' OR :'to_groups')
-        -- Also finds owners, because access lists include them.
+        -- Includes the caller's own documents, because access lists name the owner.
         OR (:'to_person' AND mine.user_id IS NOT NULL)
         OR (:'to_groups' AND mine.group_id IS NOT NULL)
 ),
@@ -97,7 +97,7 @@ library AS MATERIALIZED (
         )
 ),
 
--- The languages of the documents. Each step finds the next language by the index.
+-- In the indexed plan: the languages of the documents. Each step finds the next language by the index.
 following AS (
     SELECT (
         SELECT document.language
@@ -167,7 +167,8 @@ rare AS MATERIALIZED (
     ) AS passage
 ),
 
--- If `rare` has too few passages: the first readable passages with the words of common groups, at most `max_common`.
+-- If `rare` has too few passages: in each language, the first readable passages with the words of common groups, at
+-- most `max_common`.
 commoner AS MATERIALIZED (
     SELECT sought.language, passage.passage_id, passage.document_id, passage.search
     FROM sought
@@ -204,8 +205,8 @@ found AS NOT MATERIALIZED (
 nearest AS MATERIALIZED (
     SELECT piece.passage_id, piece.document_id
     FROM (
-        -- Compares every vector. Vectors have length 1, so the inner product is the cosine; `+ 0` prevents use of the
-        -- index.
+        -- In the plans scan and mixed: compares every readable vector. Vectors have length 1, so the inner product is the
+        -- cosine; `+ 0` prevents use of the index.
         (
             SELECT
                 vector.passage_id,
@@ -221,7 +222,7 @@ nearest AS MATERIALIZED (
             LIMIT :'pieces'
         )
         UNION ALL
-        -- Scans the index until enough vectors have been found that the caller may read.
+        -- In the indexed plan: scans the index until enough vectors have been found that the caller may read.
         (
             SELECT
                 vector.passage_id,
@@ -329,8 +330,8 @@ frequencies AS MATERIALIZED (
 
 -- The weights of each word. Words in fewer readable passages weigh more. `idf` is for the score of a passage, and
 -- `share` for the part of the question that a passage covers. Frequencies in few passages mean little, so `share`
--- assumes a hundred more passages without the word. An added word counts as at least as frequent as the word for which
--- it stands.
+-- assumes a hundred more passages without the word. An added word counts as at least as frequent as the word that it
+-- replaces.
 weights AS MATERIALIZED (
     SELECT
         counted.number,

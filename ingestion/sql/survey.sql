@@ -1,11 +1,13 @@
 -- The numbers from which a search is planned:
 --   visible, every     number of passages that the caller may search, and of all passages; `visible` is estimated from
---                      a sample of documents if enough of them are readable, and otherwise counted
+--                      a sample of documents if enough of them are readable, and otherwise counted; `every` is
+--                      PostgreSQL's estimate
 --   mean_length        mean number of different words in some of the readable passages
 --   numbers, passages  in a large corpus: sets of words of the question, and how many sampled passages have exactly them
---   counted            whether such a row is from the second sample: every 17th passage, which has an index of its own
---                      (passage_words_sample); it is only used for readers of much of a large corpus
---   uncommon           words that were looked up in the second sample; its rows only count passages with one of them
+--   counted            whether `numbers` and `passages` are from the second sample: every 17th passage, with an index of
+--                      its own (passage_words_sample); it is only used for readers of much of a large corpus
+--   uncommon           words that were looked up in the second sample; its rows only count passages with one of these
+--                      words
 --   absent             words that no readable passage has, if only few passages had to be checked
 
 -- The caller, the date, the scope and the words are those of search.sql.
@@ -35,12 +37,13 @@
 \set large 100000
 \set max_scan 4000
 -- If there are more than `counted_from` passages, of which more than `max_mixed` are readable, words are also counted
--- in every 17th passage. The least common words are counted, as many as need about `max_counted` passages; up to twice
--- as many passages are fetched if only a small part is readable.
+-- in every 17th passage: the least common ones, as long as not more than about `max_counted` passages must be fetched
+-- for them; up to twice as many if only a small part is readable.
 \set counted_from 300000
 \set max_mixed 20000
 \set max_counted 2500
--- A word that is not in the sample is absent if fewer passages than this have it, and none of these is readable.
+-- A word that is not in the sample is absent if fewer than `max_seldom` passages have it, and none of these is
+-- readable.
 \set max_seldom 50
 
 WITH lists AS MATERIALIZED (

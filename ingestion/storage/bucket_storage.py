@@ -17,7 +17,8 @@ from .ranged import (
 )
 
 BUFFER_BYTES = 256 * 1024
-# Give up on a hanging server after READ_SECONDS times ATTEMPTS, because a person is waiting.
+# A person may be waiting, so each attempt ends if the server does not accept the connection within
+# CONNECT_SECONDS, or sends nothing for READ_SECONDS.
 CONNECT_SECONDS = 3
 READ_SECONDS = 8
 ATTEMPTS = 2

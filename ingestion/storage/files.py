@@ -45,7 +45,7 @@ class StorageFault(OSError):
 class StoredFile:
     """A stored file: its generated name, its size in bytes, its digest.
 
-    `ending` is the extension of an uploaded file that may be of another format than the one it replaces.
+    `ending` is the extension of an uploaded file that replaces another, whose format may differ.
     """
 
     name: str
@@ -132,11 +132,14 @@ def exists(name: str) -> bool:
 
 @contextlib.contextmanager
 def local_copy(name: str) -> Iterator[Path]:
-    """A path at which the file can be read within the block. Raises FileNotFoundError."""
+    """A path at which the file can be read within the block.
+
+    Raises FileNotFoundError if a remote storage does not have the file.
+    """
     try:
         path = default_storage.path(name)
     except NotImplementedError:
-        with workspace() as folder:  # if this process is killed, the next worker removes it
+        with workspace() as folder:  # if this process is killed, a later one removes the folder
             copy = Path(folder) / "file"
             with _storage_faults(), default_storage.open(name) as source, copy.open("wb") as target:
                 shutil.copyfileobj(source, target, CHUNK_BYTES)
@@ -192,14 +195,17 @@ def _derived(document: Document, part: str, make: Callable[[Path], bytes]) -> by
         made = make(path)
     with _storage_faults():
         default_storage.save(cached, ContentFile(made))
-        # If the document's file and images were deleted meanwhile, this image must go, too.
+        # If the document's file and images were deleted meanwhile, the file made here must go, too.
         if not default_storage.exists(name):
             _remove_images(name)
     return made
 
 
 def names_older_than(age: timedelta) -> list[str]:
-    """Names of document files that are at least this old, or that have page images of this age."""
+    """Names of document files that are older than this, or whose page images are.
+
+    A file with page images may itself be missing.
+    """
     before = timezone.now() - age
     found = []
     with _storage_faults():
@@ -222,7 +228,7 @@ def _remove_images(name: str) -> None:
     for image in images:
         default_storage.delete(f"{folder}/{image}")
     if images:
-        with contextlib.suppress(OSError):  # another image has just been added
+        with contextlib.suppress(OSError):  # another image may have been added meanwhile
             default_storage.delete(folder)
 
 
@@ -238,7 +244,8 @@ def _listed(folder: str) -> tuple[list[str], list[str]]:
 def _storage_faults() -> Iterator[None]:
     """Translate errors of third-party storages into StorageFault.
 
-    Errors of this machine have an errno. HTTP libraries also raise OSErrors, but without an errno.
+    Errors of this machine have an errno; they are passed on, except connection errors and timeouts. HTTP
+    libraries also raise OSErrors, but without an errno.
     """
     try:
         yield

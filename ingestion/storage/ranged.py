@@ -1,4 +1,4 @@
-"""A remote file with random access: each seek followed by a read is one streamed request."""
+"""A remote file with random access; the reads between two seeks share one streamed request."""
 
 import io
 from collections.abc import Callable

@@ -12,9 +12,10 @@ PAGE_SIZE = 100  # changed paragraphs on one page
 
 @dataclass(frozen=True, slots=True)
 class ChangedParagraph:
-    """A changed paragraph and its unchanged neighbours, empty if shown elsewhere or missing.
+    """A changed paragraph with the unchanged paragraphs next to it.
 
-    `skipped` is the number of unchanged paragraphs that are left out before these.
+    `before` and `after` are empty if there is no such paragraph, or if it is shown with another change.
+    `skipped` is the number of unchanged paragraphs that are left out above.
     """
 
     skipped: int

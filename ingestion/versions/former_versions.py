@@ -22,8 +22,8 @@ PURGE_BATCH = 1_000
 def text_of(document: Document) -> str:
     """The current text of a document, from its passages.
 
-    Each heading precedes its first passage, and blank lines separate passages. Empty if the text is longer
-    than MAX_CHARACTERS.
+    Each heading precedes its first passage, unless the passage begins with it. Blank lines separate passages.
+    Empty if the text is longer than MAX_CHARACTERS.
     """
     passages = document.passages.order_by()
     length = passages.aggregate(length=Sum(Length("content") + Length("heading")))["length"] or 0
@@ -70,8 +70,8 @@ def keep(document: Document) -> None:
 def visible(principal: Principal, document: Document) -> QuerySet[FormerVersion]:
     """The kept versions of a document that the caller may read, newest first.
 
-    The caller must be a reader of the document, and in the access list that it had when the version was
-    replaced.
+    The caller must be a reader of the document, and in the access list that the document had when the version
+    was replaced.
     """
     return FormerVersion.objects.filter(
         document__in=Document.objects.visible_to(principal).filter(pk=document.pk),
@@ -85,7 +85,7 @@ def with_number(former: QuerySet[FormerVersion], version: int) -> FormerVersion 
 
 
 def purge() -> int:
-    """Delete texts beyond the limits of number and age; returns how many.
+    """Delete texts beyond the limits of number and age; return how many.
 
     Texts of documents whose owner is under a legal hold are kept.
     """

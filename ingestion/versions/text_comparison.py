@@ -1,7 +1,8 @@
 """Compares two texts by paragraphs, and changed paragraphs by words, in almost linear time.
 
-Units (paragraphs or words) that occur exactly once in each text are anchors (patience diff); the text between
-two anchors is divided again, at most MAX_DEPTH times. Text without an anchor counts as replaced.
+Equal units (paragraphs or words) at both ends of a range are matched first. Units that occur exactly once in
+the rest of the range in each text are anchors (patience diff). The ranges between anchors are compared in the
+same way, at most MAX_DEPTH levels deep. A range without an anchor counts as replaced.
 """
 
 import re
@@ -13,7 +14,8 @@ from itertools import pairwise
 from typing import Literal
 
 MAX_DEPTH = 8
-# Share of the shorter text's words that must be common; otherwise the texts are shown one after the other.
+# Paragraphs are compared by words only if at least this share of the words of the shorter side is unchanged.
+# Otherwise, all removed paragraphs are shown before the added ones.
 MIN_SHARED = 0.5
 PARAGRAPHS = re.compile(r"\n\s*\n")
 # A line break within a paragraph, but not before a row of a table.
@@ -67,7 +69,7 @@ def compare(before: str, after: str) -> list[Paragraph]:
 
 
 def paragraphs_of(text: str) -> list[str]:
-    """The paragraphs and lines of a text, with single spaces."""
+    """Split a text at blank lines, and at line breaks that BROKEN does not match."""
     lines = (line for block in PARAGRAPHS.split(text) for line in BROKEN.sub(" ", block).splitlines())
     return [flat for line in lines if (flat := " ".join(line.split()))]
 
@@ -106,7 +108,7 @@ def matches(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int]
 
 
 def _anchors(old: Sequence[str], new: Sequence[str], here: range, there: range) -> list[tuple[int, int]]:
-    """The longest sequence of units that occur exactly once in each range, and in the same order."""
+    """The longest common subsequence of the units that occur exactly once in each range."""
     once = {unit for unit, number in Counter(old[i] for i in here).items() if number == 1}
     numbers = Counter(new[j] for j in there if new[j] in once)
     place = {new[j]: j for j in there if numbers[new[j]] == 1}
@@ -128,7 +130,7 @@ def _anchors(old: Sequence[str], new: Sequence[str], here: range, there: range) 
 
 
 def _replaced(old: Sequence[str], new: Sequence[str]) -> list[Paragraph]:
-    """The paragraphs between two anchors, compared by words if enough words are shared."""
+    """The paragraphs between two matches, compared by words if enough words are unchanged."""
     removed = [Paragraph("removed", (Piece("removed", text),)) for text in old]
     added = [Paragraph("added", (Piece("added", text),)) for text in new]
     if not (removed and added):

@@ -1,6 +1,6 @@
 -- The questions of the verified answers that one reader can get now. Left out are drafts, answers without an
--- owner, answers past their last day, and answers for other groups; and answers with a source that is
--- missing, has changed, is past its last day, or is not readable for this reader.
+-- owner, answers past their last day, and answers for other groups; and answers that cite nothing, or a source
+-- that is missing, has changed, is past its last day, or is not readable for this reader.
 \set user_id 1
 \set today '2027-01-31'
 

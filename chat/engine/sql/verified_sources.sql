@@ -1,5 +1,5 @@
--- The passages that a verified answer cites, in the order of its citations. verified_answers.sql, not this
--- statement, checks them.
+-- The passages that a verified answer cites, in the order of its citations. Whether they are unchanged and
+-- readable is checked by verified_answers.sql, not here.
 \set answer_id 1
 
 SELECT passage.id AS passage_id

@@ -1,4 +1,5 @@
--- Count how often answers of a period found and cited each document, and add the counts to the figures of each day.
+-- Count how many runs that ended in a period found each document, and how many cited it. Add the counts to the
+-- figures of the days on which the runs began.
 \set since '2026-01-01'
 \set until '2026-01-02'
 \set zone 'UTC'

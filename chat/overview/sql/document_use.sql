@@ -1,6 +1,7 @@
 -- How answers of a period used documents: the most cited ones (`of` is “most”), and those that were never
--- cited (“never”). `readable` says whether this reader may see the title. The last columns count all
--- documents, including unlisted ones.
+-- cited (“never”). `readable` says whether this reader may see the title; of each kind, at most `most` readable
+-- documents are listed, and one other. `in_all` and `closed` count all documents of the kind, and those that are
+-- not readable.
 \set since '2026-01-01'
 \set until '2026-01-30'
 \set user_id 1

@@ -7,8 +7,8 @@
 \set nothing '{Nothing}'
 \set unsure '{Unsure}'
 \set pleasantries '{Hello}'
--- Version 0.3.0 may have stored larger numbers of tokens, which count as this one, and negative ones, which
--- count as 0.
+-- Numbers of tokens above `most` count as `most`, and negative ones as 0; version 0.3.0 may have stored such
+-- numbers.
 \set most 1000000000
 
 SELECT

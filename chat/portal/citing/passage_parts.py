@@ -43,10 +43,10 @@ def marked(content: str, quotes: Sequence[Sequence[int]]) -> list[Piece]:
 PAIR = re.compile(r"([^:;\n]{1,100}): ")
 MIN_PAIRS = 2  # minimum number of cells in a table row
 MIN_STACKED_COLUMNS = 3  # a table with fewer columns fits on a phone
-MAX_STACKED_ROWS = 3  # a wide table of an answer that has more rows scrolls next to its first column
+MAX_STACKED_ROWS = 3  # a wide table in an answer is not stacked but scrolls if it has more rows
 PHONE_WIDTH = 48  # characters of a table that fit across a phone
 CELL_SPACE = 4  # space around a cell, in characters
-MIN_WIDE_COLUMNS = 6  # a table with this many columns may be wider than the text around it
+MIN_WIDE_COLUMNS = 6  # a table with at least this many columns may be wider than the text
 
 
 def fits_phone(cells: Iterable[tuple[int, int]]) -> bool:

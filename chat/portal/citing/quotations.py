@@ -12,7 +12,7 @@ MIN_SHARE = 0.3
 
 
 def best_span(question: str, content: str) -> Span | None:
-    """The sentence that shares the most words with the question, by share; None if too few."""
+    """The sentence with the largest share of words also in the question; None if too few."""
     wanted = frozenset(_words(question))
     best: tuple[float, Span] | None = None
     for match in _SENTENCE.finditer(content):

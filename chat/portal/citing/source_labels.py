@@ -117,7 +117,7 @@ def searched_in(scope: str, passages: int) -> str:
 
 SEARCHED_FOR = "Generated search query"  # title of the step whose description is the search query
 GONE = gettext_noop("a source you can no longer open")
-MAX_FOUND = 4  # documents that are named while the answer is being written
+MAX_FOUND = 4  # passages that are named while the answer is being written
 
 
 def searched_for(thoughts: Iterable[Thought]) -> str:

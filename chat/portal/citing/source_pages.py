@@ -9,7 +9,7 @@ from django.db.models import Q
 from history.models import Source
 from ingestion.models import Passage
 
-MAX_PAGES = 2  # number of pages before and after its own to which a passage may extend
+MAX_PAGES = 2  # a passage may extend to this many pages before and after its own page
 
 
 @dataclass(frozen=True, slots=True)

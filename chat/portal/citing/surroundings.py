@@ -51,7 +51,7 @@ class Surroundings:
 
     @cached_property
     def _table(self) -> tuple[list[str], list[str]]:
-        """The passages before and after that contain the rest of the table; empty if the table is long."""
+        """The rest of the table: passages before and after this one; empty if the table is long."""
         found: list[list[str]] = []
         for direction in (-1, 1):
             edge, contents = self.source.content, []

@@ -142,7 +142,7 @@ class SourceLine:
 
     @property
     def use(self) -> str:
-        """How many statements cite the source, or that none was found in it; empty for none."""
+        """How many statements cite the source, who checked them, or “not found”; empty if uncited."""
         if not self.tally.cited:
             return ""
         if self.tally.is_confirmed:
@@ -170,7 +170,7 @@ class Answer:
     branches: Branches | None = None  # branches of the conversation; None if no other versions are offered
     glossary: Glossary | None = None  # the glossary for the reader
     budget: RenderingBudget = field(default_factory=RenderingBudget)  # shared by the answers of a page
-    # Parts of sources on several pages, by the source's key.
+    # The parts of each source that is on several pages, by the source's primary key.
     stretches: Mapping[int, Stretches] = field(default_factory=dict)
     reader: Principal | None = None  # the person who asked; None for readers of a share
 
@@ -200,7 +200,7 @@ class Answer:
 
     @cached_property
     def _live(self) -> RunResult | None:
-        """The events of a running answer from the journal; None for a stored answer."""
+        """The events of a running answer from the journal; None for a finished answer."""
         if not self.running or self.run is None:
             return None
         result = RunResult()
@@ -290,7 +290,7 @@ class Answer:
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
-        """The verified statements; empty if the answer was not verified."""
+        """The statements as checked by chat.verification; empty if the answer was not checked."""
         # The text is complete, but the run continues with follow-up questions.
         if self._live and self._live.done:
             return self._live.done.verification
@@ -317,7 +317,7 @@ class Answer:
     def all_found(self) -> bool:
         """Whether each cited statement is supported by a source that the reader may still open.
 
-        Passages that are only close to the question do not count as support.
+        False if the text begins with one of HEDGES, which say that it may not answer the question.
         """
         if self.text.startswith(HEDGES):
             return False
@@ -342,12 +342,12 @@ class Answer:
 
     @property
     def verified(self) -> str:
-        """Who verified the answer, if it is a verified answer."""
+        """The signature line of a verified answer (see history.signatures); empty for any other."""
         return signed(self.message.verified)
 
     @property
     def worked(self) -> bool:
-        """Whether the answer has search steps to show."""
+        """Whether the answer is finished and has steps to show."""
         return bool(self.message.thoughts) and self.shows_thoughts and not self.running
 
     @property
@@ -377,7 +377,7 @@ class Answer:
 
     @property
     def unanswered_in(self) -> str:
-        """The scope as text, if it is only a part of the documents and the answer cites nothing."""
+        """The searched part of the documents, if a complete and repeatable answer cites nothing."""
         is_complete = self.message.state == Message.State.COMPLETE
         return self.scope if is_complete and self.repeatable and not self.message.citations else ""
 
@@ -427,7 +427,7 @@ class Answer:
 
 
 def scope_of(answer: Message, run: Run | None = None) -> str:
-    """The scope of an answer, from its search step, or from its run before that step is stored.
+    """The scope of an answer, from its search step; until that step is stored, from its run.
 
     Empty for everything.
     """

@@ -18,8 +18,8 @@ class TurnsPage:
 
     first: int = 0  # position of the first question
     end: int | None = None  # position of the question after the last turn; None if there is none
-    older: int | None = None  # position of a question on the previous page
-    newer: int | None = None  # position of a question on the next page; None if the next page is the newest
+    older: int | None = None  # position of a question on the previous page; None if this is the oldest
+    newer: int | None = None  # position on the next page; None if this or the next page is the newest
 
     @property
     def is_newest(self) -> bool:
@@ -29,7 +29,7 @@ class TurnsPage:
 def page_at(asked: Sequence[int], at: int | None) -> TurnsPage:
     """The page that ends with the turn at position `at`.
 
-    Returns the newest page if `at` is None, or if the newest page contains that turn.
+    Returns the newest page if it contains that turn, or if `at` is None or before the first question.
 
     `asked` are the positions of all questions, in order.
     """

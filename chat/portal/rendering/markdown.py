@@ -32,7 +32,7 @@ NOTICES = frozenset({*NOTHING_FOUND, *QUOTING_NOTICES})
 PAGE_SECONDS = 3.0
 CACHED_BLOCKS = 256  # number of rendered blocks in the cache
 FENCE_END = re.compile(r"\n[ \t]{0,20}[`~]{1,20}$")
-DEEPEST = 18  # nesting level of blocks beyond which the parser omits content
+DEEPEST = 18  # nesting level from which a block becomes plain text, because the parser omits deeper content
 # Marks around text to underline. They are punctuation, so that emphasis beside them still begins and ends.
 MARK_START, MARK_END = "\u2058", "\u2059"
 PIECE = re.compile(r'<(?:[^<>"]++|"[^"]*+")*+>|[\u2058\u2059]|[^<\u2058\u2059]++|<')
@@ -91,7 +91,7 @@ ATTRIBUTES = {
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """The name of a source in citations; empty if the reader may not open the source (any more)."""
+    """A source's name in chips (displayed citations); empty if the reader may not open it."""
 
     name: str = ""  # such as “Working abroad policy, page 4”
 
@@ -314,7 +314,8 @@ class BlockSplitter:
     """Splits text that arrives in pieces into blocks.
 
     Each block is returned as soon as no later text can change it. A block ends at a blank line outside of a
-    code fence. A list ends where a line that is neither an item nor indented follows a blank line.
+    code fence. A list may contain blank lines: it ends where a line that is neither an item nor indented
+    follows one.
     """
 
     def __init__(self) -> None:

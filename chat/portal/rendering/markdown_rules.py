@@ -51,7 +51,8 @@ ROLES = {
 def parser() -> MarkdownIt:
     """The parser, which renders with `Renderer`.
 
-    Its environment contains `chips` (HTML by label), `position`, `first` and `open`.
+    Its environment contains `chips` (citations as HTML, by label), `position` (of the answer), `first` (the
+    number of the first chip in the text) and `open` (whether the text is unfinished).
     """
     found = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=Renderer)
     found.enable(["table", "strikethrough"])
@@ -223,9 +224,9 @@ def _finish(state: StateCore) -> None:
 
 
 def _move_chips(tokens: Sequence[Token]) -> None:
-    """Move a row's chips to the first cell, which stays visible when a wide table scrolls.
+    """In a wide table, move a row's chips to the first cell, which stays visible on scrolling.
 
-    Rows with chips in several cells do not change.
+    Rows with chips in several cells, or with an empty first cell, do not change.
     """
     columns = 0
     cells: list[list[Token]] = []
@@ -247,7 +248,7 @@ def _move_chips(tokens: Sequence[Token]) -> None:
 
 
 def _cell_widths(table: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """The column and the number of characters of each cell."""
+    """The column of each cell, and its width in characters."""
     column = 0
     for cell, after in pairwise(table):
         if cell.type == "tr_open":

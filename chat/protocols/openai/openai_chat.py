@@ -210,7 +210,8 @@ class OpenAI:
 class OpenAIEncoder:
     """Encodes the chunks of a stream.
 
-    The chunk with the finish reason also has the sources. [DONE] comes last, unless the run failed.
+    The chunk with the finish reason also has the sources. [DONE] comes last, unless the run failed for
+    a reason other than the content filter.
     """
 
     def __init__(self, form: OpenAI, *, counts: bool = False) -> None:
@@ -266,7 +267,7 @@ class OpenAIEncoder:
         if text is not None:
             if self._refusing is None:
                 self._refusing = "refusal" in choice.get("delta", {})
-            elif "delta" in choice:  # the first text decides whether this is a refusal
+            elif "delta" in choice:  # the first text decides whether the answer is a refusal
                 choice["delta"] = {"refusal" if self._refusing else "content": text}
         return self._form.envelope(self._started, streamed=True) | {"choices": [choice]}
 

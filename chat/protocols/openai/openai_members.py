@@ -1,7 +1,7 @@
 """Request members of OpenAI's protocols: supported, ignored or refused.
 
 An unsupported member is refused with a 400 that names it, so that no client relies on its effect; only
-labels, hints and permissions are ignored.
+labels, hints, permissions and offered tools are ignored.
 """
 
 import base64
@@ -30,7 +30,7 @@ from chat.requests import (
 )
 
 MAX_WISH = 10_000  # characters of all system and developer messages together
-MAX_TEXT = 1_000_000  # characters of all messages; a body may be larger only because of images
+MAX_TEXT = 1_000_000  # characters of all messages; the limit of a body is higher only because of images
 MAX_SCHEMA = 50_000  # characters of a JSON schema
 MAX_TOKENS = 2_147_483_647
 MAX_STOPS, MAX_STOP = 4, 100
@@ -84,7 +84,7 @@ SAMPLING: Mapping[str, Reader] = {
 }
 EFFORT: Reader = one_of("none", "minimal", "low", "medium", "high", "xhigh", "max")
 VERBOSITY: Reader = one_of("low", "medium", "high")
-# Members that are ignored: labels, permissions, and values that request nothing.
+# Members that are ignored: labels, hints, permissions, and values that request nothing.
 HARMLESS: Mapping[str, Reader] = {
     "user": a_label,
     "safety_identifier": a_label,
@@ -110,7 +110,7 @@ CHAT_HARMLESS: Mapping[str, Reader] = {
 def read_members(members: Mapping[str, Any], known: Mapping[str, Reader | None]) -> dict[str, Any]:
     """The parsed members; null counts as absent.
 
-    Members without a reader are parsed elsewhere. Raises InvalidRequest for an unknown member.
+    Members without a reader are parsed elsewhere. Raises InvalidRequest for an unknown or invalid member.
     """
     found: dict[str, Any] = {}
     for name, value in members.items():
@@ -131,9 +131,10 @@ def check_tools(
     *,
     form: str = "response_format",
 ) -> None:
-    """Refuse a required tool call. Tools may be offered, but the site never calls any.
+    """Refuse a request that requires a tool call, or whose list of tools is invalid.
 
-    Many libraries require a call to get JSON, so the refusal names `form`, the member for answers as JSON.
+    Tools may be offered, but the site never calls any. Many libraries require a call to get JSON, so the
+    refusal names `form`, the member for answers as JSON.
     """
     offered = []
     if members.get(tools) is not None:
@@ -151,7 +152,11 @@ def check_tools(
 
 
 def json_format(value: Any, member: str, *, nested: bool) -> JsonFormat | None:
-    """The JSON format in `response_format` (with a `nested` schema) or `text.format`; None for text."""
+    """The JSON format in a request; None for text.
+
+    With `nested`, the schema is in the member `json_schema` (as in `response_format`); otherwise the object
+    itself contains it (as in `text.format`).
+    """
     given = validators.require_object(value, member)
     kind = validators.require_choice(
         given.get("type"), f"{member}.type", ("text", "json_object", "json_schema")
@@ -195,7 +200,8 @@ class RequestMessages:
     wishes: list[str] = field(default_factory=list)
     images: list[ImageInput] = field(default_factory=list)
     question: int | None = None  # the index of the last user message in `turns`
-    last: str = ""  # role of the last message that is not an instruction; `last_member` is its request member
+    # The role of the last message that is not an instruction, and the member of the request that contains it.
+    last: str = ""
     last_member: str = ""
     _length: int = 0
 

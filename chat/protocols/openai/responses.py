@@ -1,8 +1,8 @@
 """OpenAI's Responses: a response is a run.
 
-`previous_response_id` names the conversation to continue. A response's id is `resp_` with the id of the run;
-a message's id is `msg_` with the id of the answer. Event numbers are computed from the numbers of the run's
-events, so that any process can resume a stream after any event.
+`previous_response_id` names the response whose conversation continues. A response's id is `resp_` with
+the id of the run; a message's id is `msg_` with the id of the answer. Event numbers are computed from the
+numbers of the run's events, so that any process can resume a stream after any event.
 """
 
 import re
@@ -53,7 +53,7 @@ INCLUDED = (
 # The only accepted values of members of `reasoning` besides `effort`. They have no effect: a summary may be
 # requested, but none is written.
 REASONING = {"summary": "auto", "generate_summary": "auto", "context": "auto", "mode": "standard"}
-# Error codes of a failed response; all others become server_error.
+# OpenAI's error codes by the site's; all other codes become server_error.
 CODES = {"rate_limited": "rate_limit_exceeded"}
 STATUSES = {"complete": "completed", "stopped": "cancelled"}  # by the state of Finished
 

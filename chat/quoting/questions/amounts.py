@@ -307,7 +307,7 @@ def has_bare_number(text: str) -> bool:
 
 
 def numbers_of(text: str) -> frozenset[str]:
-    """The numbers of a text, in digits."""
+    """The numbers of a text; most number words up to twelve are converted to digits."""
     return frozenset(_DIGITS.get(number.lower(), number) for number in _EACH_NUMBER.findall(text))
 
 

@@ -236,9 +236,9 @@ def _keeps_direction(quoted: QuotedText) -> bool:
 def _has_count(quoted: QuotedText) -> bool:
     """Whether the quotation gives the number of the counted thing.
 
-    If the thing is mentioned at all, it must be in a sentence with a number or in the one before. If a
-    sentence has a number next to the thing, this sentence, the one before it and the headings must together
-    contain half of the other named words.
+    If the text has both the thing and numbers, a sentence that mentions the thing must have a number or
+    precede a sentence with one. If a sentence has a number next to the thing, this sentence, the one before
+    it and the headings must together contain half of the other named words.
     """
     question = quoted.question
     words = [word for word in question.counted if word in question.named]
@@ -300,7 +300,7 @@ def _is_said_of(thing: Collection[str], quoted: QuotedText, is_said: Callable[[s
     """Whether a sentence for which `is_said` is true is about the thing.
 
     The sentence, the one before it, and the headings together must have half of the thing's words. Otherwise
-    the number belongs to another thing.
+    the amount probably belongs to another thing.
     """
     spans = [span.text for span in spans_of(quoted.texts[0])]
     return any(
@@ -354,7 +354,7 @@ def _names_compound(quoted: QuotedText) -> bool:
 
 
 def _has_head(quoted: QuotedText) -> bool:
-    """Whether the text or heading has the first noun of the question.
+    """Whether the text or heading has the noun that is asked about (`Question.head`).
 
     The title does not count, because it may name the organisation.
     """
@@ -381,7 +381,7 @@ def _gives_rule(quoted: QuotedText) -> bool:
 
 
 def _keeps_time(quoted: QuotedText) -> bool:
-    """Whether the text is about the time of the named event, not only about the time before or after it.
+    """Whether the text is not only about the time before or after the event asked about.
 
     “Two months before the holidays” does not say what happens during the holidays.
     """

@@ -74,7 +74,7 @@ def names_outsiders(question: str) -> bool:
 def condition_of(text: str) -> frozenset[str]:
     """The stems of a condition at the beginning of a sentence: “If a guest is ill, …”.
 
-    “In exceptional cases” also counts as a condition. Empty if there is none.
+    “In exceptional cases” and “In May” also count as conditions. Empty if there is none.
     """
     found = _CONDITION.match(text) or _AFTER.match(text) or _IN_MONTH.match(text) or _EXCEPTION.match(text)
     return stems(found[1]) - weak_stems() if found else frozenset()
@@ -109,7 +109,7 @@ def offices_in(text: str) -> frozenset[tuple[str, frozenset[str]]]:
 def directions_of(text: str) -> frozenset[tuple[bool, str]]:
     """The places after “from” (True) or “to” (False), or in columns with these names.
 
-    In German, the words are “von” and “nach”.
+    In German, the words are “von”, “ab” or “aus”, and “nach”.
     """
     text = _LEAVES.sub("from ", _LEAVES_FOR.sub(r"from \g<start> to ", text))
     return frozenset((bool(match["away"]), match["place"].lower()) for match in _DIRECTION.finditer(text))

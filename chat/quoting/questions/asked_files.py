@@ -1,4 +1,4 @@
-"""Finds files that an answer should quote together: those that a question names, or editions of one file."""
+"""Finds files to quote together: named in the question, selected, or editions of one file."""
 
 import re
 from collections.abc import Sequence

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ingestion.search.rough_stems import stem, stems
 
-AGENT_RADIUS = 6  # number of words after a participle that are searched for “by …”
+AGENT_RADIUS = 6  # maximum number of words between a participle and “by …”, “to …” or “from …”
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def has_place(text: str) -> bool:
 
 
 def asks_who(question: str) -> bool:
-    """Whether the question asks for a person."""
+    """Whether the question has a word such as “who”, and so may ask for a person."""
     return bool(_PERSON.search(question))
 
 
@@ -196,7 +196,7 @@ def deed_asked_for(question: str) -> frozenset[str]:
 def has_deed(deed: str, text: str) -> bool:
     """Whether `text` has a word with the stem `deed` that may say what a person does.
 
-    “Approves” may; “document signing” may only in a text with a word such as “responsible”.
+    A form in “-ing”, as in “document signing”, only counts in a text with a word such as “responsible”.
     """
     words = [word.lower() for word in _WORD.findall(text) if stem(word.lower()) == deed]
     return any(not word.endswith("ing") for word in words) or bool(words and _DUTY.search(text))
@@ -222,7 +222,10 @@ def says_who_does(question: str, text: str) -> bool:
 
 
 def says_who(question: str, text: str) -> bool:
-    """Whether `text` may say who does something; “Overtime must be approved” does not."""
+    """Whether `text` may say who does something; “Overtime must be approved” does not.
+
+    True unless the question is like “Who approves overtime?”.
+    """
     asked = _WHO.search(question)
     if not asked:
         return True

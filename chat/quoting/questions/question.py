@@ -51,7 +51,7 @@ _ASKS_EXPLANATION = re.compile(
 )
 # The verb “may”, not the month: “May I take …?”, “what may I take”.
 _MODAL_MAY = re.compile(r"\bmay\b|\A\s*May\b(?! \d)")
-# The asker's action (“may I take …”); the other named words are objects of this verb.
+# The asker's verb (“may I take …”); the other named words are its objects.
 _DOES = re.compile(
     r"\b(?:do|does|can|could|may|must|should|would|will|darf|kann|muss) (?:i|we|you|one|ich|wir|man) (\w+)",
     re.IGNORECASE,
@@ -59,7 +59,7 @@ _DOES = re.compile(
 _DOES_IN_GERMAN = re.compile(
     r"\b\w{2,30}e (?:ich|wir|man) (?:(?:der|die|das|den|dem|eine?[nmr]?|mein\w{0,2}) )?([A-ZÄÖÜ]\w{1,60})"
 )
-# As in “the first sailing”; one row of a table only answers this if the row itself has the word.
+# As in “the first sailing”; a part of a table only answers such a question if its best row has the word.
 _IN_ORDER = re.compile(
     r"\b(?:first|earliest|last|latest|next|erste[nrsm]?|früheste[nrsm]?|letzte[nrsm]?|späteste[nrsm]?|nächste[nrsm]?)\b",
     re.IGNORECASE,
@@ -75,8 +75,8 @@ _DIFFERENCE = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNOREC
 _SEVERAL = re.compile(r"\s*(?:what|which)\b|\bwelche\b", re.IGNORECASE)
 # Words that are not part of the name of a thing, so “ill before” is not one of `Question.pairs`.
 BETWEEN = stems("before after during may might until without between up out off here want just really please")
-# The beginning of a follow-up question that only adds a term: “and for crews?”. The rest does not match
-# `_HAS_CLAUSE`.
+# The beginning of a follow-up question that only adds a term: “and for crews?”. The rest of the question
+# must not match `_HAS_CLAUSE`.
 _ADDS = re.compile(
     r"\s*(?:and|also|but|or|what about|how about|und|auch|aber|oder|was ist mit|wie ist es mit)\b",
     re.IGNORECASE,
@@ -87,7 +87,7 @@ _HAS_CLAUSE = re.compile(
     r"|kann|muss|darf)\b",
     re.IGNORECASE,
 )
-MAX_ADDED = 4  # words; a longer follow-up question says something about its term
+MAX_ADDED = 4  # content words; a follow-up question with more of them does not only add a term
 _LETTER = re.compile(r"(?<=[^\W\d_] )[B-HJ-Z]\b")  # as in “Class D”; “A” and “I” are words
 _LETTERS = re.compile(r"\b([A-Z])(?:(?: to | bis | ?[–-] ?)([A-Z]))?\b")
 _NUMBERS = re.compile(r"\b(\d{1,6})(?: to | bis | ?[–-] ?)(\d{1,6})\b")
@@ -240,7 +240,7 @@ class Question:
 
     @cached_property
     def head(self) -> frozenset[str]:
-        """The stem of the first noun: “capital” in “the capital of France”."""
+        """The stem of the noun that is asked about: “capital” in “the capital of France”."""
         found = _HEAD.search(self.text)
         return stems(found[1] or found[2] or found[3]) & self.named if found else frozenset()
 
@@ -248,7 +248,7 @@ class Question:
 
     @cached_property
     def asks_head(self) -> bool:
-        """Whether the question has the form “what is the … of …?”."""
+        """Whether the question is “what is the … of …?”, with a noun that is not in `_MEASURE`."""
         return bool(_WHAT_IS.match(self.own))
 
     @cached_property
@@ -258,7 +258,7 @@ class Question:
 
     @cached_property
     def asks_amount(self) -> bool:
-        """Whether the question asks for a number, a duration or a time."""
+        """Whether the question asks for an amount explicitly: “how many”, “when”, “which rate”."""
         return self.amount is not None and self.amount.is_explicit
 
     @cached_property

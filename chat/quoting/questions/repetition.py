@@ -9,7 +9,7 @@ from ingestion.search.translations import is_german, question_in_english
 from .question import Question, measures
 
 SHARED = 2 / 3  # a suggestion is a repetition if an earlier question has this share of its named words
-MIN_SHARED = 2  # named words in common; a single word may be the subject of many questions
+MIN_SHARED = 2  # named words (`Question.named`) in common; a single one may be the subject of many questions
 MAX_KEPT = 5_000  # cached questions
 # Ignored, because the site makes questions such as “What should I know about …?” from any heading.
 _KNOWING = frozenset(map(stem, ("know", "wissen")))
@@ -45,5 +45,5 @@ def _content(question: str) -> tuple[frozenset[str], frozenset[tuple[bool, str]]
 
 @lru_cache(MAX_KEPT)
 def _in_english(question: str, other: str) -> str:
-    """A German question, translated with words of `other`; an English question unchanged."""
+    """A German question, translated preferably into words of `other`; English is unchanged."""
     return (question_in_english(question, stems(other)) or question) if is_german(question) else question

@@ -1,1 +1,1 @@
-"""Table rows: those that a question means, and how they are quoted."""
+"""Selects the table rows that a question asks for, and quotes them as tables."""

@@ -95,7 +95,7 @@ class AskedJourney:
 
     @cached_property
     def _found(self) -> list[tuple[int, int, str]]:
-        """The places in the question: start, end, and the name in the timetable."""
+        """The places in the question: where the text begins and ends, and the name in the timetable."""
         names = [(_words(name), place) for place in self.places for name in (place, *self._aliases(place))]
         names.sort(key=lambda each: -len(each[0]))
         words = _words(self.question)
@@ -206,7 +206,7 @@ class AskedJourney:
 
     @property
     def asks_rows(self) -> bool:
-        """Whether it asks for journeys between two places, or for some of those from or to one place.
+        """Whether it asks for journeys between two places, or for certain ones from or to one place.
 
         In the second case, it must name a time or a day, or ask for the first or last journey.
         """

@@ -16,7 +16,7 @@ class FoundJourneys:
 
     `is_met` says that the direction was clear and the rows meet all recognised conditions; otherwise they are
     only the closest rows. `is_clear` says that, in addition, the question has no date (`is_dated`).
-    `wrong_way` has rows that only go in the opposite direction.
+    `wrong_way` has rows that only go the other way: to the place of departure, or from the destination.
     """
 
     rows: tuple[str, ...] = ()

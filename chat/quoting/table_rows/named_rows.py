@@ -37,8 +37,8 @@ def named_rows(question: str, earlier: str, contents: Iterable[str]) -> NamedRow
     """The rows in `contents` that are about a name other than that in `question`.
 
     If the `earlier` question has a name (“… in Port Ellery?”), a new name of the same column (“and in Carrow
-    Quay?”) replaces it. Unless a cell is a new name in the question, rows for weekdays other than those asked
-    for also count as rows about another name.
+    Quay?”) replaces it. Rows for weekdays other than those asked for also count as rows about another name.
+    If no whole cell is a new name, rows about an earlier name that mention the new words also count.
     """
     rows = {text: cells for content in contents for text, cells in rows_of(content).items()}
     others = _of_other_days(question, earlier, rows)

@@ -45,7 +45,7 @@ _OPEN_WORDS = stems(
 
 @dataclass(frozen=True, slots=True)
 class OpenRows:
-    """Rows open at the time asked for, or the row that a yes-or-no question is about.
+    """The rows that are open at the time asked for, or the row that a yes-or-no question is about.
 
     `is_clear` says whether all meanings of the time (“six”) select the same rows, and the hours of all rows
     are known.
@@ -88,7 +88,7 @@ def open_rows(question: str, wording: str, passages: Sequence[SourceView]) -> Op
 
 
 def _named(wording: str) -> frozenset[str]:
-    """The stems of the named words, without times and days."""
+    """The stems that say which rows are meant: without times, days, grammar and words such as “open”."""
     words = _WORD.findall(asked_times(wording).rest.lower())
     rest = [word for word in words if not days_named(word) and not word.isdigit()]
     return stems(" ".join(without_grammar(rest, "german"))) - weak_stems() - _OPEN_WORDS
@@ -97,7 +97,7 @@ def _named(wording: str) -> frozenset[str]:
 def _named_rows(wording: str, days: frozenset[int], passages: Sequence[SourceView]) -> OpenRows:
     """The row that a yes-or-no question asks about: “Is the library open on Friday?”
 
-    Empty unless exactly one row is named and its hours on the days asked about are known.
+    Empty unless exactly one of the named rows has known hours on the days asked about.
     """
     named = _named(wording)
     found: list[str] = []
@@ -118,10 +118,7 @@ def _meet(hours: tuple[int, int], span: tuple[int, int]) -> bool:
 
 
 def _hours(row: str, cells: Mapping[str, str], days: frozenset[int]) -> list[tuple[int, int]] | None:
-    """The hours of a row on these days; None if unknown.
-
-    If `days` is empty, the hours regardless of the day; None if the table has a column for each day.
-    """
+    """The hours of a row on these days, or on any day if `days` is empty; None if unknown."""
     by_day = {name: of for name in cells if (of := days_of(name))}
     if by_day:
         wanted = [cells[name] for name, of in by_day.items() if not days or days & of]

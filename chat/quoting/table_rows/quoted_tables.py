@@ -36,12 +36,13 @@ def selected_rows(
     found: Sequence[str],
     other_words: Callable[[str], frozenset[str]],
 ) -> SelectedRows:
-    """The rows that `question` selects from the table of the best row among `found`.
+    """The rows that `question` selects from the best table.
 
-    `found` has the texts of the best sentences, best first; if the first is not a row, only rows with the
-    least or greatest value are selected. `table_rows` has the number of rows of the whole table, by the id of
-    each passage with only a part of it (negative if unknown). `other_words` returns the stems of the synonyms
-    of a stem of the question.
+    `found` has the texts of the best sentences, best first. The best table is that of the first row in
+    `found` whose table has selected rows; if the first sentence is not a row, nothing is selected. For the
+    least or greatest value (`compares_all`), `found` is not used. `table_rows` maps the id of each passage
+    with only a part of a table to the number of rows of the whole table (negative if unknown).
+    `other_words` returns the stems of the synonyms of a stem of the question.
     """
     titles = " ".join(f"{each.title} {each.heading}" for each in passages)
     selection = select_rows(question, [each.content for each in passages], titles, other_words)
@@ -65,10 +66,10 @@ def rows_alike(
 ) -> SelectedRows:
     """The row, with rows of its table that have the same name; empty if there are none.
 
-    For example, “a child ticket” may have a row for each route. The other rows must have all words of the
+    For example, “a child ticket” may have a row for each route. The added rows must have all words of the
     question that this row has. The name is a cell whose words all occur in the question, or else the first
-    cell if the question has one of its words. `other_rows` (about another name, or already shown) are left
-    out.
+    cell if the question has one of its words. Rows in `other_rows` (about another name, or already
+    shown) are never added.
     """
     columns, cells = _columns(row), cells_of(row)
     asked = stems(question)

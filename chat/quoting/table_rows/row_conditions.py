@@ -221,7 +221,7 @@ def _relation(
 
 
 def _named(words: Sequence[str], columns: Mapping[str, Collection[str]]) -> frozenset[str]:
-    """The columns that a word names; if some consist only of this word, only these."""
+    """The columns whose names contain the word; if it is the whole name of some, only these."""
     word = stems(" ".join(words))
     named = frozenset(name for name, found in columns.items() if word and word <= frozenset(found))
     return frozenset(name for name in named if frozenset(columns[name]) == word) or named

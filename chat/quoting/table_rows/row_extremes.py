@@ -70,9 +70,9 @@ def rows_with_extreme(
 ) -> tuple[str, ...]:
     """The rows with the least or greatest value in the column that `question` names.
 
-    Only rows that have all other words of the question are compared. Empty if there are none, unless exactly
-    one column fits, or if `value` finds no number in one of their cells. `other_words` returns the stems of
-    the synonyms of a stem of the question.
+    Only rows that have all other words of the question are compared. Empty if there are no such rows, if no
+    column or several columns fit, or if `value` finds no number in the column of one of these rows.
+    `other_words` returns the stems of the synonyms of a stem of the question.
     """
     if _ASKS_ANOTHER.match(question) or _NOT_FIRST.search(question):
         return ()

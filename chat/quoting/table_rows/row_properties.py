@@ -1,7 +1,8 @@
 """Selects table rows with a property that a question names: “Which rooms have a projector?”
 
 A row has a property if its cell in the property's column is not “no” (*Projector: yes*, *Sunday: 10–14*), or
-if a cell contains the property's name (*Equipment: projector, screen*; *Sunday: closed*).
+if a cell contains the property's name (*Equipment: projector, screen*, or *Sunday: closed* for “closed on
+Sunday”).
 """
 
 import re
@@ -35,7 +36,7 @@ def asks_rows_with_property(question: str) -> bool:
 def rows_with_property(question: str, tables: Rows, subject: str) -> tuple[str, ...]:
     """The rows with everything that `question` names.
 
-    `subject` has the titles and headings above them. Empty if the question does not ask for rows with a
+    `subject` has the titles and headings above the tables. Empty if the question does not ask for rows with a
     property, or names something that no row and no column has.
     """
     asked = _ASKS.search(question)

@@ -1,6 +1,7 @@
 -- The newest run of the same request by the same person within a number of seconds, if it failed before its
--- first word and only such failures came after it. This is SQL because it runs for every question, and
--- Django's ORM took ten times as long to build its queries.
+-- first word and only such failures came after it. Returns no row if the run has an idempotency key, or if its
+-- question is no longer on the chosen branch. This is SQL because it runs for every question, and Django's ORM
+-- took ten times as long to build its queries.
 \set owner 1
 \set digest 0123abcd
 \set seconds 300

@@ -1,6 +1,6 @@
--- Instructions for this person's answers: those of the conversation's project, then the person's own. A
--- project's instructions apply to its owner and its current members (by the rule in
--- history.models.IS_MEMBER).
+-- Instructions for answers to a person: those of the conversation's project, then the person's own. A
+-- project's instructions apply to its owner and its current members (by the rule IS_MEMBER in
+-- history/models/conversations.py).
 SELECT concat_ws(E'\n\n', nullif(project.instructions, ''), nullif(owner.wish, '')) AS wish
 FROM accounts_user AS owner
 LEFT JOIN history_conversation AS conversation ON conversation.id = :'conversation'

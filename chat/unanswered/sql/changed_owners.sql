@@ -1,5 +1,6 @@
--- People whose questions must be judged again, because they got or rated an answer, or a bad rating of theirs
--- was removed, since a certain time. With `all`, everybody who may have asked since.
+-- People whose questions must be judged again: those who got or rated an answer since a certain time, and those
+-- with a question that is stored as rated bad but has no bad rating any more. With `all`, also everybody who may
+-- have asked since that time.
 \set since '2026-01-01'
 \set all false
 

@@ -1,8 +1,8 @@
--- Questions of some people since a certain time that may not have been answered. A question counts as
--- unanswered if nothing was found, if the answer was unsure or had no source (unless the person rated it
--- good), if the answer was rated bad, or if the person soon regenerated it or asked another question. `cited`
--- has the documents that the conversation cites up to the next question, and 0 if one of them is gone;
--- `shown` has the documents that the answers cite.
+-- Questions of some people since a certain time that may not have been answered: nothing was found, the answer
+-- was unsure or had no source (unless the person rated it good), it was rated bad, or within two minutes it was
+-- regenerated or the person asked another question. The caller checks whether the two questions are alike.
+-- `cited` has the documents that the conversation cites up to the next question, and 0 if one of them is gone;
+-- `shown` has the documents that the answers to the question cite.
 \set since '2026-01-01'
 \set owners '{}'
 \set nothing '{Nothing}'
@@ -42,7 +42,8 @@ said AS (
         AND answer.role = 'assistant'
 ),
 
--- A regenerated answer may come after later questions. Its own question precedes the first message of its run.
+-- A regenerated answer may come after later questions. `follows` of the first message of its run is then the
+-- position of its own question.
 given_again AS (
     SELECT DISTINCT ON (said.exchange)
         said.exchange,

@@ -1,5 +1,5 @@
--- The grouped unanswered questions since a certain time, newest first, without their texts. Takes all
--- deletions, dismissals and withdrawn consent into account.
+-- The grouped unanswered questions since a certain time, newest first, without their texts. Deletions,
+-- dismissals and withdrawals of consent (`shared`) after the questions were judged are taken into account.
 \set since '2026-01-01'
 
 SELECT

@@ -162,7 +162,7 @@ def denial(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], related:
     if evidence >= CONTRADICTION or refused - refused_there:
         return evidence
     if not (own or refused) and any(each.scope[:1] and each.scope[0] in PERMITTED for each in theirs):
-        return CONTRADICTION  # “is not allowed” for “you can”
+        return CONTRADICTION  # “you can” for “is not allowed”
     return CONTRADICTION if _affirms(claim, own, theirs, held) else evidence
 
 
@@ -227,7 +227,7 @@ def _affirms(claim: Claim, own: Sequence[int], theirs: Sequence[_Denied], held: 
         shared = [value for value in each.scope if value in claim.values]
         is_said = not own and each.negation.unit != "if"  # the negation is a statement, not a condition
         if claim.german and each.is_predicate and each.scope[0] not in claim.values:
-            continue  # “Das Trennzeichen ist nicht einheitlich”
+            continue  # “ist nicht einheitlich” only denies a word that the claim lacks
         denied = bool(shared) and (shared[0] == each.scope[0] or (len(shared) > 1 and is_said))
         if (
             denied
@@ -316,8 +316,8 @@ def _deny_the_same(
 def poles_agree(claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit]) -> bool:
     """Whether no unit has the opposite of a word of the claim, such as “before”.
 
-    Opposites only count next to the same words. If no selected unit has either word of a pair such as “paid”
-    and “unpaid”, all `units` are searched.
+    Opposites only count next to the same words. If no selected unit has either word of a pair in DENIABLE
+    (“paid” and “unpaid”), all `units` are searched.
     """
     poles = [at for at, token in enumerate(claim.tokens) if token.kind is Kind.POLAR]
     held = frozenset().union(*(unit.values for unit in chosen))
@@ -475,7 +475,7 @@ def has_other_agent(claim: Claim, chosen: Sequence[Unit], known: Collection[str]
     """Whether the claim names an agent whom the source does not name.
 
     An agent is, for example, “the port manager” in “planned by the port manager”. It is searched for in the
-    units that have the verb.
+    units that have the verb, or in all selected units if none has it.
     """
     for verb, agent in claim.agents:
         acting = [unit for unit in chosen if verb in unit.values] or list(chosen)

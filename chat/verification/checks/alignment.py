@@ -74,7 +74,7 @@ class Alignment:
 
     @cached_property
     def nouns(self) -> list[int]:
-        """The positions of the nouns in `own`."""
+        """The positions in `own` of the nouns that are unambiguous in `Claim.nouns`."""
         nouns = {phrase[0] for phrase in self.claim.nouns if len(phrase) == 1}
         return [place for place, token in enumerate(self.own) if token.value in nouns]
 

@@ -73,7 +73,7 @@ def signs_of(
     return {
         "number": evidence["number"] >= UNANSWERED,
         "name": evidence["name"] >= UNANSWERED,
-        # “denial” and “addition” mean little if few words are common, because a paraphrase may deny the
+        # “denial” and “addition” mean little if the texts share few words, because a paraphrase may deny the
         # opposite or have new nouns.
         "denial": evidence["denial"] >= MISPLACED and share >= DENIABLE_SHARE,
         "new denial": 0 < evidence["denial"] < MISPLACED,

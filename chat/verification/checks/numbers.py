@@ -30,7 +30,7 @@ MAX_BEFORE = 16  # characters that are examined before a number
 NEARLY = 1.15  # the source of “more than 10 %” may have a number up to this many times as large
 MAX_RANGE_GAP = 5  # characters between the numbers of a range: “3 to 5”
 RATE_TOKENS = 2  # tokens after a number that may be the unit of time of a rate: “a month”
-MAX_NUMBERS = 60  # a claim with more numbers is not compared
+MAX_NUMBERS = 60  # a claim with more numbers is not confirmed
 MAX_HOLDING = 10  # occurrences of a number that are examined
 
 _COMPARED = re.compile(
@@ -137,7 +137,7 @@ def _missing(
     """Evidence against a number that the selected units lack.
 
     If the units have the claim's words, but no other number in place of this number, this number may be
-    written differently. Below LITERAL_SHARE, only a number next to the same words counts as in its place.
+    written differently. Below LITERAL_SHARE, a number is in its place only if it is next to the same words.
     """
     number = claim.tokens[place]
     if number.value == "0" or any(  # “below zero” is “negative”

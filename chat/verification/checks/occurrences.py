@@ -1,4 +1,4 @@
-"""Judges from the context of a source's number whether it counts the same as in a claim."""
+"""Judges from the context of a source's number whether it counts the same thing as in a claim."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,8 @@ class Occurrence:
     def is_meant(self, beside: set[str], rivals: Sequence[Unit]) -> bool:
         """Whether the number counts the same thing as in the claim.
 
-        `beside` has the words next to it in the claim; `rivals` are units with another number of its kind.
+        `beside` has the words next to it in the claim; `rivals` are units with a number of its kind that the
+        claim lacks.
         """
         claim, unit, own = self.claim, self.unit, self.own
         in_column = self._is_in_column()
@@ -171,7 +172,7 @@ class Occurrence:
         nearest: dict[str, int] = {}
         for position, token in enumerate(unit.tokens):
             if token.value in beside:
-                # Words before a number at the start of a clause do not belong to it.
+                # A number after a comma or another mark does not belong to the words before it.
                 near = [
                     abs(position - each) for each in others if each < position or not unit.tokens[each].opens
                 ]

@@ -1,7 +1,7 @@
 """Splits texts into tokens that can be compared: words, numbers, dates, negations.
 
 There are word lists for English and German. Texts in other languages are compared by words, numbers and
-capitals; in scripts without spaces, by pairs of characters.
+capitalised names; in scripts without spaces, by pairs of characters.
 """
 
 import re
@@ -129,7 +129,7 @@ def _with_bounds(found: list[Token], text: str) -> list[Token]:
     """
     if not any(token.kind in (Kind.POLAR, Kind.NEGATION) for token in found):
         return found
-    taken: set[int] = set()  # places of negations that are removed
+    taken: set[int] = set()  # positions of tokens that are removed
     for place, token in enumerate(found):
         if token.kind is not Kind.POLAR or token.value not in _MORE:
             continue
@@ -192,7 +192,7 @@ def _is_month(token: Token | None) -> bool:
 
 
 def _tokens(text: str) -> Iterator[Token]:
-    fresh = True  # whether a sentence begins here, so that a capital letter has no meaning
+    fresh = True  # whether a sentence begins here; its first word is capitalised even if it is no name
     end = 0
     for match in _TOKEN.finditer(text):
         start = match.start()
@@ -338,7 +338,7 @@ def _number_of(word: str) -> float | None:
 
 
 def parts_of(found: Sequence[Token], text: str) -> list[list[Token]]:
-    """The tokens, split into parts at commas, colons and conjunctions."""
+    """The tokens, split into parts at commas and other punctuation, and at conjunctions."""
     parts: list[list[Token]] = [[]]
     end = found[0].start if found else 0
     for token in found:

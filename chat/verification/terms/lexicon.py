@@ -1,4 +1,4 @@
-"""Lists of English and German words for verification.
+"""Lists of English and German words for verification; NEGATIONS also has other languages.
 
 Each line of a table is one entry, with its forms separated by spaces.
 """
@@ -273,7 +273,7 @@ person persons people personen menschen
 )
 DIMENSIONS = dict.fromkeys(("day", "week", "month", "year", "hour", "minute", "second"), "time")
 DIMENSIONS |= dict.fromkeys(("€", "$", "£", "cent"), "money") | dict.fromkeys(("clock", "clock12"), "clock")
-# Single words, each with phrases that mean the same, mostly verbs of several words.
+# Single words, each with phrases that mean the same, mostly phrasal verbs.
 _PHRASES = """
 decline: turn down, turns down, turned down
 cancel: call off, calls off, called off, calling off

@@ -14,7 +14,7 @@ _COMPARISON = re.compile(
     re.IGNORECASE,
 )
 _SOLID = re.compile(r"\w+")
-MAX_PHRASE = 24  # characters that are examined after the first word of a verb of several words
+MAX_PHRASE = 24  # characters that are examined after the first word of a phrase in `lexicon.PHRASES`
 # “half an hour”, “a quarter of an hour”, “ein halbes Jahr”; “a fifth of the staff”.
 _PART = re.compile(
     r"(?:(?:a\s{1,20}|one\s{1,20})?(?P<part>half|quarter)\s{1,20}(?:of\s{1,20})?an?\s{1,20}|halbe[ns]?\s{1,20})(?P<unit>hour|year|day|stunde|jahre?s?)\b"
@@ -84,7 +84,7 @@ def phrase(text: str, word: str, start: int, end: int) -> Token | None:
 
 
 def _verb(text: str, first: str, start: int, end: int) -> Token | None:
-    """The token for a verb or unit of several words: “cancel” for “call off”, “%” for “per cent”."""
+    """The token for a phrase in `lexicon.PHRASES`: “cancel” for “call off”, “%” for “per cent”."""
     following = list(islice(_SOLID.finditer(text, end, end + MAX_PHRASE), 3))
     words = [match[0].casefold() for match in following]
     for rest, meaning in lexicon.PHRASES[first]:

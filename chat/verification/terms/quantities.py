@@ -51,7 +51,7 @@ def same_kind(one: Token, other: Token) -> bool:
 
 
 def is_one_of(token: Token, own: Sequence[Token]) -> bool:
-    """Whether a number is among `own`, the claim's numbers; True for an article that was read as 1."""
+    """Whether a number is among the claim's (`own`), or is an “a” or “one” that was read as 1."""
     return bool(token.whole) or any(token.value == each.value or same_number(each, token) for each in own)
 
 
@@ -64,7 +64,7 @@ def amount(number: Token) -> float | None:
 
 
 def is_of_a_name(found: Sequence[Token], at: int) -> bool:
-    """Whether a number is part of a name: “Office 2007”, “Absatz 2”."""
+    """Whether a number is part of a name: “Office 2007”, “Zimmer 2”."""
     before, number = found[at - 1], found[at]
     return (
         before.kind is Kind.NAME

@@ -64,7 +64,7 @@ class Relations:
         return ""
 
     def mentions(self, whole: str) -> bool:
-        """Whether the text has a German noun, a form or synonym of it, or the last part of it."""
+        """Whether the text has a German noun, a form, synonym or compound of it, or its last part."""
         if (len(whole) <= MAX_STEM + 3 or whole in LISTED) and any(
             form in self._forms for form in forms(whole)
         ):

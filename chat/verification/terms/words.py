@@ -35,8 +35,8 @@ class Kind(Enum):
 class Token(NamedTuple):
     """A word or number at start:end; `value` is its normal form.
 
-    `unit` is the unit of a number, or the one that a word names; for a negation, “if” (in a condition),
-    “without” or empty.
+    `unit` is the unit of a number, or the unit that a word such as “days” names; for a negation, “if” (in a
+    condition), “without” or empty.
     """
 
     kind: Kind
@@ -87,7 +87,10 @@ def stem(word: str) -> str:
 
 
 def skeletons(word: str) -> list[str]:
-    """The consonants of a word, which all forms of a strong verb share, with and without “ge”."""
+    """Identifiers made of a word's consonants, which all forms of a strong verb share.
+
+    In one of them, a prefix “ge” is removed. Long stems have none.
+    """
     value = stem(word)
     found = []
     for form in (value, value.removeprefix("ge")):

@@ -15,7 +15,7 @@ MAX_TYPED = 100  # characters
 class TypedFilter(admin.FieldListFilter):
     """Filters rows by a name: one of the choices, or any name that contains the typed letters.
 
-    A mixin for one of Django's filters. `names` is the lookup of the name from a row.
+    A mixin for one of Django's filters. `names` is the lookup path from a row to the name.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ UNKNOWN = " ?"  # appended to an unknown name: the field then rejects the value 
 
 
 class _UsableChoices:
-    """Leaves out selected values that are not numbers, which the field rejects."""
+    """Leaves out selected values that are not numbers; the field rejects such values."""
 
     def optgroups(self, name: str, value: Sequence[Any], attrs: Any = None) -> Any:
         usable = [each for each in value if str(each).isdecimal()]

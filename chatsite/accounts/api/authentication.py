@@ -181,10 +181,10 @@ def caller_id(secret: str, address: str = "") -> str:
 
 
 def _on_behalf(known: tuple[User, Principal], name: str, request: Request) -> tuple[User, Principal]:
-    """The person for whom a program acts, with a principal limited to the key's scopes; audited.
+    """The person for whom a program acts, with a principal limited to the key's scopes.
 
-    Raises PermissionDenied if the key may not act for others. It may never act for staff, guests, service
-    accounts, disabled or unknown people; the error does not say which of these applies.
+    Adds an audit entry. Raises PermissionDenied if the key may not act for others. No key may act for staff,
+    superusers, guests, service accounts, disabled or unknown people; the error does not say which applies.
     """
     account, principal = known
     if not getattr(account, "acts_for_others", False):

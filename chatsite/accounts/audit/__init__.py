@@ -1,4 +1,4 @@
-"""The audit log: sign-ins, and actions that concern rights or other people's content."""
+"""The audit log: sign-ins, and actions on accounts, rights, others' content or settings."""
 
 import getpass
 import logging
@@ -23,7 +23,7 @@ SUBJECT_CHARACTERS = 2_000
 class NamedPerson:
     """The user name of an account in the subject of an entry.
 
-    Erasing the account removes just this name.
+    Erasing the account replaces just this name in entries by and about others.
     """
 
     person_id: int

@@ -150,7 +150,7 @@ def event_of(entry: AuditEntry, seal: AuditSeal | None) -> dict[str, Any]:
             "version": OCSF_VERSION,
             "product": PRODUCT,
             "uid": str(entry.pk),
-            "profiles": ["host"],  # includes the actor
+            "profiles": ["host"],  # the profile that adds `actor`
         },
         "actor": {"user": _user(entry.actor, entry.actor_id)},
     }

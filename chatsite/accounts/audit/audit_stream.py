@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 AT_ONCE = 200  # entries
 TIMEOUT = 5.0  # seconds for sending a batch to the webhook, or for each write to a syslog server
-SECONDS = 5.0  # time limit of a job per destination, because a job occupies a worker; the next one continues
+SECONDS = 5.0  # time limit of a job per destination, because a job occupies a worker; the next job continues
 SYSLOG_PORT = 514
 LOG_AUDIT, WARNING, INFORMATIONAL = 13, 4, 6  # facility and severities of RFC 5424
 Send = Callable[[Sequence[tuple[AuditEntry, str]]], None]

@@ -2,8 +2,8 @@
 
 This module seals entries, verifies the chain, removes old entries and erases names. Many processes write
 entries at the same time, without waiting for each other. A job of the worker seals committed entries in the
-order in which it finds them: each seal contains the hash of the previous one. An entry that was changed,
-removed or inserted afterwards does not match the chain. A chain whose end was cut off or replaced can be
+order in which it finds them: each seal contains the hash of the previous one. A sealed entry that was
+changed or removed afterwards does not match the chain. A chain whose end was cut off or replaced can be
 detected only with a hash that was noted elsewhere; `audit verify` prints the newest hash.
 """
 
@@ -39,7 +39,7 @@ class Verdict:
 
 
 def lock() -> None:
-    """Wait for other transactions that change seals, then lock the seals until this one ends."""
+    """Wait for other transactions that change seals, then lock them for this transaction."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
 

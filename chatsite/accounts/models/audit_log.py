@@ -10,7 +10,7 @@ from .people import User
 
 
 class AuditEntry(models.Model):
-    """A sign-in or sign-out, or an action that concerns accounts, rights or others' content.
+    """A sign-in or sign-out, or an action on accounts, rights, others' content or settings.
 
     See chatsite.accounts.audit. It has no foreign keys, because entries outlive the accounts and objects that
     they name. The database refuses changes, except to names and subjects while a person is erased, and

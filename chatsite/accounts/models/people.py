@@ -128,10 +128,10 @@ class Device(models.Model):
 
 
 class SignInAttempt(models.Model):
-    """An attempt to sign in, deleted if it succeeds; many failures delay the next attempts.
+    """A count of a sign-in attempt, deleted if it succeeds; many of them delay later attempts.
 
-    It has one row for each of its counts, such as for its address; a first refusal also has a row (see
-    passwords.throttling).
+    An attempt has a row for each of its counts, such as that of its address; a first refusal also has a row
+    (see passwords.throttling).
     """
 
     digest = models.CharField(

@@ -60,7 +60,7 @@ def user_for(claims: Claims) -> User:
 
 
 def _identity(claims: Claims) -> ExternalIdentity | None:
-    """The identity with the configured claim.
+    """The person's stored identity that is linked by the configured claim.
 
     An identity that was stored without a claim is given that claim.
     """
@@ -128,7 +128,7 @@ def _newest_of_former(claims: Claims) -> int:
 
 
 def _username(claims: Claims, attempt: int) -> str:
-    """The name the provider suggests, with a random suffix if it is taken."""
+    """The suggested name, with a random suffix if taken; a random name if none is usable."""
     name = UNSAFE.sub("-", normal_form("NFKC", claims.username)).strip("-")[:USERNAME_CHARACTERS]
     if not name:
         return f"person-{secrets.token_hex(6)}"
@@ -200,9 +200,9 @@ def _end(membership: ManagedMembership, reason: str) -> None:
 def drop_unmapped_memberships() -> int:
     """Remove memberships that came from a token and have no mapping now; return their number.
 
-    Their mapping was changed or deleted, or they date from an earlier release, in which groups of the same
-    name always counted. They are removed without waiting for the person's next token; manual memberships
-    stay. With OIDC_GROUPS_BY_NAME, groups of the same name still count, and nothing is removed.
+    Their mapping was changed or deleted, or they date from an earlier release, in which a value of the claim
+    always selected the group of that name. They are removed without waiting for the person's next token;
+    manual memberships stay. With OIDC_GROUPS_BY_NAME, values still select groups, and nothing is removed.
     """
     if settings.OIDC_GROUPS_BY_NAME:
         return 0

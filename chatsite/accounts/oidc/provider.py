@@ -21,7 +21,7 @@ from chatsite.http.outgoing.bounded_request import ResponseEncoded, ResponseTooL
 
 CACHE_TTL = 3_600.0
 MIN_INTERVAL = 30.0  # minimum time between two requests for the discovery document, or for the keys
-RETRY_SECONDS = 5.0  # the minimum time until the first request succeeds
+RETRY_SECONDS = 5.0  # minimum time between two requests while none has succeeded
 WAITING_SECONDS = 6.0  # how long a thread waits for another thread's request
 TIMEOUT = 5.0  # seconds for a whole request
 
@@ -36,7 +36,7 @@ class ProviderUnavailable(Exception):
 
 
 def is_safe(url: str) -> bool:
-    """Whether a URL uses HTTPS or is on this machine; elsewhere, responses could be forged."""
+    """Whether a URL uses HTTPS or is on this machine; other responses could be forged."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -66,7 +66,7 @@ def request(method: str, url: str, **arguments: Any) -> httpx2.Response:
 
 
 def json_of(response: httpx2.Response) -> Json:
-    """The object in a response. Raises ProviderUnavailable."""
+    """The JSON object in a response. Raises ProviderUnavailable."""
     try:
         value = json.loads(response.content)
     except (ValueError, RecursionError) as error:

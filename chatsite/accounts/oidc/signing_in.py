@@ -115,7 +115,7 @@ def _exchanged(source: Provider, code: str, verifier: str, callback: str) -> str
     secret: str = settings.OIDC_CLIENT_SECRET
     methods = source.supported("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
     if secret and "client_secret_basic" in methods:
-        # RFC 6749 (2.3.1) requires percent-encoding: the client's id may contain a colon.
+        # RFC 6749 (2.3.1) requires form encoding: the client's id may contain a colon.
         arguments["auth"] = httpx2.BasicAuth(quote_plus(settings.OIDC_AUDIENCE), quote_plus(secret))
     elif secret:
         fields["client_secret"] = secret

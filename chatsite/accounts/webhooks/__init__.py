@@ -1,8 +1,8 @@
 """Webhooks: send events to programs as Standard Webhooks (https://www.standardwebhooks.com).
 
 An event is stored in the transaction of the change that it reports: no event is lost, and none reports a
-change that was rolled back. The stored event contains ids; a worker looks up the other data when it sends the
-event (`dispatching`), with the endpoint owner's rights at that time.
+change that was rolled back. The stored event contains ids and states; a worker looks up any other data when
+it sends the event (`sending`), with the endpoint owner's rights at that time.
 """
 
 from collections.abc import Callable, Collection, Mapping

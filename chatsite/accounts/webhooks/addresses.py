@@ -24,7 +24,7 @@ class Forbidden(ValueError):
 
 
 def check_url(url: str) -> None:
-    """Refuse invalid URLs without resolving them. Raises Forbidden."""
+    """Refuse invalid URLs and forbidden IP addresses without resolving names. Raises Forbidden."""
     # Checked before urlsplit, whose normalisation takes seconds for thousands of combining marks.
     if len(url) > MAX_URL_CHARACTERS or not url.isascii() or not url.isprintable() or " " in url:
         raise Forbidden(gettext("This is not an address of at most 2,000 ASCII characters."))
@@ -47,7 +47,7 @@ def check_url(url: str) -> None:
 
 
 def check_address(address: Address, *, encrypted: bool) -> None:
-    """Refuse addresses in private networks, and public ones without encryption. Raises Forbidden.
+    """Refuse non-public addresses, and public ones without encryption. Raises Forbidden.
 
     Addresses in CHATSITE_WEBHOOK_NETWORKS are always allowed.
     """

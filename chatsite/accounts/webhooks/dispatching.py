@@ -1,7 +1,7 @@
 """Sends due messages while a worker runs.
 
-Endpoints are served concurrently, so that a slow endpoint delays only its owner's messages. The messages of
-one endpoint are sent one after another, in the order in which they are due.
+Endpoints are served concurrently, so that a slow endpoint delays only its owner's messages. Each worker
+sends the messages of one endpoint one after another, in the order in which they are due.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ async def send_while_running() -> None:
 
 
 def _endpoints_due(busy: Mapping[UUID, int]) -> dict[UUID, int]:
-    """The endpoints to serve next, with their owners: with due messages, and not `busy`."""
+    """Endpoints to serve next, and their owners. Paused and `busy` endpoints are left out."""
     now = timezone.now()
     waiting = WebhookDelivery.objects.filter(state=WebhookDelivery.State.WAITING, next_at__lte=now)
     not_paused = Q(paused_until=None) | Q(paused_until__lte=now)

@@ -34,7 +34,7 @@ JITTER = 0.2
 MIN_PAUSE, MAX_PAUSE = timedelta(seconds=30), timedelta(minutes=5)
 # A claimed delivery without a result is due again after this time: its worker has probably died.
 LEASE = timedelta(seconds=3 * SECONDS)
-OFF_AFTER = timedelta(days=3)  # an endpoint that has only failed for this long is disabled
+OFF_AFTER = timedelta(days=3)  # an endpoint that has failed for this long, without a success, is disabled
 RETENTION = timedelta(days=30)
 MAX_WAITING = 50_000  # waiting deliveries of one endpoint; beyond that, the oldest are given up
 State = WebhookDelivery.State
@@ -52,7 +52,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of an attempt: a status, or the reason why there is none."""
+    """The result of an attempt: the status, if any, and the reason for a failure."""
 
     status: int | None
     detail: str
@@ -126,7 +126,7 @@ def _prepare(delivery: WebhookDelivery) -> Attempt | None:
         return None
     data = data_for(endpoint.owner_id, delivery)
     if data is None:
-        delivery.delete()  # even the log must not reveal what the owner may not read
+        delivery.delete()  # even the list of deliveries must not reveal what the owner may not read
         return None
     now = timezone.now()
     payload = {
@@ -215,7 +215,7 @@ def _is_of_certificate(error: BaseException | None) -> bool:
 def store(attempt: Attempt, result: Result) -> None:
     """Store the result of an attempt, unless the delivery was deleted or given up meanwhile."""
     now = timezone.now()
-    # Lock the endpoint first, because changes of an endpoint lock in this order too.
+    # Lock the endpoint before the delivery, as replays and deletions do.
     endpoints = WebhookEndpoint.objects.select_for_update(no_key=True)
     endpoint = endpoints.filter(pk=attempt.delivery.endpoint_id).first()
     waiting = WebhookDelivery.objects.select_for_update(no_key=True).filter(state=State.WAITING)
@@ -247,7 +247,7 @@ def store(attempt: Attempt, result: Result) -> None:
 
 
 def _put_off(delivery: WebhookDelivery, detail: str) -> None:
-    """Schedule the next attempt after a failure; give up a test, or after the last attempt."""
+    """Schedule the next attempt, or give up if it was a test or the last attempt."""
     now = timezone.now()
     delivery.attempts += 1
     delivery.attempted_at, delivery.detail = now, detail[:200]

@@ -243,7 +243,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Connect; in web processes with a pool, within the request's time budget.
 
-        There, raises OperationalError at once if the breaker allows no probe.
+        In that case, raises OperationalError at once if the breaker allows no probe.
         """
         if default_reader() or self.pool is None:
             session = super().get_new_connection(conn_params)

@@ -36,7 +36,7 @@ _watched = threading.Lock()
 
 
 def report_missed() -> None:
-    """Record a time-out; if the database is unavailable, let a thread detect its return.
+    """Record a time-out; in web processes, let a thread detect when the database is back.
 
     Without the thread, only requests would probe the database, one per second: of several that arrive
     together when the database is back, all but one would be refused.
@@ -66,7 +66,7 @@ class Session(psycopg.Connection[Any]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.prepared: set[str] = set()  # names of the statements that this session has planned
+        self.prepared: set[str] = set()  # names of the statements that this session has prepared
 
     @contextmanager
     def waiting(self, seconds: float) -> Iterator[None]:
@@ -125,7 +125,7 @@ class Session(psycopg.Connection[Any]):
             if self.pgconn.transaction_status != TransactionStatus.ACTIVE:
                 raise
             self.pgconn.finish()
-            # A shorter wait may be one for a lock, which says nothing about the server.
+            # If the wait was not longer than LOCK_SECONDS, the statement may only have waited for a lock.
             if self._seconds or timeout > settings.LOCK_SECONDS:
                 report_missed()
             raise psycopg.OperationalError(f"The database did not answer within {timeout:.3g} s.") from None

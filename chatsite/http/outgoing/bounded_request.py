@@ -36,7 +36,7 @@ async def _fetched(method: str, url: str, seconds: float, arguments: dict[str, A
     Time limits for single reads would not be enough: a server that sends byte by byte could occupy the
     calling thread for hours.
     """
-    # A proxy would look for a local server on its own machine, and would receive the key.
+    # No proxy for a local server: the proxy would look for it on the proxy's machine, and receive the key.
     local = is_loopback(urlsplit(url).hostname or "")
     async with (
         asyncio.timeout(seconds),

@@ -28,9 +28,9 @@ class CircuitBreaker:
     After `failures` failures within `window` seconds, no request is sent for `rest` seconds, or for longer if
     the server asks for it, up to `max_rest`. Then one request at a time probes whether the server is back.
 
-    If a caller's request fails, the failure counts for this caller; for other callers, only OF_ANOTHER
-    failures of the same caller count. The breaker may therefore be open for one caller and closed for all
-    others. Failures without a caller count for everyone.
+    All failures of a caller's requests count for that caller, but at most OF_ANOTHER of them count for any
+    other caller. The breaker may therefore be open for one caller and closed for all others. Failures without
+    a caller count for everyone.
     """
 
     def __init__(self, *, failures: int, rest: float, max_rest: float, window: float = float("inf")) -> None:
@@ -61,7 +61,7 @@ class CircuitBreaker:
 
     @contextmanager
     def request(self, caller: str = "") -> Iterator[None]:
-        """A context for each request, at least until its response begins. Raises CircuitOpen."""
+        """The context of one request, to keep open until its response begins. Raises CircuitOpen."""
         now = time.monotonic()
         with self._lock:
             is_probe = self.is_open(caller)

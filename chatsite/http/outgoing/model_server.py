@@ -21,14 +21,14 @@ PLACEHOLDER_KEY = "no-key"  # local servers need no key, but the client library 
 BODY_LIMIT = 1_000_000  # default limit for the bytes of a response that is no event stream
 MAX_CONNECTIONS = 10_000  # practically no limit, because the site limits the number of its runs
 KEEP_ALIVE_SECONDS = 4.0  # many servers close idle connections after five seconds
-TRANSPORT_ERRORS = (aiohttp.ClientError,)  # raised while a response is read
+TRANSPORT_ERRORS = (aiohttp.ClientError,)  # raised while a request is sent or a response is read
 
 
 class ModelServer:
     """A client of one server: keeps connections alive, follows no redirects, retries nothing.
 
     Address, headers and errors are those of the `openai` library, but requests are made with aiohttp
-    directly, because the library's layers above aiohttp take more than half of a request's time.
+    directly, because the library's own layers would make more than half of a request's function calls.
 
     Must be created on the event loop that it serves. Raises InvalidURL or ValueError for an unusable URL or
     key.
@@ -98,8 +98,8 @@ class ModelServer:
 def _proxy(url: httpx2.URL) -> str | None:
     """The proxy for this address, from the usual environment variables; looked up once.
 
-    None for this machine: a proxy would look for the server on its own machine, and would receive the key and
-    the texts.
+    None for a loopback address: a proxy would look for the server on the proxy's own machine, and would
+    receive the key and the texts.
     """
     if is_loopback(url.host):
         return None
@@ -122,7 +122,7 @@ async def pieces(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None
 
 
 def _closed(response: aiohttp.ClientResponse) -> asyncio.Future[None] | None:
-    """A future for the connection's end, if only that ends the body; otherwise None.
+    """A future for the connection's end, if nothing else ends the body; otherwise None.
 
     aiohttp treats any end of the connection, even a reset, as the regular end of such a body. (In a body with
     a length or chunks, aiohttp detects truncation itself.) Call this before the body is read, because the

@@ -26,7 +26,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        environment.text("HOST", "127.0.0.1")  # `up` reads these; the settings do not
+        environment.text("HOST", "127.0.0.1")  # settings.py does not read HOST and PORT: add them
         environment.integer("PORT", 8000)
         width = max(map(len, environment.variables))
         for name, default in sorted(environment.variables.items()):
@@ -53,7 +53,7 @@ def shown(name: str, value: str) -> str:
 
 
 def _shown_address(address: str) -> str:
-    """A URL without password and query, which may contain keys."""
+    """A URL with hidden password and query, because both may contain keys."""
     try:
         parts = urlsplit(address)
         has_password = parts.password is not None

@@ -1,4 +1,4 @@
-"""`manage.py doctor`: lists problems of this site, in plain words."""
+"""`manage.py doctor`: checks this site and lists the results in plain words."""
 
 import sys
 from typing import Any

@@ -102,7 +102,7 @@ def written(target: Path | BucketObject, passphrase: str) -> Iterator[Archive]:
 def location_of(address: str) -> Path | BucketObject:
     """The location of a backup, from its address: a path, or an object in a bucket.
 
-    Raises CommandError for a bucket without a key.
+    Raises CommandError for a bucket's URL that names no object, or if boto3 is not installed.
     """
     return BucketObject(address) if address.startswith(SCHEME) else Path(address).absolute()
 

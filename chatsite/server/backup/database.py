@@ -163,8 +163,8 @@ def dumped(session: Session, name: str) -> Iterator[bytes]:
 def throwaway(session: Session) -> Iterator[str]:
     """Create an empty database on the same server; yields its name, and drops it at the end.
 
-    Databases left by killed rehearsals are dropped first; an advisory lock protects that of a running
-    rehearsal. Raises CommandError.
+    Databases left by killed rehearsals (trial restores) are dropped first; an advisory lock protects the
+    database of a running rehearsal. Raises CommandError.
     """
     name = f"{REHEARSAL}{secrets.token_hex(6)}"
     try:

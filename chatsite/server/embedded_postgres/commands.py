@@ -19,7 +19,7 @@ from .cluster import (
 DATABASE_FREE = frozenset(
     {"help", "--help", "-h", "version", "--version", "check", "collectstatic", "findstatic", "diffsettings",
      "makemessages", "compilemessages", "startapp", "startproject", "spectacular",
-     "config", "up"}  # `up` starts the database itself, after binding its port
+     "config", "up"}  # `up` starts the database itself, after binding the site's port
 )  # fmt: skip
 
 

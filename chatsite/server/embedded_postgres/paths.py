@@ -40,7 +40,7 @@ def socket_directory(data: Path) -> Path:
 
 
 def open_lock(path: Path) -> IO[bytes]:
-    """Open a lock file that other accounts cannot open: they could keep it locked."""
+    """Open a lock file that other accounts cannot open; otherwise they could keep it locked."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     if os.fstat(descriptor).st_mode & 0o077:
         os.fchmod(descriptor, 0o600)
@@ -72,7 +72,7 @@ def connection_parameters(data: Path, role: str = ROLE, database: str = DATABASE
         "host": str(socket_directory(data)),
         "port": PORT,
         "passfile": str(password_file(data)),
-        "password": "",  # empty, because the variable PGPASSWORD would take precedence over the password file
+        "password": "",  # otherwise, the variable PGPASSWORD would take precedence over the password file
     }
 
 

@@ -36,8 +36,7 @@ PACE_SECONDS = 10.0  # pause between two checks of a body's rate
 # for each byte of the body, which is enough for chunks of six bytes on average.
 MAX_FRAMING_BYTES = 65_536
 FRAMING_RATIO = 1
-# After a piece of a body with more chunks than this, parsing pauses, because the parser calls `on_body` for
-# each chunk.
+# After a piece of a body with more chunks than this, parsing pauses: each chunk costs a call of `on_body`.
 MAX_CHUNKS = 40
 CHUNKS_PER_SECOND = 100_000  # limit for chunks in such pieces, for all connections together
 TURN_SECONDS = 10.0  # longest pause after such a piece; a connection that would have to wait longer is closed
@@ -192,9 +191,9 @@ class LimitedProtocol(HttpToolsProtocol):
     def end_upgrade(self, end: int) -> bool:
         """Continue as HTTP/1.1 after a head that offers another protocol than WebSocket.
 
-        Returns whether the head, which ends at byte `end` of the piece, does so. HTTP permits ignoring the
-        offer. But after such a head, the parser skips the body, and would parse it as the next request;
-        therefore a new parser, which gets only the header that frames the body, reads it.
+        Returns whether the head, which ends at byte `end` of the piece, makes such an offer. HTTP permits
+        ignoring the offer. But after such a head, the parser would parse the body as the next request;
+        therefore a new parser reads the body, after a head with only the header that frames it.
         """
         if not self._offers_other:
             return False
@@ -270,7 +269,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def _piece_end(self, data: bytes, start: int) -> int:
         """The end of the next piece.
 
-        A piece is a head, or a part of a body that is short enough not to contain many requests.
+        A piece is at most one head, or BODY_PIECE_BYTES from within a body. If the body ends in the piece, no
+        more than a few hundred requests fit into the rest.
         """
         if self._in_body:
             return min(start + BODY_PIECE_BYTES, len(data))
@@ -295,7 +295,7 @@ class LimitedProtocol(HttpToolsProtocol):
         return True
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse a request that could not be parsed, with the same response as other refusals."""
+        """Refuse a request that could not be parsed, in the same format as other refusals."""
         self._malformed = True
         if self._refused:
             return
@@ -450,11 +450,14 @@ class LimitedProtocol(HttpToolsProtocol):
             self._end()
 
     def _refuse(self, status: int) -> None:
-        """Send an error without asking the application, read on for a moment, and close."""
+        """Send an error without asking the application, read on for a moment, and close.
+
+        While a request is still unanswered, close without an error.
+        """
         self._refused = True
         metrics.CONNECTIONS_ENDED.add(str(status))
         if self.cycle is not None and not self.cycle.response_complete:
-            self._end()  # a response to an earlier request is being sent
+            self._end()  # an error would be taken for the pending response, or corrupt it
             return
         self._write_refusal(status, REFUSALS[status][1])
         self._limit(LINGER_SECONDS, self._end)

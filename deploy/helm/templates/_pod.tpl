@@ -1,5 +1,5 @@
-{{/* What every container of the site has: image, settings, secrets as files, folders. Called with
-     `root`, the chart's own, and `files`, whether the folder of the files is needed. */}}
+{{/* What every pod of the site has: image, settings, secrets as files, folders. “chatsite.container” and
+     “chatsite.pod” get a dict: `root` is the chart's context, `files` whether the folder of the files is needed. */}}
 
 {{- define "chatsite.image" -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
@@ -61,7 +61,7 @@ volumeMounts:
 {{- end }}
 
 {{- define "chatsite.pod" -}}
-# A service called “chatsite” would set variables that look like settings.
+# The service of a release called “chatsite” would set variables that look like settings (CHATSITE_WEB_PORT).
 enableServiceLinks: false
 automountServiceAccountToken: false
 securityContext:

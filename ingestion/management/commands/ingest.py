@@ -23,7 +23,7 @@ from ingestion.sources.tree import folder_above, open_below
 
 @dataclass
 class Item:
-    """One file to add, with its document once it is stored, or the reason why it was refused."""
+    """One file to add, with its document once it is stored, or the reason why it failed."""
 
     path: Path
     folder: str
@@ -94,7 +94,7 @@ class Command(BaseCommand):
 def _files(paths: Iterable[Path]) -> tuple[list[Item], list[Path], list[Path]]:
     """The files to add, with their relative folders; and the skipped hidden files and links.
 
-    Links in folders are skipped, because a link could lead to a file that its creator may not read.
+    Links in folders are skipped, because a link could lead to a file that the link's creator may not read.
     """
     items: list[Item] = []
     skipped: list[Path] = []

@@ -127,7 +127,10 @@ def _source(options: dict[str, Any]) -> mirror.Source:
 
 
 def _guard(differences: mirror.Differences, options: dict[str, Any]) -> None:
-    """Raise CommandError if all or most files are missing: perhaps the folder is not mounted."""
+    """Raise CommandError if more files are gone than the options allow.
+
+    Perhaps the folder is not mounted.
+    """
     gone, documents = len(differences.gone), differences.documents
     if documents and not differences.files and not options["allow_empty"]:
         raise CommandError(

@@ -1,4 +1,4 @@
-"""Rich text as Outlook stores it in messages and in winmail.dat (MS-OXRTFCP), as plain text."""
+"""Converts the rich text in Outlook messages and winmail.dat (MS-OXRTFCP) to plain text."""
 
 from ingestion.parsing.sections import SEPARATOR, Limits, Unreadable
 
@@ -52,7 +52,8 @@ def _uncompressed(data: bytes) -> bytes:
                 return bytes(found[start:])
             token = int.from_bytes(content[place : place + 2], "big")
             place += 2
-            # A token begins with a position in the window; the position of the next byte marks the end.
+            # A token begins with a position in the window. If this is where the next byte would be written,
+            # the text ends.
             distance = (len(found) - (token >> 4)) % WINDOW
             if distance == 0 or distance > len(found):
                 return bytes(found[start:])

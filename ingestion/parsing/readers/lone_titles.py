@@ -1,4 +1,8 @@
-"""Finds the headings of a text without markup: short lines that stand alone above a paragraph or a list."""
+"""Finds the headings of a plain text.
+
+They are short lines that stand alone above a paragraph or a list, or lines with the heading marks of AsciiDoc
+or MediaWiki.
+"""
 
 import re
 from collections import Counter
@@ -8,7 +12,7 @@ TITLE_CHARACTERS = 80  # maximum length of a separate line that may be a heading
 TITLE_WORDS = 10
 PROSE_CHARACTERS = 60  # a block of at least this length is a paragraph, even without punctuation at its end
 MIN_TITLES = 3  # fewer titles are not trusted
-MAX_TITLE_SHARE = 0.5  # a text with a larger share of titles among its blocks is a form or a list of names
+MAX_TITLE_SHARE = 0.5  # a text with a larger share of titles among its blocks is taken for a form or a list
 # Minimum share of titles, which have text below, among the lines that have the form of a title.
 MIN_FOLLOWED_SHARE = 0.7
 UPPER, LOWER = 1, 2  # levels of titles in capitals, and of others

@@ -43,7 +43,7 @@ class BoundedPolicy(email.policy.EmailPolicy):
             return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-# Keep headers of messages within messages unchanged: folding would parse them.
+# Do not refold headers of messages within messages, because that would parse the headers.
 POLICY = BoundedPolicy(refold_source="none")
 
 
@@ -79,7 +79,7 @@ def read(path: Path, limits: Limits, parts: Parts) -> Contents:
             message.texts.append(Text(choice, True, _text(part)))
         elif kind == "text/plain" or kind.startswith(("multipart/", "message/")):
             message.texts.append(Text(choice, False, _text(part)))
-        # A text in a group of alternatives only repeats the others in another format.
+        # Leave out other texts in a group of alternatives: they repeat its plain text or HTML.
         elif not (choice and kind.startswith("text/")):
             message.attachments.append((f"attachment{mimetypes.guess_extension(kind) or ''}", _bytes(part)))
     message.html = "".join(text.text for text in message.texts if text.is_html)
@@ -170,7 +170,8 @@ def _bytes(part: Any) -> bytes:
 def _text(part: Any) -> str:
     data = _bytes(part)
     try:
-        # Try UTF-8 first: some programs declare a wrong encoding, and other encodings are rarely valid UTF-8.
+        # Try UTF-8 first: some programs declare a wrong encoding, and text in other encodings is rarely valid
+        # UTF-8.
         if not data.isascii():
             return data.decode("utf-8")
     except UnicodeDecodeError:

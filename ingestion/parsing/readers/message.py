@@ -16,8 +16,9 @@ MAX_ATTACHMENTS = 200
 TOO_MANY = f"only {MAX_ATTACHMENTS} attachments are read"
 NO_HEADER = "The file is not a message: it has no header."
 NAME_CHARACTERS = 150
-LOGO_BYTES = 30_000  # a picture of at most this size in the text of a message is a logo or an icon
-STUB_SHARE = 2  # plain text with less than half of its HTML alternative's words only refers to the HTML
+LOGO_BYTES = 30_000  # a picture of at most this size in the text of a message is taken for a logo or an icon
+# Plain text with less than half of its HTML alternative's words is taken for a mere reference to the HTML.
+STUB_SHARE = 2
 STUB_MARGIN = 40  # further words that the HTML may have, such as those of a footer
 SHOWN_PICTURE = re.compile(r"""cid:([^"'\s>)]{1,300})""", re.IGNORECASE)
 

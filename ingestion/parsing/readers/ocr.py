@@ -28,9 +28,9 @@ PROGRAM = "tesseract"
 PAGE_SECONDS = 60
 LISTING_SECONDS = 10
 DOTS_PER_INCH = 300
-MIN_CONFIDENCE = 40  # percent; a word with less confidence is a stain or part of a picture
+MIN_CONFIDENCE = 40  # percent; a word with less confidence is probably a stain or part of a picture
 SURE = 75  # a page with a lower mean confidence may be rotated
-UNREADABLE = 60  # a page with a lower mean confidence in every rotation is noise
+UNREADABLE = 60  # a page with a lower mean confidence in every rotation is taken for noise
 TURNS = {90: Image.Transpose.ROTATE_90, 180: Image.Transpose.ROTATE_180, 270: Image.Transpose.ROTATE_270}
 ORIENTATION = re.compile(rb"^Orientation in degrees: (90|180|270)", re.MULTILINE)
 MIN_ROTATED = 200  # pixels on the shorter side; a smaller picture is not a page
@@ -85,7 +85,7 @@ def recognise(image: Image.Image, languages: str) -> str:
     picture = ImageOps.autocontrast(image.convert("L"))
     best = _recognised(picture, languages)
     if best.confidence < SURE and min(picture.size) >= MIN_ROTATED:
-        # Counter-clockwise rotations to try, in degrees: the detected one, or all if any text was found.
+        # Counter-clockwise rotations to try, in degrees: the detected one, or else all if there is text.
         seen = ORIENTATION.search(_output(picture, "--psm", "0", "-l", "osd"))
         turns = [int(seen[1])] if seen else list(TURNS) if best.text else []
         for turn in turns:

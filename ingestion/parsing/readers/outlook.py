@@ -26,7 +26,7 @@ from .message import (
     without_logos,
 )
 
-# Ids of properties (see MS-OXPROPS); those that are integers include the type.
+# Ids of properties (see MS-OXPROPS), in hexadecimal; the ids given as integers include the property's type.
 SUBJECT, SENDER, SENDER_ADDRESS, TO, CC = "0037", "0C1A", "5D01", "0E04", "0E03"
 BODY, HTML, RICH_TEXT = "1000", "1013", "1009"
 DATA, LONG_NAME, SHORT_NAME, CONTENT_ID = "3701", "3707", "3704", "3712"

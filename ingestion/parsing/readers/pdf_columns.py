@@ -40,7 +40,7 @@ class Found:
 
 
 def close_tables(lines: Sequence[Sequence[Word]], em: float) -> Iterator[Found]:
-    """The tables in lines from top to bottom; each line has its words from left to right."""
+    """Yield the tables in `lines`, which run from top to bottom, with words from left to right."""
     spaces = [_spaces(line, NARROW * em) for line in lines]
     numbers = [any(any(map(str.isdigit, word.text)) for word in line[1:]) for line in lines]
     top = above = 0  # `above` is the first line that may name columns
@@ -101,7 +101,7 @@ def _extended(
     gutters: list[Span],
     em: float,
 ) -> tuple[list[Span], int]:
-    """The columns that the rows from `top` on have in common, and the end of these rows."""
+    """The gutters that the rows from `top` on have in common, and the end of these rows."""
     end = top + ROWS
     while end < len(lines) and _is_near(lines, end, em):
         common = common_spans(gutters, spaces[end], NARROW * em)
@@ -141,7 +141,7 @@ def _gutters(
     inside = [span for span in common if left < span[0] and span[1] < right]
     columns = list(zip(*(_divided(line, inside) for line in rows), strict=True)) if inside else []
     if any(not any(column[1:]) for column in columns):
-        return []  # the first line names columns, and is aligned differently
+        return []  # in a column, only the first line has text: perhaps names, aligned differently
     return [
         span
         for span, (before, after) in zip(inside, pairwise(columns), strict=True)

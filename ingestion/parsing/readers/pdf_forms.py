@@ -31,10 +31,10 @@ class Field:
 
 
 def with_fields(page: pypdfium2.PdfPage, lines: list[Line]) -> list[Line]:
-    """The lines with what was filled into the fields of the page, except check boxes.
+    """The lines with texts that were filled into fields or typed onto the page; no passwords.
 
     A text is placed after the words to the left of its field; without such words, it becomes a line after
-    the others.
+    the others. The state of check boxes is not read.
     """
     fields = sorted(_fields(page), key=lambda field: -field.left)
     if not fields:
@@ -54,7 +54,7 @@ def with_fields(page: pypdfium2.PdfPage, lines: list[Line]) -> list[Line]:
             continue
         whole = lines[place].text
         before = one_line(textpage.get_text_bounded(bottom=low, top=high, right=field.left), TEXT_BYTES)
-        # A field that begins inside a word is on top of the text, or below it.
+        # A field that begins inside a word covers the line, or is below it: append its text.
         is_between = whole.startswith(before) and whole[len(before) : len(before) + 1] in ("", " ")
         end = len(before) if is_between else len(whole)
         text = " ".join(filter(None, (whole[:end].strip(), field.text, whole[end:].strip())))
@@ -77,7 +77,7 @@ def _fields(page: pypdfium2.PdfPage) -> Iterator[Field]:
         try:
             kind = pdfium.FPDFAnnot_GetSubtype(annotation)
             if kind == pdfium.FPDF_ANNOT_WIDGET:
-                # Only buttons have a state (AS). Other fields may inherit their value from a parent field.
+                # Only buttons have a state (AS). A value that is inherited from a parent field is not found.
                 text = "" if _text(annotation, b"AS") or _is_password(annotation) else _text(annotation, b"V")
             elif kind == pdfium.FPDF_ANNOT_FREETEXT:
                 text = _text(annotation, b"Contents")

@@ -13,13 +13,13 @@ from ingestion.parsing.sections import HEADING_TEXT
 from .lone_titles import has_title_form, is_title
 from .pdf_page_text import BULLETS, Line
 
-HEADING_SCALE = 1.12  # a heading is larger than the surrounding text by this factor
+HEADING_SCALE = 1.12  # a heading is larger than the document's text by this factor
 # The factor for a long heading above lower-case text, and for one among the lines of a table of contents.
 CERTAIN_SCALE = 1.3
 # A size is not that of headings if at least this share of the text, and this many lines, have it.
 TEXT_SHARE = 0.2
 TEXT_LINES = 10
-BOLD_HEADING_SCALE = 1.02  # the factor for a bold line
+BOLD_HEADING_SCALE = 1.02  # like HEADING_SCALE, for a bold line
 BOLD_HEADING_LINES = 2  # bold lines of normal size are a heading if at most this many are adjacent
 BOLD_SHARE = 0.3  # if more of a document is bold, bold does not mark headings
 FONT_SHARE = 0.1  # a font with at most this share of the document's text may mark headings

@@ -25,7 +25,7 @@ from .pdf_tags import has_tags, tagged_tables, words_in_cells
 from .pdf_words import Word
 
 MAX_WORDS = 5_000  # pages with more words are not searched for tables
-MIN_RULES = 3  # minimum number of drawn lines between the rows of a table
+MIN_RULES = 3  # a page with fewer drawn lines has no table with lines between rows
 MARKER = re.compile(rf"(?:[{BULLETS}]|\(?\d{{1,2}}[.)]|[a-z][.)])\Z")  # the marker of a list item
 MARKER_DISTANCE = 5  # greatest distance of a marker from its text, in em
 

@@ -22,9 +22,10 @@ def reading_order(
     """The indexes of the lines in the order of the file, or from top to bottom.
 
     Some programs write the headings of a page, or paragraphs that were changed, before or after its other
-    text. Such a page is read from top to bottom, unless lines outside its tables are side by side: they may
-    be columns, whose order is known only from the file. `repeated` has the places of the previous
-    page's lines: lines at the same places are running titles, and remain before or after the other text.
+    text. If fewer than half of the lines are out of order, the page is read from top to bottom, unless lines
+    outside its tables are side by side: they may be columns, whose order is known only from the file.
+    `repeated` has the places of the previous page's lines: lines at the same places are running titles, and
+    remain before or after the other text.
     """
     as_written = range(len(lines))
     own = [

@@ -45,7 +45,7 @@ class Line:
 
     `whole` marks a row of a table or recognised text, which is never a heading and never joined with its
     neighbours. `font` is the name of its font, empty if the line ends in another one. `level` is the level of
-    the bookmark that points to the line; the size is 0 if it is unknown, such as for a line that only exists
+    the bookmark that names the line; the size is 0 if it is unknown, such as for a line that only exists
     in a bookmark. `left` is the left edge of the line, and `baseline` the height of its baseline, in points;
     `right`, its right edge, is only set for text behind a scan. Rotated lines have no baseline.
     """

@@ -8,7 +8,7 @@ from statistics import median
 from .pdf_page_text import Line
 
 EDGE_LINES = 2  # number of lines at the beginning and end of a page's text that may be running titles
-# Number of heights, at the top and at the bottom, at which running titles may be, in any order of the text.
+# Number of heights at the top and at the bottom that may have running titles, wherever these are in the text.
 TOP_HEIGHTS, BOTTOM_HEIGHTS = 2, 3
 MIN_PAGES, MIN_SIDES = 3, 4  # minimum number of pages, or of left or right pages, with a running title
 EDGE_SHARE = 0.6  # share of the pages on which a line must appear to be a running title
@@ -24,8 +24,8 @@ def without_running_titles(pages: list[list[Line]]) -> list[list[Line]]:
     """The pages without running titles, which are lines at the top or bottom of most pages.
 
     In books, left and right pages have different titles. Lines of the same size that differ only in short
-    numbers count as equal. A line that occurs at least as often inside pages belongs to a list and is kept,
-    unless it repeats at the same height. Lines beside the printed page number are running titles, too.
+    numbers count as equal. A line that occurs at least as often inside pages, as in a list, is kept, unless
+    it repeats at the same height. Lines beside the printed page number are running titles, too.
     """
     if len(pages) < 3:
         return pages
@@ -51,8 +51,8 @@ def without_running_titles(pages: list[list[Line]]) -> list[list[Line]]:
 def _numbered_heights(pages: list[list[Line]]) -> list[set[int]]:
     """For each page, the height of the line with its printed page number, if it was found on most pages.
 
-    It is the topmost or lowest line, and not large, because a page may begin with the number and title of a
-    chapter. Everything else at that height is a running title, which may differ from chapter to chapter.
+    Only the topmost and lowest lines count, and no large ones: a page may begin with the number and title of
+    a chapter. Everything else at that height is a running title, which may differ from chapter to chapter.
     """
     # For each page, the numbers at its top and bottom: how far each exceeds the page's index, and its height.
     places: list[set[tuple[int, int]]] = []
@@ -87,10 +87,10 @@ def _extreme_heights(lines: list[Line]) -> set[int]:
 
 
 def _edges(lines: list[Line]) -> dict[int, list[Shape]]:
-    """The first and last lines in the order of the text, and the top and bottom ones, by their places.
+    """The shapes of the first and last lines and of those at the top and bottom, by line index.
 
-    Lines at the top or bottom must be at the same height on all pages, because rows of a table may be there,
-    too.
+    The shapes of lines at the top or bottom include their heights: rows of a table may be there, too, but at
+    other heights on each page.
     """
     found: dict[int, list[Shape]] = {}
     extreme = _extreme_heights(lines)

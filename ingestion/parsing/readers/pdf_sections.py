@@ -64,7 +64,7 @@ def _joined(path: Sequence[Line]) -> str:
 
 
 def _paragraphs(lines: list[Line], full: float) -> str:
-    """Join lines into paragraphs. A line shorter than `full` is a row, or ends a paragraph."""
+    """Join lines into paragraphs. After a line shorter than `full`, a new line begins."""
     text = ""
     previous: Line | None = None  # None at the beginning, and after a `whole` line
     item: Line | None = None  # the first line of the list item to which the previous line belongs
@@ -89,7 +89,7 @@ def _paragraphs(lines: list[Line], full: float) -> str:
 
 
 def _begins_item(line: Line, previous: Line | None, item: Line | None) -> bool:
-    """Whether a line begins a list item, and not with a number that ends a sentence, such as "40."."""
+    """Whether a line begins a list item; a number such as "40." may end a sentence instead."""
     found = BULLET.match(line.text)
     if found is None or line.whole:
         return False
@@ -101,7 +101,7 @@ def _begins_item(line: Line, previous: Line | None, item: Line | None) -> bool:
 
 
 def _is_after(line: Line, previous: Line, item: Line) -> bool:
-    """Whether a line begins the paragraph after a list: a sentence aligned with the markers."""
+    """Whether a line is the first after a list: aligned with its markers, after a sentence's end."""
     if line.left is None or item.left is None or previous.text[-1] not in SENTENCE_ENDS:
         return False
     return line.left <= item.left + ITEM_INDENT

@@ -63,7 +63,8 @@ class Table:
     are the numbers of the lines of text in the table, `gutters` the white space between columns. `above` has
     the header rows of the table that this one continues, if any. A tagged table has the `numbers` of its
     rows, and the `count` of the rows on all pages; it has the `extents` of its columns instead of gutters.
-    `has_names` says whether tags name columns or rows, `ends_page` whether no text follows on the page.
+    `has_names` says whether tags name columns or rows, `ends_page` whether at most running titles
+    are between it and the next page's table.
     """
 
     cells: list[list[list[Word]]]
@@ -119,7 +120,7 @@ class Table:
         return replace(other, named=True, above=header) if counted else other
 
     def is_same(self, other: "Table") -> bool:
-        """Whether these are parts of one tagged table, on different pages."""
+        """Whether these may be parts of one tagged table: equal `count` and number of columns."""
         same = bool(self.numbers and other.numbers) and self.count == other.count
         return same and len(self.cells[0]) == len(other.cells[0])
 
@@ -134,7 +135,8 @@ class Table:
     def is_split_before(self, other: "Table") -> bool:
         """Whether `other` is the rest of this table, although its tags describe it as a separate table.
 
-        Some programs begin a new table on each page, without names. `other` must begin its page.
+        Some programs begin a new table on each page, without names. `lines_of` clears `ends_page` if text
+        precedes `other` on its page.
         """
         if not (self.ends_page and self.has_names and other.numbers) or other.has_names or other.numbers[0]:
             return False
@@ -236,8 +238,8 @@ def _groups(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
 def _ruled(words: Sequence[Word], group: list[Rule], em: float) -> Iterator[Table]:
     """Tables with drawn lines between rows: adjacent bands with the same white space between columns.
 
-    A band is the space between two lines. The column names may be above the first line, as bold words below
-    text outside the table.
+    A band is the space between two lines. The column names may be bold lines at the end of the text above
+    the first drawn line.
     """
     left, right = group[0].left - EDGE_TOLERANCE, group[0].right + EDGE_TOLERANCE
     inside = [word for word in words if left < word.middle_across < right and not is_leader(word)]
@@ -419,8 +421,8 @@ class _Run:
     def _rows(band: list[Word], free: list[Span]) -> list[list[Word]]:
         """The rows between two drawn rules.
 
-        If one column has a number in most lines of text, each line is a row. Otherwise all lines are one row,
-        because a cell may have several lines. Many tables have rules only around all rows.
+        Many tables have rules only around all rows. If a column except the last has a number in most lines of
+        text, each line is a row. Otherwise all lines are one row, because a cell may have several lines.
         """
         lines = _visual_lines(band)
         if len(lines) < ROWS:

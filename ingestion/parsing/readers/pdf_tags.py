@@ -1,4 +1,4 @@
-"""Finds the tables of a tagged PDF, whose tags name the rows and cells.
+"""Finds the tables of a tagged PDF, whose tags mark the rows and cells.
 
 Browsers and word processors write these tags for screen readers. Tags say more than positions: which lines
 form one cell, where rows end without drawn lines, and which row continues on the next page.
@@ -22,7 +22,7 @@ MAX_PAGES = 1_000  # pages of a document: for each page, PDFium goes through the
 MAX_TAGS = 50_000  # tags of a page
 MAX_DEPTH = 60
 MAX_COLUMNS = 100
-MAX_TEXTS = 20_000  # objects of a page among which texts are found
+MAX_TEXTS = 20_000  # objects of a page that are searched for texts
 TYPE_BYTES = 64
 LAYOUT_CHARACTERS = 800  # a table without header cells (TH) and with a longer cell only arranges text
 
@@ -177,7 +177,7 @@ def _parts(
 
 
 def _align(tagged: TaggedTable, words: Mapping[int, list[Word]], above: Table | None) -> None:
-    """In rows that lack cells, move the cells to the columns at their positions.
+    """In rows that lack cells, move each cell to the column at its position on the page.
 
     Browsers omit the tags of empty cells. The positions of columns are known from complete rows, or from the
     table that this one continues.
@@ -329,7 +329,7 @@ class _TagReader:
         return [(place - bisect.bisect(marks, place), cell) for place, cell in cells], count - len(marks)
 
     def _rows(self, element: Any, table: TaggedTable, depth: int) -> Iterator[tuple[int, Any]]:
-        """Yield all rows with their numbers; sets the `start` and the `count` of `table`."""
+        """Yield the rows on this page with their numbers; sets `start` and `count` of `table`."""
         first = 0
         marked = pdfium.FPDF_StructElement_GetChildMarkedContentID
         while table.start < MAX_COLUMNS and marked(element, table.start) >= 0:

@@ -6,7 +6,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 SAMPLED = 60  # approximate number of objects of a page that are examined
-TURNED_SHARE = 0.9  # more than this share of the texts among these must run upwards, or downwards
+TURNED_SHARE = 0.9  # more than this share of the examined texts must run upwards, or downwards
 
 
 def level_page(document: pypdfium2.PdfDocument, number: int) -> pypdfium2.PdfPage:

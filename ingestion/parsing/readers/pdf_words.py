@@ -68,7 +68,7 @@ def common_spans(one: Sequence[Span], other: Sequence[Span], least: float) -> li
 
 
 def distance(above: Sequence[Word], below: Sequence[Word]) -> float:
-    """The distance between two rows, which is that of their nearest lines if a row has several lines."""
+    """The distance between two rows: from the last line of `above` to the first of `below`."""
     lowest, highest = min(word.middle for word in above), max(word.middle for word in below)
     start = lowest if above[0].middle - lowest > SAME_HEIGHT else above[0].middle
     end = highest if highest - below[0].middle > SAME_HEIGHT else below[0].middle

@@ -37,7 +37,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
         heading = heading_path([title for _, title in headings])
         contents.add("" if is_short else f"line={first}", None, heading, "".join(part))
 
-    is_bare = False  # whether the last heading has no text below it; such a heading becomes text itself
+    is_bare = False  # whether the last heading has no text below it: without a subheading, it becomes text
     skipped = 0  # number of the last line of a heading, which is skipped
     for number, line in enumerate(lines, 1):
         underline = _underline(line, lines[number]) if number < len(lines) else ""
@@ -101,7 +101,8 @@ def _underline(line: str, following: str) -> str:
 def read_csv(path: Path, limits: Limits) -> Contents:
     """Read rows with the names of their columns.
 
-    If a quotation mark is not closed, all quotation marks are read as ordinary characters.
+    If a quoted cell is longer than LONGEST_QUOTED, its closing mark is probably missing: all quotation marks
+    are then read as ordinary characters.
     """
     encoding = encoding_of_file(path)
     with path.open(encoding=encoding, errors="replace", newline="") as file:

@@ -1,7 +1,7 @@
 """JSON by record.
 
-Records are the objects in a list or in an object of objects, anywhere in the document, or the values of a
-JSON Lines file.
+Records are the values of a JSON Lines file or of a list that is the whole document; otherwise, the objects in
+lists of objects or in objects of objects, anywhere in the document.
 """
 
 import itertools
@@ -18,14 +18,14 @@ DEEPEST = 60
 LINE_CHARACTERS = 200
 NAMES = ("title", "name", "label", "subject", "question", "id")  # fields that name a record
 NAME_CHARACTERS = 120
-MANY = 1_000  # after this many records, short adjacent ones share a section
-SHORT = 300  # characters of the records that share a section
+MANY = 1_000  # after this many records, or if they are not objects, short adjacent ones share a section
+SHORT = 300  # maximum total length of records that share a section, in characters
 TOO_DEEP = "The file is not valid JSON, or nested too deeply."
 SPACE = re.compile(r"[\s,]*")
 
 
 def read(path: Path, limits: Limits) -> Contents:
-    """Read a JSON document, or a sequence of JSON values; records are numbered from 1."""
+    """Read a JSON document, or a sequence of JSON values; records without keys are numbered from 1."""
     text = decode(path.read_bytes()).strip().lstrip("\ufeff")
     contents = Contents(limits)
     collector = _Collector(contents)

@@ -71,9 +71,10 @@ ROW_CHARACTERS = 450  # a longer row becomes several lines, which repeat the fir
 CELL_CHARACTERS = 1_000_000
 NAME_CHARACTERS = 100  # characters of a column's name
 MAX_HEADER_ROWS = 3
-FORM_COLUMNS, FORM_ROWS = 2, 3  # up to this many columns, and with fewer rows below, a row may begin a form
+# A row of up to FORM_COLUMNS cells, with fewer than FORM_ROWS rows below it, may begin a form.
+FORM_COLUMNS, FORM_ROWS = 2, 3
 TITLE_WIDTH = 2  # a row may be a title if the next row has at least this many times as many filled cells
-HEADER_ROWS_BELOW = 3  # minimum below a title with a note in another cell: the names, two rows of values
+HEADER_ROWS_BELOW = 3  # minimum number of rows below a title with a note: the names, and two rows of values
 HEADER_AHEAD = 8  # number of rows that are searched for the header
 PLACE_ROWS = 50  # rows in each section of a longer table
 MAX_BESIDE_ROWS = 2_000  # longer sheets are not searched for tables beside each other
@@ -218,9 +219,9 @@ def _is_above_header(cells: Sequence[str], rows: Sequence[Sequence[str]]) -> boo
 def _begins_table(row: _Row, block: Sequence[_Row], columns: _Columns, *, is_new: bool) -> bool:
     """Whether a row begins a further table, whose columns it names.
 
-    A bold row does if the next row is not bold and begins in the same column. Another row does if it follows
-    empty rows and has a word above a column of numbers, or if no column has a name yet and all of its words
-    but the first are above columns of numbers.
+    A bold row does if the next row is not bold, begins in the same column and has text only below names. A
+    row that follows empty rows does if it has a word above a column of numbers. If no column has a name yet,
+    a row does if all of its words but the first are above columns of numbers.
     """
     names, rows = row.cells, [each.cells for each in block]
     width = sum(map(bool, names))
@@ -344,8 +345,9 @@ def _part(cells: Sequence[str], first: int, last: int) -> Sequence[str]:
 def _are_apart(groups: Sequence[Sequence[tuple[int, Sequence[str]]]]) -> bool:
     """Whether groups of columns are separate tables, and not parts of one with empty columns.
 
-    In each, the first column must have mostly words below its name, and few rows may be missing. A group must
-    have other first or last rows than the group before it, or share a column name with it.
+    In each, the first column must have mostly words below its name, and at least half of the rows must have
+    several cells. A group must begin or end in another row than the group before it, or share a column name
+    with it.
     """
     before: tuple[int, int, set[str]] | None = None
     for rows in groups:
@@ -391,9 +393,10 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
     """How many rows the header has.
 
     The names of groups of columns are above the names of their columns. The next row belongs to the header if
-    it has only words or periods, and numbers follow below them. In addition, either all of them are above
-    columns of numbers and some are repeated, or the first column has one cell over both rows and the next row
-    has words where the row above has gaps, or an empty first cell and all words above columns of numbers.
+    it has only words or periods (PERIOD), numbers follow below them, and one of these conditions is met:
+    - All its cells are above columns of numbers, and some have the same text.
+    - The first column has one cell over both rows, and the next row has text where the row above has gaps.
+    - Its first cell is empty, and all its other cells are above columns of numbers.
     """
     count = 1
     while count < min(MAX_HEADER_ROWS, len(rows) - 1):
@@ -419,7 +422,7 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _all_above_numbers(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether each name is above a column of numbers; first rows without any number are ignored."""
+    """Whether each name is above a column of numbers; leading rows without any number are ignored."""
     values = list(itertools.dropwhile(lambda row: not any(cell and is_number(cell) for cell in row), rows))
     for column, name in enumerate(names):
         own = [row[column] for row in values if column < len(row) and row[column]]

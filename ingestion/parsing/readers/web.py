@@ -1,6 +1,6 @@
 """HTML: the visible text of a page by heading.
 
-Navigation, banners, footers and scripts are left out.
+Scripts are left out; so are navigation, banners and footers of web pages that have other text.
 """
 
 import re

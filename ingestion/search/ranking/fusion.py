@@ -44,9 +44,10 @@ class Bound:
     """How well the best passage must match a question: for any answer, and for a confident one.
 
     Both bounds grow with the logarithm of the number of readable passages, because among more passages the
-    best one matches better by chance. `at_1000` is the bound for a thousand passages; `per_e` is added each
-    time the number grows by the factor e. Above the sure bound, each `step` raises the fit by one; by
-    default, a step is the distance between the bounds.
+    best one matches better by chance. `at_1000` and `sure_at_1000` are the bounds for a thousand passages;
+    `per_e` and `sure_per_e` are added each time the number grows by the factor e. Above the bound for a
+    confident answer, each `step` raises the fit by one; by default, a step is the distance between the
+    bounds.
     """
 
     at_1000: float
@@ -74,7 +75,7 @@ MIN_READABLE = 300  # with fewer passages, the bounds do not decrease further
 # COMBINED is the bound for the sum of the share of the question's words and the similarity. Without usable
 # vectors, WORDS or PAIRS (for character bigrams, which match less often by chance) are bounds for the share
 # alone. In searches by vectors only, SIMILARITY is the bound for the similarity. docs/measurements.md has the
-# error rates at four sizes of the corpus.
+# error rates at several sizes of the corpus.
 COMBINED = Bound(0.465, 0.017, 0.68, 0.074)
 WORDS = Bound(0.2, 0.01, 0.36, 0.05)
 PAIRS = Bound(0.12, 0.005, 0.2, 0.03)
@@ -87,10 +88,10 @@ ALIKE = 0.3  # with at least this similarity, a passage also counts as found by 
 class Relevance(NamedTuple):
     """Signs that passages answer a question, or the weight of each sign (see WEIGHTS).
 
-    `met` is the highest sum, over all passages, of coverage and vector similarity; `nearest` is the highest
-    similarity. `closest` and `first` come from RerankScores: how well the words of the best matching passage,
-    and of the first passage, match those of the question. `length` is the logarithm of the number of words in
-    the question, because long questions match less.
+    `met` is the highest sum of a passage's coverage and vector similarity, and `nearest` the highest
+    similarity, among passages in languages whose vectors count. `closest` and `first` come from RerankScores:
+    how well the words of the best matching passage, and of the first passage, match those of the question.
+    `length` is the logarithm of the number of words in the question, because long questions match less.
     """
 
     met: float

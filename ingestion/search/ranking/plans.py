@@ -1,7 +1,8 @@
 """Plans to find the candidates of a search (sql/search.sql).
 
-Which plan is used depends on the number of passages that the caller may search. It only affects speed: all
-plans have the same access condition, and the same results as far as their indexes allow.
+Which plan is used depends on the number of passages that the caller may search, and on the dimensions of the
+vectors. The plan only affects speed: all plans have the same access condition, and the same results as far as
+their indexes allow.
 """
 
 import json
@@ -70,9 +71,9 @@ MAX_BY_DOCUMENTS = 4_000
 PROBES = 1_000
 MIN_PROBED = 20
 SAMPLED = 1_500
-# In a corpus of more than COUNTED_FROM passages, for callers who may read more than MAX_MIXED of them, words
-# are also counted in every 17th passage: the least common ones, as many as need about MAX_COUNTED passages.
-# In a smaller corpus, counting would take as much time as it saves.
+# In a corpus of more than COUNTED_FROM passages, for callers who may read more than MAX_MIXED of them, the
+# least common words are also counted in every 17th passage: as many words as occur in about MAX_COUNTED of
+# these passages. In a smaller corpus, counting would take as much time as it saves.
 COUNTED_FROM = 300_000
 COUNTED_EVERY = 17
 MAX_COUNTED = 2_500
@@ -80,9 +81,9 @@ MEASURED = 300  # the mean length of this many passages serves as that of all pa
 MAX_SELDOM = 50  # passages inspected for each word that the sample lacks, to find a readable one
 
 # A scan of the vector index reads at least EF_SEARCH entries, and stops after MAX_SCANNED if hardly any of
-# them are readable. It takes as many pieces as are probably readable among the NEAREST ones, but at least
-# PIECES. For callers who may read little, the scan is long anyway; EF_SEARCH makes it as long for callers who
-# may read everything.
+# them are readable. It takes as many pieces (parts of passages, each with a vector) as are probably readable
+# among the NEAREST ones, but at least PIECES. For callers who may read little, the scan is long anyway;
+# EF_SEARCH makes it as long for callers who may read everything.
 EF_SEARCH = 300
 NEAREST = 500
 PIECES = 100
@@ -139,7 +140,7 @@ class Survey:
         return self.every > LARGE_CORPUS and self.visible > MAX_SCAN
 
     def pieces(self, plan: Plan) -> int:
-        """How many of the nearest pieces to take. All callers' scans of the index are then equally long."""
+        """How many of the nearest pieces to take, so that all callers' index scans are equally long."""
         if plan != "indexed":
             return EXACT_PIECES
         return max(PIECES, round(NEAREST * self.visible / max(self.every, self.visible, 1)))
@@ -195,7 +196,7 @@ def with_words(search: Mapping[str, Any]) -> dict[str, Any]:
     alike = [""] * (len(words) - len(everyday)) + everyday
     worths = [1.0] * count + list(search["added"].values()) + [everyday_weight] * len(everyday)
     times = [*search["times"], *[1.0] * (len(words) - count)]
-    # The number of the word that a substitute replaces, to compare frequencies; 0 if it replaces a phrase.
+    # For phrases that replace an everyday word: the word's number, to compare frequencies; otherwise 0.
     places = {word: number for number, word in enumerate(search["words"], 1)}
     stands = [0] * (len(words) - len(everyday)) + [places.get(word, 0) for word in search["everyday"]]
     return {
@@ -228,7 +229,7 @@ def find_candidates(
     found, missing = _run(first, dimensions, surveyed)
     unknown = missing if found else range(1, search["asked"] + 1)
     if second := _with_substitutes(first, unknown):
-        # Keep the candidates found by vectors instead of searching for them again.
+        # Keep all candidates, so that those found by vectors need not be searched for again.
         second |= {"with_nearest": False, "kept": [each[0] for each in found]}
         if surveyed.is_sampled:
             surveyed = survey(second)
@@ -255,12 +256,12 @@ def _with_substitutes(search: Mapping[str, Any], unknown: Iterable[int]) -> dict
 
 
 def prepare() -> None:
-    """Set the session parameters that this transaction's statements need."""
+    """Set PostgreSQL's parameters for searches in the current transaction (sql/prepare.sql)."""
     rows("prepare", PLANNER | {"plan_cache_mode": "force_custom_plan"})
 
 
 def survey(search: Mapping[str, Any]) -> Survey:
-    """Make estimates for `search` from rows that its caller may read."""
+    """Make estimates for `search` and its caller (sql/survey.sql)."""
     return surveyed_after([], search)[1]
 
 
@@ -339,7 +340,10 @@ def _for_corpus(name: str, every: int, search: Mapping[str, Any], constants: Map
 
 
 def planned_rows(before: Sequence[str], text: str, parameters: Mapping[str, Any]) -> list[Rows]:
-    """Run `before`, then sql/prepare.sql, which configures the planner, and `text`; return the other rows."""
+    """Run `before`, then sql/prepare.sql, which configures the planner, and `text`.
+
+    Return the rows of each statement in `before`, and of `text`.
+    """
     kind = "generic" if isinstance(text, PreparedStatement) else "custom"
     planner = {**PLANNER, "plan_cache_mode": f"force_{kind}_plan", "today": timezone.localdate()}
     *found, _, last = rows_of_each([*before, statement("prepare"), text], {**parameters, **planner})

@@ -20,7 +20,8 @@ MAX_WORD = 40  # characters; longer words are ignored
 MAX_JOINED_WORDS = 32
 MAX_EXPANDED = 8  # words of a question that get substitutes
 
-# A substitute counts less than the word that it replaces, both in the score and in `Candidate.coverage`.
+# A substitute or added word counts less than a word of the question, both in the score and in
+# `Candidate.coverage`.
 EXPANSION_WEIGHT = 0.7
 EVERYDAY_WEIGHT = 0.8  # total weight of all the words that documents use for an everyday word
 SHORT_QUESTION = 6  # EVERYDAY_WEIGHT decreases in questions with more words: the other words say enough
@@ -37,7 +38,7 @@ def alternative_spellings(word: str) -> list[str]:
     parts = [(word[:cut], word[cut:]) for cut in range(least, len(word) - MIN_PART + 1)]
     if word[0] == "e" and len(word) > MIN_PART:
         parts.append(("e", word[1:]))  # “e-mail”
-    if is_long:  # “Kündigungsfrist”, “Frist der Kündigung”
+    if is_long:  # without a linking “s”: “Kündigungsfrist”, “Frist der Kündigung”
         parts += [(first[:-1], last) for first, last in parts if first[-1] == "s" and len(first) > least]
     return found + [f"('{first}' & '{last}')" for first, last in parts]
 

@@ -138,7 +138,7 @@ def distinct(numbers: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.
 def _raise(
     alike: Numbers, rows: Sequence[int], phrase: NDArray[np.int32], numbers: NDArray[np.int32]
 ) -> None:
-    """Where texts contain `phrase`, raise the similarity of its words to the words `rows` to SYNONYM."""
+    """Where `phrase` occurs, set its words' similarity with the words `rows` to at least SYNONYM."""
     starts = np.flatnonzero(numbers == phrase[0])
     for step, number in enumerate(phrase[1:], 1):
         starts = starts[starts + step < len(numbers)]

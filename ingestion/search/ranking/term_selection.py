@@ -2,7 +2,7 @@
 
 These are the passages with a rare word of the question, or with enough of its common words. A sample shows
 how frequent the words and their combinations are. From this, groups of words are selected, such that about
-the wanted number of passages have all words of a group.
+the wanted number of passages have all words of at least one group.
 """
 
 import math
@@ -88,7 +88,7 @@ def _counts(numbers: Iterable[int], sample: Sample) -> dict[int, float]:
 
 
 def _worth_limit(worth: Mapping[int, float], sample: Sample, limit: float) -> float:
-    """The highest weight that more than `limit` passages of the sample reach; 0 if no weight is reached.
+    """The highest weight that more than `limit` passages of the sample reach; 0 if there is none.
 
     The weight of a passage is the sum of its words' weights in `worth`.
     """

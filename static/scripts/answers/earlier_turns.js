@@ -1,5 +1,5 @@
 // Loads earlier turns in place of the link “Earlier questions” when the link is activated or scrolled into view.
-// The scroll position does not change. If the link had the focus, the question just above it gets it.
+// The scroll position does not change. If the link had the focus, the last of the loaded questions is focused.
 // Fetches the page of the link, and inserts its turns and its own “Earlier questions” link. On failure, follows the
 // link.
 import { say } from '../portal/announcer.js';

@@ -107,7 +107,7 @@ async function askFirst(state, files, text) {
     if (reply.url) {
       state.accepted(text);
       store.set('asked', 'yes');
-      // The next page does not list failed files, so name them now.
+      // The next page does not list files that could not be read, so store their names for showUnread().
       if (files?.unread.length)
         store.set(`unread:${new URL(reply.url, location.href).pathname}`, files.unread.join(', '));
       location.assign(reply.url);
@@ -126,9 +126,9 @@ async function askFirst(state, files, text) {
   }
 }
 
-// Focus the box on the page for a new question. Also focus it on the page that opens after the first question,
-// except on a touch screen, whose keyboard would cover the answer. The attribute `autofocus` is not used, because
-// it would scroll past the beginning of the page.
+// Focus the box on the page for a new question. Also focus it on the page that opens after a question was asked,
+// edited or overtaken, or an answer was regenerated; but not on a touch screen, whose keyboard would cover the
+// answer. The attribute `autofocus` is not used, because it would scroll past the beginning of the page.
 function focusFirst(box, words) {
   const begins = 'focus' in words || (!touch.matches && (store.get('asked') || store.get('overtaken')));
   if (!begins) return;

@@ -5,7 +5,7 @@ import { likes, page, store, touch } from '../portal/browser.js';
 import { $, parsed } from '../portal/dom.js';
 
 export function composerState(form) {
-  const drafts = `draft:${form.action}`; // search_in.js uses the same key
+  const drafts = `draft:${form.action}`; // one draft for each URL to which questions are posted
   const keys = `key:${location.pathname}`;
   const box = $('#question');
   const hint = $('#hint');

@@ -6,7 +6,8 @@ export const likes = document.documentElement.dataset;
 export const page = document.body.dataset;
 export const touch = matchMedia('(pointer: coarse)');
 
-// Whether a key press sends the text: Enter with Ctrl or ⌘ always does, Enter alone if the person prefers it.
+// Whether a key press sends the text: Enter with Ctrl or ⌘ always does. Enter alone does, except on a touch screen or
+// if the person prefers that it begins a new line.
 export const isSendKey = event =>
   event.key === 'Enter' &&
   !event.isComposing &&

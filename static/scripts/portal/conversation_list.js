@@ -51,7 +51,8 @@ if (page.dots) {
   document.addEventListener('visibilitychange', lookAtDots);
   if (tabs) tabs.onmessage = lookAtDots;
 }
-// A new conversation may be above the rows that were last seen. (scrollIntoView could also scroll the page.)
+// Scroll the list to the current conversation: a new one may be above the rows at the stored scroll position.
+// (scrollIntoView could also scroll the page.)
 function showCurrent(list) {
   const row = $('[aria-current]', list)?.getBoundingClientRect();
   if (!row) return;

@@ -40,7 +40,7 @@ document.addEventListener('click', event => {
   const dialog = opener && $(`#${opener.dataset.dialog}`);
   if (dialog) {
     event.preventDefault();
-    // The dialog returns the focus there, because its opener is hidden with the menu.
+    // A closing dialog returns the focus to what had it before; the opener in the menu is hidden by then.
     if (opener.closest('#menu')) $('#menu summary').focus();
     $('#menu')?.removeAttribute('open');
     dialog.showModal();

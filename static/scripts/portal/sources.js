@@ -1,5 +1,5 @@
-// Opens sources in the source panel instead of following the links of citations. The first one loads panel.js.
-// Sends and receives nothing itself.
+// Opens sources in the source panel instead of following the links of citations. Loads panel.js when a link to a
+// source is first hovered, focused or clicked, or if the page shows a source. Sends and receives nothing itself.
 import { page } from './browser.js';
 import { $, opensElsewhere } from './dom.js';
 import { shared } from './shared.js';

@@ -32,8 +32,8 @@ export function answerView(tools, now, title, { whole, done, painted }) {
     if (node)
       top = node.previousElementSibling?.matches('.answer') ? node : $('.question', node.closest('.turn'));
   }
-  // Remove the placeholders when text arrives; it comes in the same frame as the found documents, so nothing moves
-  // later.
+  // When the first text is drawn, remove the placeholders and the list of found passages in the same frame, so that
+  // nothing moves later.
   const removePlaceholders = () => {
     for (const line of $$('.skeleton', prose)) line.remove();
     $('.found-now', answer)?.replaceChildren();

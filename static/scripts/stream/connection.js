@@ -124,7 +124,7 @@ export function connection({ t, tell, conversation }, now, { opened, received, g
     stopPolling,
     isEnded: () => ended,
     isFull: () => full,
-    // A question is waiting to be sent: restart the silence timer, and reopen a lost socket at once.
+    // A question was just sent, or waits for a socket: restart the silence timer, and reopen a lost socket at once.
     hurry() {
       heard = Date.now();
       if (isOpen()) return;

@@ -74,7 +74,7 @@ def _reduced(styles: bytes) -> bytes:
 
 
 def _children(styles: ElementTree.Element, name: str) -> Iterator[ElementTree.Element]:
-    """The entries of a list. An entry with alternatives for several programs counts once."""
+    """The entries of a list. An entry with alternatives (mc:AlternateContent) counts once."""
     for entry in styles.iterfind(f"{{*}}{name}/*"):
         inside = next((each for each in entry.iter() if _local(each) in ("numFmt", "font", "xf")), None)
         yield entry if inside is None else inside

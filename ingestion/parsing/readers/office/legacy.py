@@ -51,17 +51,14 @@ UNREACHABLE_PROXY = "http://127.0.0.1:9"  # requests that LibreOffice makes desp
 
 
 def read(path: Path, limits: Limits, ending: str) -> Contents:
-    """Read an old Office file in the current format that LibreOffice converts it to.
-
-    Raises Unreadable.
-    """
+    """Convert an old Office file with LibreOffice, and read the result. Raises Unreadable."""
     if not shutil.which(PROGRAM):
         raise Unreadable(NOT_INSTALLED)
     if _is_cut(path):
         raise Unreadable(DAMAGED)
     target, reader = TARGETS[ending]
-    # After a timeout, a process of LibreOffice may still be writing. The child's workspace, which contains
-    # this folder, is removed later.
+    # Ignore errors of the clean-up: after a timeout, a process of LibreOffice may still be writing. The
+    # child's workspace, which contains this folder, is removed later.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         profile = Path(folder, "profile", "user")
         profile.mkdir(parents=True)
@@ -99,7 +96,7 @@ def _is_cut(path: Path) -> bool:
 
 
 def _isolate_process() -> None:
-    """End the program with its parent, and disable its network if the kernel allows that."""
+    """End this process with its parent, and disable its network if the kernel allows that."""
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if libc.unshare(NEW_NETWORK):

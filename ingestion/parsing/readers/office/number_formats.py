@@ -36,7 +36,7 @@ def formatted_number(value: float, number_format: str) -> str:
         and any(map(str.isalnum, _words(plain)))
         and not any(map(str.isalnum, marked.replace(MARK, "")))
     ):
-        return _words(plain)  # such as “yes”
+        return _words(plain)  # the format consists of words, such as “yes”
     if not found or "E+" in section or "/" in marked:
         before, general, after = plain.partition(GENERAL)
         return f"{_words(before)}{as_it_is}{_words(after)}" if general else as_it_is

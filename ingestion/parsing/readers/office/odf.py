@@ -59,7 +59,8 @@ SHAPE_TAGS = frozenset(f"{DRAW}{name}" for name in SHAPES)
 ENDING_LINES = SHAPE_TAGS | {f"{TEXT}p", f"{TEXT}h", f"{SVG}title", f"{SVG}desc"}
 MAX_REPEATED = 1_000  # how often one element may repeat a row
 MAX_DEPTH = 100
-# Level of a paragraph that is a heading only because it is bold, or has the parent style of heading styles.
+# Level of a paragraph that is a heading only because it is bold, or because its style, or the parent of this
+# style, is “Heading”.
 BOLD_LEVEL = 9
 
 
@@ -155,7 +156,7 @@ class _Lists:
                     name = style.get(f"{STYLE}name", "") if kind == "list" else OUTLINE
                     levels = ((level.get(f"{TEXT}level", ""), level) for level in style)
                     self._levels[name] = {int(at): level for at, level in levels if at.isdecimal()}
-        self._counted: dict[str, dict[int, int]] = {OUTLINE: {}}  # by the id of a list, or by its style
+        self._counted: dict[str, dict[int, int]] = {OUTLINE: {}}  # by the id of a list, and by its style
 
     def begin(self, block: ElementTree.Element, style: str) -> dict[int, int]:
         """The last number at each level of the list; shared with the list that it continues, if any."""
@@ -348,9 +349,10 @@ def _sheet_notes(sheet: ElementTree.Element) -> dict[int, list[str]]:
 
 
 def _numbered_rows(table: ElementTree.Element, *, is_sheet: bool = False) -> Iterator[tuple[int, list[str]]]:
-    """The number (from 1) and cells of each row; a cell that spans several rows is repeated in each.
+    """The number (from 1) and cells of each visible row with text.
 
-    In a sheet, shapes attached to a cell are not part of the cell's text.
+    A cell that spans several rows is repeated in each. In a sheet, shapes attached to a cell are not part of
+    the cell's text.
     """
     above: dict[int, tuple[int, str]] = {}
     number = 1

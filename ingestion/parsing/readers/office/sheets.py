@@ -141,7 +141,7 @@ def _add_shapes(notes: dict[int, list[str]], archive: zipfile.ZipFile, part: str
 
 def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
     """The number and texts of each row; a cell that spans rows of one column is repeated in each."""
-    # The cells that span several rows of one column; the part lists these after all rows.
+    # Cells that span several rows of one column. The sheet's XML lists them after all rows.
     merged: Merged = {}
     rest = b""
     count = 0

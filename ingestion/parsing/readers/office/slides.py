@@ -1,4 +1,4 @@
-"""PowerPoint files by slide, in their order, with tables, diagrams, charts and speaker's notes."""
+"""PowerPoint files by slide, with tables, diagrams, charts and speaker's notes."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -213,7 +213,7 @@ def _continued(principal: Principal, asked: RunRequest, previous: UUID) -> RunRe
     """The request as a continuation of the earlier response with the run `previous`.
 
     If that response is the last one on the chosen branch of a listed conversation, the question is added to
-    the conversation. Otherwise it begins a new conversation, and `earlier` has the messages up to the
+    the conversation, unless the request is unlisted. Otherwise it begins a new conversation, and `earlier` has the messages up to the
     response.
     """
     member = "previous_response_id"
@@ -227,7 +227,7 @@ def _continued(principal: Principal, asked: RunRequest, previous: UUID) -> RunRe
     messages = run.conversation.messages
     newest = messages.chosen().filter(role=Message.Role.USER).latest("position")
     last = messages.filter(run_id=run.pk).latest("position")
-    if run.question_id == newest.pk and last.chosen and run.conversation.listed:
+    if asked.listed and run.conversation.listed and run.question_id == newest.pk and last.chosen:
         return replace(asked, conversation_id=run.conversation_id, listed=True)
     path = Branches(run.conversation_id).path_to(last.position)
     said = messages.filter(position__in=path).exclude(state__in=Message.UNFINISHED)

@@ -20,7 +20,7 @@ from chat.quoting.quoting_model import QuotingModel
 from chat.tests.golden_exchange import FILE, WORDS, GoldenTestCase
 from chat.tests.scripted_model import ScriptedModel
 from chatsite.accounts.models import ApiKey
-from history.models import Conversation
+from history.models import Conversation, Message
 from ingestion.models import Document
 from ingestion.tests.factories import make_user
 
@@ -260,6 +260,15 @@ class ResponseTests(ResponsesTestCase):
         self.assertEqual((await self.call("get", told["id"])).status_code, 404)
         await self.asked(status=404, previous_response_id=told["id"])
         self.assertFalse(await Conversation.objects.filter(listed=True).aexists())
+
+    async def test_a_question_with_store_false_is_not_added_to_a_listed_conversation(self):
+        first = await self.asked()
+        model = ScriptedModel(words=["More."])
+        second = await self.asked(model, input="And?", previous_response_id=first["id"], store=False)
+        self.assertEqual([turn.content for turn in model.prompts[0].earlier], [QUESTION, ANSWER])
+        self.assertEqual((await self.call("get", second["id"])).status_code, 404)
+        self.assertEqual(await Conversation.objects.filter(listed=True).acount(), 1)
+        self.assertFalse(await Message.objects.filter(content="And?", conversation__listed=True).aexists())
 
     async def test_responses_of_others_are_not_found(self):
         told = await self.asked()

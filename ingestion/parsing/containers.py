@@ -90,6 +90,8 @@ class PartSender:
         while path in self._paths:
             number += 1
             path = str(at.with_name(f"{at.stem} ({number}){at.suffix}"))
+        if len(path) > PATH_CHARACTERS:
+            raise Unreadable(LONG_NAME)
         self._paths.add(path)
         return path
 

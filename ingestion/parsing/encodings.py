@@ -115,9 +115,10 @@ def _declared(data: bytes) -> str:
     found = DECLARED.search(data[:2_000])
     try:
         name = codecs.lookup((found[1] or found[2]).decode()).name if found else ""
-        return "" if name.startswith("utf") else name
-    except (LookupError, UnicodeDecodeError):
+        b"".decode(name or "ascii")  # fails for a codec that is not an encoding of text, such as “hex”
+    except (LookupError, UnicodeError):
         return ""
+    return "" if name.startswith("utf") else name
 
 
 def _guessed(data: bytes) -> str:

@@ -158,16 +158,17 @@ class Outline:
         All sections but the first are cited by the number of their first paragraph.
         """
         part: list[str] = []
-        place, size = self._anchor, 0
+        place, size = self._anchor[:ANCHOR_CHARACTERS], 0
         for number, block in enumerate(blocks, 1):
             if size + len(block) > PLACE_CHARACTERS and part:
                 self.contents.add(place, None, self._heading(), "\n\n".join(part))
                 place = f"paragraph={number}"
-                place = f"{self._anchor}/{place}" if self._anchor else place
+                if self._anchor:
+                    place = f"{self._anchor[: ANCHOR_CHARACTERS - len(place) - 1]}/{place}"
                 part, size = [], 0
             part.append(block)
             size += len(block)
-        self.contents.add(place[:ANCHOR_CHARACTERS], None, self._heading(), "\n\n".join(part))
+        self.contents.add(place, None, self._heading(), "\n\n".join(part))
 
     def _heading(self) -> str:
         return heading_path(self._titles())

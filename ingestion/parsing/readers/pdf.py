@@ -51,6 +51,7 @@ MAX_CHARACTERS = 50_000
 def open_pdf(path: Path) -> pypdfium2.PdfDocument:
     try:
         document = pypdfium2.PdfDocument(path)
+        document.init_forms()
         if len(document) == 0:
             raise Unreadable("The file has no pages.")
     except pypdfium2.PdfiumError as error:

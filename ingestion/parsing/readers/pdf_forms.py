@@ -1,8 +1,9 @@
 """What was filled into the form fields of a PDF page, and texts that were typed onto it."""
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pypdfium2
 import pypdfium2.raw as pdfium
@@ -16,6 +17,11 @@ TEXT_BYTES = 20_000
 LABEL_CHARACTERS = 100
 BASELINE_TOLERANCE = 2.0  # points by which the baseline of a label may be outside its field
 PASSWORD = 1 << 13
+BUTTONS = {
+    pdfium.FPDF_FORMFIELD_PUSHBUTTON,
+    pdfium.FPDF_FORMFIELD_CHECKBOX,
+    pdfium.FPDF_FORMFIELD_RADIOBUTTON,
+}
 INVISIBLE = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
 
 
@@ -77,8 +83,8 @@ def _fields(page: pypdfium2.PdfPage) -> Iterator[Field]:
         try:
             kind = pdfium.FPDFAnnot_GetSubtype(annotation)
             if kind == pdfium.FPDF_ANNOT_WIDGET:
-                # Only buttons have a state (AS). A value that is inherited from a parent field is not found.
-                text = "" if _text(annotation, b"AS") or _is_password(annotation) else _text(annotation, b"V")
+                # Only buttons have a state (AS).
+                text = "" if _text(annotation, b"AS") else _value(page, annotation)
             elif kind == pdfium.FPDF_ANNOT_FREETEXT:
                 text = _text(annotation, b"Contents")
             else:
@@ -92,19 +98,32 @@ def _fields(page: pypdfium2.PdfPage) -> Iterator[Field]:
             pdfium.FPDFPage_CloseAnnot(annotation)
 
 
-def _is_password(annotation: object) -> bool:
+def _value(page: pypdfium2.PdfPage, annotation: object) -> str:
+    """The value of a field, which may be that of its parent field; empty for buttons and passwords."""
+    form: Any = page.formenv
+    if form and pdfium.FPDFAnnot_GetFormFieldType(form, annotation) in BUTTONS:
+        return ""
     flags = ctypes.c_float()
-    found = pdfium.FPDFAnnot_GetNumberValue(annotation, b"Ff", flags)
-    return bool(found) and bool(int(flags.value) & PASSWORD)
+    pdfium.FPDFAnnot_GetNumberValue(annotation, b"Ff", flags)
+    inherited = pdfium.FPDFAnnot_GetFormFieldFlags(form, annotation) if form else 0
+    if (int(flags.value) | inherited) & PASSWORD:
+        return ""
+    text = _text(annotation, b"V")
+    if text or not form:
+        return text
+    return _read(lambda *buffer: pdfium.FPDFAnnot_GetFormFieldValue(form, annotation, *buffer))
 
 
 def _text(annotation: object, key: bytes) -> str:
-    size = min(pdfium.FPDFAnnot_GetStringValue(annotation, key, None, 0), TEXT_BYTES)
+    return _read(lambda *buffer: pdfium.FPDFAnnot_GetStringValue(annotation, key, *buffer))
+
+
+def _read(get: Callable[..., int]) -> str:
+    """The UTF-16 text that the function of PDFium writes into a buffer, in one line."""
+    size = min(get(None, 0), TEXT_BYTES)
     if size <= len("\0".encode("utf-16-le")):
         return ""
     buffer = ctypes.create_string_buffer(TEXT_BYTES)
-    written = pdfium.FPDFAnnot_GetStringValue(
-        annotation, key, ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), TEXT_BYTES
-    )
+    written = get(ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), TEXT_BYTES)
     data = buffer.raw[: min(written, TEXT_BYTES)]
     return one_line(data.decode("utf-16-le", "replace").rstrip("\0"), TEXT_BYTES)

@@ -207,6 +207,28 @@ class OtherFormatsTests(SimpleTestCase):
         title = rb"{\info{\upr{\title ????}{\*\ud\uc0{\title \u1055\u1086\u1088\u1090}}}}"
         self.assertEqual(reading("a.rtf", rb"{\rtf1\ansi" + title + rb"Text.\par}").title, "Порт")
 
+    def test_a_rich_text_has_one_code_page_for_fonts_without_a_character_set(self):
+        data = rb"{\rtf1\ansi\ansicpg1250{\fonttbl{\f0 Arial;}}{\f0 \'9alo} \f0 \'9alo\par}"
+        self.assertEqual(reading("a.rtf", data).sections[0].text, "\u0161lo \u0161lo")
+
+    def test_the_places_in_a_long_section_below_a_long_heading_fit(self):
+        heading = "Rules " + 188 * "x"
+        body = "".join(f"<p>{number} {'word ' * 200}.</p>" for number in range(30))
+        found = reading("a.html", f"<h1>Handbook</h1><h2>{heading}</h2>{body}".encode()).sections
+        places = [section.anchor for section in found]
+        self.assertGreater(len(places), 5)
+        self.assertEqual(len(places), len(set(places)))
+        self.assertLessEqual(max(map(len, places)), 200)
+
+    def test_a_declared_encoding_that_is_none_of_text_is_ignored(self):
+        found = reading("a.html", b'<meta charset="hex"><p>The ferry leaves at nine.</p>')
+        self.assertEqual(found.sections[0].text, "The ferry leaves at nine.")
+
+    def test_a_bold_heading_after_a_table_is_a_heading(self):
+        table = rb"\trowd\intbl Port\cell Fare\cell\row\intbl Ellery\cell 45\cell\row\pard"
+        data = rb"{\rtf1\ansi Fares\par " + table + rb"{\b On Sundays}\par None.\par}"
+        self.assertEqual(reading("a.rtf", data).sections[-1].heading, "On Sundays")
+
     def test_an_opendocument_presentation_is_read_slide_by_slide_with_its_notes(self):
         page = (
             '<draw:page><draw:frame presentation:class="title"><draw:text-box><text:p>Safety</text:p>'

@@ -51,6 +51,18 @@ class FormTests(SimpleTestCase):
         )
         self.assertEqual(" ".join(lines).split(), ["Name:", "Port:", "Date:"])
 
+    def test_a_field_has_the_value_of_its_parent(self):
+        """Fields that occur on several pages have one value, in their parent."""
+        parent = b"/AcroForm<</Fields[90 0 R]>>/Pages 2 0 R"
+        for flags, expected in (("", ["Name: Ada Berg"]), ("/Ff 8192", ["Name:"])):
+            kid = "<</Type/Annot/Subtype/Widget/Parent 90 0 R/Rect[100 695 200 711]>>"
+            value = f"90 0 obj<</FT/Tx/T(name)/V(Ada Berg){flags}/Kids[91 0 R]>>endobj\n91 0 obj{kid}endobj\n"
+            data = form("91 0 R").replace(b"/Pages 2 0 R", parent, 1)
+            data = data.replace(b"1 0 obj", value.encode() + b"1 0 obj", 1)
+            sections = reading("a.pdf", data).sections
+            lines = [line for section in sections for line in section.text.split("\n")]
+            self.assertEqual([line for line in lines if line.startswith("Name")], expected)
+
     def test_empty_fields_add_no_text(self):
         with self.assertRaises(Unreadable):
             reading("a.pdf", form(field("", 100, 300), page=""))

@@ -69,6 +69,7 @@ class _Reader:
         self.title = ""
         self._limits = limits
         self._levels = _levels(data)
+        self._encoding = "cp1252"  # of the document, for fonts without a known character set
         self._encodings: dict[int, str] = {}
         self._font = 0
         self._state = _State()
@@ -167,11 +168,11 @@ class _Reader:
         state = self._state
         if word == b"ansicpg":
             try:
-                state.encoding = codecs.lookup(f"cp{number}").name
+                self._encoding = state.encoding = codecs.lookup(f"cp{number}").name
             except LookupError:
-                state.encoding = "cp1252"
+                state.encoding = self._encoding
         elif word == b"f" and not self._fonts_at and number is not None:
-            state.encoding = self._encodings.get(number, self._stack[0].encoding if self._stack else "cp1252")
+            state.encoding = self._encodings.get(number, self._encoding)
         elif word == b"uc":
             state.unicode_skip = min(max(number or 0, 0), 8)
         elif word in (b"b", b"v", b"deleted", b"plain"):
@@ -188,6 +189,7 @@ class _Reader:
             self._level = self._levels[number]
         elif word in (b"cell", b"nestcell"):
             self._row.append(self._take())
+            self._all_bold = None
         elif word in (b"row", b"nestrow"):
             self._rows.append(self._row)
             self._row = []

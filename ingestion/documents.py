@@ -83,6 +83,7 @@ logger = logging.getLogger(__name__)
 READING_LOCK = 0x696E6765  # first half of the key of advisory locks on documents that are being read
 WAIT_SECONDS = 0.2
 UPSERT_ATTEMPTS = 5
+GONE = "The document was deleted or changed its owner meanwhile, so the file was not saved."
 
 LOST = "The file is missing on the server. Add it again."
 BROKEN = "It could not be read because of a fault on the server, which was logged. Read it again later."
@@ -182,6 +183,8 @@ def _stored_or_kept(
     if owner:
         quota.lock(owner)
     known = upload.existing().select_for_update(no_key=True).first() if may_exist else None
+    if upload.replaces and not known:
+        raise UploadRefused("document_gone", GONE)
     if known and not may_replace:
         raise DocumentExists
     if known and (kept := upload.keep(known, stored.sha256)):

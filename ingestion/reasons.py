@@ -115,6 +115,7 @@ MESSAGES = (
         "The file storage does not respond, and nothing of this file was kept. Try again in a moment."
     ),
     gettext_noop("Your session or key has ended meanwhile, so the file was not saved."),
+    gettext_noop("The document was deleted or changed its owner meanwhile, so the file was not saved."),
     gettext_noop("You may no longer add documents here, so the file was not saved."),
     gettext_noop("You can choose only groups you belong to."),
     gettext_noop("The server's disk is full, so the file was not saved."),

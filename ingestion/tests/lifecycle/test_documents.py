@@ -13,6 +13,7 @@ from chatsite.accounts.models import User
 from ingestion import documents
 from ingestion.access.lists import Audience
 from ingestion.embedding import EmbeddingError
+from ingestion.file_names import UploadRefused
 from ingestion.indexing import reading, replacing
 from ingestion.models import Document, Passage, PreparedVector, Vector
 from ingestion.parsing.formats import format_names
@@ -243,6 +244,18 @@ class PipelineTests(MediaMixin, TestCase):
                 for _ in range(2)
             )
             self.assertEqual((first.outcome, again.outcome), ("replaced", "unchanged"))
+
+    def test_a_file_for_a_deleted_document_becomes_no_new_document(self):
+        owner = User.objects.create(username="ada")
+        document = self.add("rules.md", "# Leave\n\nFive days.", owner=owner)
+        documents.delete_document(Document.objects.get())
+        before = self.files()
+        with self.assertRaisesMessage(UploadRefused, "was deleted or changed its owner meanwhile"):
+            documents.upsert(
+                ContentFile(b"Six days."), "rules.md", owner=owner, audience=EVERYONE, replaces=document
+            )
+        self.assertFalse(Document.objects.exists())
+        self.assertEqual(self.files(), before)
 
     def test_a_document_deleted_while_it_is_read_leaves_nothing(self):
         document = self.add(read=False)

@@ -98,12 +98,13 @@ def _restore(source: Source, passphrase: str, head: Mapping[str, Any]) -> None:
             )
     if any((root / FOLDER).glob("*")):
         raise CommandError(f"{root / FOLDER} is not empty: move it away, or choose another folder.")
+    secret = "" if environment.text("CHATSITE_SECRET_KEY") else _secret(source, passphrase)
     with _placed_files(source, passphrase, root):
         database.restore(_parts(source, passphrase), _tables(head))
-    if not environment.text("CHATSITE_SECRET_KEY"):
+    if secret:
         path = settings.DATA_DIR / "secret_key"
         try:
-            write_secret(path, _secret(source, passphrase))
+            write_secret(path, secret)
         except OSError as error:
             raise CommandError(
                 f"The database and the files were restored, but not the site's secret key: {path} cannot be"
@@ -152,7 +153,10 @@ def _parts(source: Source, passphrase: str) -> Iterator[bytes]:
 
 def _secret(source: Source, passphrase: str) -> str:
     with backup_file.members(source, passphrase) as every:
-        return next(file.read(10_000).decode() for name, file in every if name == backup_file.SECRET)
+        for name, file in every:
+            if name == backup_file.SECRET:
+                return file.read(10_000).decode()
+    raise BadBackup("The backup has no secret key.")
 
 
 def _tables(head: Mapping[str, Any]) -> dict[str, database.Table]:

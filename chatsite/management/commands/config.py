@@ -13,6 +13,8 @@ from chatsite import environment
 
 SECRET = re.compile(r"_KEY$|SECRET|PASSWORD|TOKEN$")
 DATABASES = frozenset({"DATABASE_URL", "DATABASE_DIRECT_URL"})
+# The user of a Sentry address is its key, and addresses of webhooks often have a token in the path.
+KEYS_IN_PATHS = frozenset({"SENTRY_DSN", "CHATSITE_AUDIT_WEBHOOK"})
 HIDDEN = "***"
 
 
@@ -49,16 +51,18 @@ def shown(name: str, value: str) -> str:
         return HIDDEN
     if "://" not in value:
         return value
-    return ",".join(_shown_address(address) for address in value.split(","))
+    return ",".join(_shown_address(address, only_host=name in KEYS_IN_PATHS) for address in value.split(","))
 
 
-def _shown_address(address: str) -> str:
-    """A URL with hidden password and query, because both may contain keys."""
+def _shown_address(address: str, *, only_host: bool) -> str:
+    """A URL without password and query, which may contain keys; with `only_host`, without user and path, too."""
     try:
         parts = urlsplit(address)
         has_password = parts.password is not None
     except ValueError:
         return HIDDEN
     host = parts.netloc.rpartition("@")[2]
+    if only_host:
+        return f"{parts.scheme}://{host}/{HIDDEN}"
     netloc = f"{parts.username}:{HIDDEN}@{host}" if has_password else parts.netloc
     return parts._replace(netloc=netloc, query=HIDDEN if parts.query else "", fragment="").geturl()

@@ -289,6 +289,8 @@ class Config(SimpleTestCase):
             "DATABASE_DIRECT_URL": f"host=db.example.org password={secret}",
             "REDIS_URL": f"redis://user:{secret}@10.0.0.5:6379/0",
             "OPENAI_BASE_URL": f"https://models.example.org/v1?key={secret}",
+            "SENTRY_DSN": f"https://{secret}@faults.example.org/1",
+            "CHATSITE_AUDIT_WEBHOOK": f"https://hooks.example.org/services/{secret}",
         }
         self.assertGreaterEqual(len(given), 8)
         lines = self.said(**given)
@@ -298,6 +300,7 @@ class Config(SimpleTestCase):
                 self.assertIn("***", lines[name][1])
                 self.assertNotIn(secret, lines[name][1])
         self.assertIn("db.example.org", lines["DATABASE_URL"][1])
+        self.assertEqual(lines["CHATSITE_AUDIT_WEBHOOK"][1], "https://hooks.example.org/***")
         self.assertIn("10.0.0.5", lines["REDIS_URL"][1])
 
     def test_unreadable_values_are_not_shown(self):

@@ -427,7 +427,7 @@ class _Run:
         lines = _visual_lines(band)
         if len(lines) < ROWS:
             return [band]
-        for start, end in pairwise(free[:-1]):
+        for start, end in pairwise(free):
             cells = [
                 [word for word in line if start[1] <= word.left and word.right <= end[0]] for line in lines
             ]

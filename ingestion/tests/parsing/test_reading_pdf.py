@@ -221,6 +221,16 @@ class PdfTests(SimpleTestCase):
                 )
             ],
         )
+        prices = [
+            ("Coat", "red", "45"),
+            ("Hat", "blue", "12"),
+            ("Scarf", "green", "9"),
+            ("Boot", "brown", "70"),
+        ]
+        self.assertEqual(
+            self.sections(page([("Item", "Colour", "Price"), *prices])),
+            [("", "\n".join("Item: {}; Colour: {}; Price: {}".format(*row) for row in prices))],
+        )
         words = [
             ("Ellery is the", "closed on", "yes"),
             ("largest", "Sundays and", ""),

@@ -86,7 +86,7 @@ def number_evidence(
             Occurrence(claim, own, units, unit, at).is_meant(beside, rivals)
             for unit, at in holding[:MAX_HOLDING]
         ) and not (_COMPARED.search(claim.text) and _is_derived(number, own, chosen)):
-            found = MISPLACED
+            found = max(found, MISPLACED)
         elif (
             not claim.joins
             and all(unit is not chosen[0] for unit, _ in holding)

@@ -2,7 +2,7 @@
 
 from chat.tests.sources import source
 from chat.tests.verdict_case import FAIRS, FARES, SAFETY, VerdictCase
-from chat.verification import verify
+from chat.verification import verify, verify_anew
 from chat.verification.terms.facts import tokens
 from chat.verification.terms.words import number_value
 
@@ -160,6 +160,11 @@ class NumberTests(VerdictCase):
         )
         self.assertFalse(found.verdict == "not_found" and not found.unclear)
         self.assert_verdicts_in(needs, "not_found", "The Disk minimum is 6 GiB")
+
+    def test_one_is_a_number_like_any_other(self):
+        rule = source(9, "r.md", "Damage must be reported within one day.")
+        verdict = verify_anew("Damage is reported within three days [r.md].", [rule])[0]
+        self.assertEqual((verdict.verdict, verdict.proofs[0].unclear), ("not_found", False))
 
     def test_cents_are_not_per_cent(self):
         fee = source(9, "f.md", "A copy costs 50 cents. Late copies cost 50 per cent more.")

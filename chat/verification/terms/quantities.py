@@ -51,8 +51,9 @@ def same_kind(one: Token, other: Token) -> bool:
 
 
 def is_one_of(token: Token, own: Sequence[Token]) -> bool:
-    """Whether a number is among the claim's (`own`), or is an “a” or “one” that was read as 1."""
-    return bool(token.whole) or any(token.value == each.value or same_number(each, token) for each in own)
+    """Whether a number is among `own`, the claim's numbers; True for an article that was read as 1."""
+    is_article = bool(token.whole) and token.whole != "one"
+    return is_article or any(token.value == each.value or same_number(each, token) for each in own)
 
 
 def amount(number: Token) -> float | None:

@@ -7,6 +7,7 @@ from django.test import TestCase
 from django.utils import timezone
 from django.utils.formats import date_format
 
+from chat.overview.counting import PLACE
 from chat.overview.models import CountedUntil, DocumentUse
 from chatsite.accounts.models import User
 from ingestion.models import Document
@@ -48,7 +49,7 @@ class DocumentsAdminTests(TestCase):
     def test_the_list_says_up_to_what_time_answers_are_counted(self):
         self.assertContains(self.client.get(LIST), "Citations are not counted yet")
         counted = timezone.now()
-        CountedUntil.objects.create(finished_at=counted, counted_at=counted)
+        CountedUntil.objects.create(pk=PLACE, finished_at=counted, counted_at=counted)
         moment = date_format(timezone.localtime(counted), "j M Y, H:i")
         self.assertContains(self.client.get(LIST), f"counts answers as of {moment};", count=1)
 

@@ -55,7 +55,7 @@ def shown(name: str, value: str) -> str:
 
 
 def _shown_address(address: str, *, only_host: bool) -> str:
-    """A URL without password and query, which may contain keys; with `only_host`, only its scheme and host."""
+    """A URL without password and query, which may contain keys; with `only_host`, scheme and host alone."""
     try:
         parts = urlsplit(address)
         has_password = parts.password is not None

@@ -128,7 +128,7 @@ def _messages(encoder: "ChatUiEncoder", result: RunResult) -> list[Json]:
     latest: dict[str, Json] = {}
     for event in result.as_events():
         for chunk in encoder.encode(event):
-            latest[chunk["messageId"]] = chunk
+            latest[chunk.get("messageId", "")] = chunk  # an error has no id
     return list(latest.values())
 
 

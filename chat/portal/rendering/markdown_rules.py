@@ -171,8 +171,8 @@ def _formula(state: StateInline, silent: bool) -> bool:
 
 def _end_of_formula(state: StateInline, first: int, closing: str) -> int:
     """The position of `closing`, or -1 if it is absent or too far. Absence is remembered."""
-    absent: set[str] = state.env.setdefault("unclosed", set())
-    key = f"{closing}{state.src}" if len(state.src) < LONGEST_FORMULA else closing
+    absent: set[tuple[str, str]] = state.env.setdefault("unclosed", set())
+    key = (closing, state.src)
     if key in absent:
         return -1
     end = state.src.find(closing, first, first + LONGEST_FORMULA)

@@ -32,6 +32,7 @@ from chat.requests import (
 MAX_WISH = 10_000  # characters of all system and developer messages together
 MAX_TEXT = 1_000_000  # characters of all messages; the limit of a body is higher only because of images
 MAX_SCHEMA = 50_000  # characters of a JSON schema
+NULL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # in JSON: not the text “\u0000”, whose backslash is doubled
 MAX_TOKENS = 2_147_483_647
 MAX_STOPS, MAX_STOP = 4, 100
 MAX_TOOLS = 200
@@ -187,7 +188,7 @@ def json_format(value: Any, member: str, *, nested: bool) -> JsonFormat | None:
 
 def storable(value: Any, member: str) -> Any:
     """The value. Raises InvalidRequest if one of its texts cannot be stored."""
-    if "\\u0000" in json.dumps(value):
+    if NULL.search(json.dumps(value)):
         raise InvalidRequest(f"“{member}” contains characters that are not text.", member)
     return value
 

@@ -75,6 +75,11 @@ class TeamTests(SimpleTestCase):
         self.assertEqual((first["status"], second["status"]), ("completed", "failed"))
         self.assertEqual(second["error"]["code"], "upstream_timeout")
 
+    def test_a_failure_between_two_messages_is_an_error_after_the_first(self):
+        events = [*TEAM[:6], Failed("interrupted", "upstream_timeout")]
+        first, error = TeamChatUi().full_response(folded(events))[1]
+        self.assertEqual((first["status"], error["error"]["code"]), ("completed", "upstream_timeout"))
+
     def test_minimal_names_the_author_of_each_message(self):
         messages = TeamChatUiMinimal().full_response(folded(TEAM))[1]
         self.assertEqual([message["AuthorName"] for message in messages], ["Research", "Code"])

@@ -140,6 +140,13 @@ class ReadingTests(SimpleTestCase):
         for schema in (None, [], "x"):
             wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
             self.assert_refused("response_format.json_schema.schema", response_format=wanted)
+        for text, is_stored in (("a\x00b", False), ("\\u0000", True), ("\\\x00", False), ("\\\\u0000", True)):
+            schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": text}}}
+            wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+            if is_stored:
+                parsed(response_format=wanted)
+            else:
+                self.assert_refused("response_format.json_schema.schema", response_format=wanted)
         with self.assertRaises(InvalidRequest) as refused:
             OpenAI.of(ASKED | {"stream_options": {"other": True}})
         self.assertEqual(refused.exception.member, "stream_options.other")

@@ -121,6 +121,8 @@ class ConstructTests(SimpleTestCase):
         for text in ("\\(x^2\\)", "$x^2$", "\\[x^2\\]", "$$\nx^2\n$$"):
             self.assertIn("<msup><mi>x</mi><mn>2</mn></msup>", render(text, citations()), text)
         self.assertEqual(render("$5 and $10", citations()), "<p>$5 and $10</p>")
+        long = "word " * 500
+        self.assertIn("<msup>", render(f"- {long} \\(x\n- {long} \\(x^2\\)", citations()))
         self.assertIn("<code>\\frac{</code>", render("\\(\\frac{\\)", citations()))
 
     def test_a_table_too_wide_for_a_phone_is_stacked_unless_it_is_long_and_wide(self):

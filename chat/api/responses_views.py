@@ -213,8 +213,8 @@ def _continued(principal: Principal, asked: RunRequest, previous: UUID) -> RunRe
     """The request as a continuation of the earlier response with the run `previous`.
 
     If that response is the last one on the chosen branch of a listed conversation, the question is added to
-    the conversation, unless the request is unlisted. Otherwise it begins a new conversation, and `earlier` has the messages up to the
-    response.
+    the conversation, unless the request is unlisted. Otherwise it begins a new conversation, and `earlier`
+    has the messages up to the response.
     """
     member = "previous_response_id"
     run = Run.objects.owned_by(principal).filter(pk=previous).select_related("conversation").first()

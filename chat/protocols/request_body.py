@@ -44,13 +44,11 @@ def body_object(body: Any) -> dict[str, Any]:
     return body
 
 
-def conversation(
-    body: dict[str, Any], *, parts: bool = False, dropped_role: str = ""
-) -> tuple[Sequence[EarlierMessage], str]:
+def conversation(body: dict[str, Any], *, dropped_role: str = "") -> tuple[Sequence[EarlierMessage], str]:
     """The earlier messages, and the question.
 
-    With `parts`, a message's content may be a list of texts. Messages with the role `dropped_role`, except
-    the last message, are left out without being checked. Raises InvalidRequest.
+    Messages with the role `dropped_role`, except the last message, are left out without being checked. Raises
+    InvalidRequest.
     """
     items = validators.require_list(body.get("messages"), "messages")
     if not items:
@@ -65,15 +63,6 @@ def conversation(
             raise InvalidRequest(f"“{member}” must be an object.", member)
         role = validators.require_choice(item.get("role"), f"{member}.role", ROLES)
         content, place = item.get("content"), f"{member}.content"
-        if parts and isinstance(content, list):
-            for part in content:
-                if not isinstance(part, dict) or part.get("type") != "text":
-                    raise InvalidRequest(
-                        f"“{place}” must be text: other parts are not supported here.", place
-                    )
-            content = "\n".join(
-                validators.require_text(part.get("text"), f"{place}.text") for part in content
-            )
         text = validators.require_text(content, place)
         said.append(EarlierMessage("user" if role == "user" else "assistant", text))
     *earlier, last = said

@@ -13,7 +13,6 @@ from typing import Protocol
 import numpy as np
 from django.utils.functional import cached_property
 
-from chat.quoting.questions.amounts import has_number
 from chat.quoting.questions.applicability import (
     case_of,
     condition_of,
@@ -149,10 +148,6 @@ class QuotableSentence:
     @cached_property
     def directions(self) -> frozenset[tuple[bool, str]]:
         return directions_of(self.text)
-
-    @cached_property
-    def has_number(self) -> bool:
-        return has_number(self.text)
 
     @cached_property
     def has_place(self) -> bool:

@@ -52,11 +52,14 @@ _EACH_NUMBER = re.compile(rf"\d+(?:[.,:]\d+)*|\b(?:{_WORDS})\b", re.IGNORECASE)
 _DIGITS = {
     word: str(value)
     for words in (
-        "one two three four five six seven eight nine ten eleven twelve",
+        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+        " seventeen eighteen nineteen twenty",
         "ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
     )
     for value, word in enumerate(words.split(), 1)
 }
+_DIGITS |= {"eine": "1", "zwanzig": "20", "thirty": "30", "dreißig": "30", "forty": "40", "fifty": "50"}
+_DIGITS |= {"sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90"}
 _ONE = frozenset({"a", "an", "per", "pro"})
 _UNIT = (
     r"(?:second|minute|hour|day|night|week|month|quarter|year|fortnight)s?"

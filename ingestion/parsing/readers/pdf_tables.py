@@ -421,7 +421,7 @@ class _Run:
     def _rows(band: list[Word], free: list[Span]) -> list[list[Word]]:
         """The rows between two drawn rules.
 
-        Many tables have rules only around all rows. If a column except the last has a number in most lines of
+        Many tables have rules only around all rows. If a column has a number in most lines of
         text, each line is a row. Otherwise all lines are one row, because a cell may have several lines.
         """
         lines = _visual_lines(band)

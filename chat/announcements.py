@@ -21,9 +21,9 @@ MAY_SEE_UNANSWERED = "chat.view_unanswered"
 
 
 def announce_end(owner_id: int, closings: Mapping[UUID, AnswerOutcome]) -> None:
-    """Announce the end of a run, with the state of the last of its answers.
+    """Announce the end of a run, and its question if the last answer leaves it unanswered.
 
-    Call in the transaction that stores the answers.
+    The announced state is that of the last answer. Call in the transaction that stores the answers.
     """
     if not closings:
         return

@@ -110,7 +110,7 @@ class MessageDone:
     finish_reason: str
     citations: tuple[str, ...]  # labels in order of first use
     verification: tuple[Statement, ...] = ()  # statements of this message's text
-    grade: str = ""  # a value of history.tally.Grade; empty if a language model answered
+    grade: str = ""  # a value of history.tally.Grade; empty for generated, verified or fixed text
 
 
 @dataclass(frozen=True, slots=True)

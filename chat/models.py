@@ -259,7 +259,10 @@ class Usage(models.Model):
 
 class VerifiedAnswerQuerySet(models.QuerySet["VerifiedAnswer"]):
     def managed_by(self, user_id: int) -> "VerifiedAnswerQuerySet":
-        """Answers whose sources are all readable for the person; in their own, some may be deleted."""
+        """Answers whose sources the person may all read.
+
+        Only the person's own answers may have sources that were deleted.
+        """
         closed = VerifiedCitation.objects.exclude(
             document__access_list__in=AccessEntry.lists_of(user_id)
         ).filter(answer=models.OuterRef("pk"))
@@ -270,7 +273,7 @@ class VerifiedAnswerQuerySet(models.QuerySet["VerifiedAnswer"]):
 
 
 class VerifiedAnswer(models.Model):
-    """An answer that a person wrote, for questions that match one of the answer's own.
+    """An answer that a person wrote, for questions that match one of its `questions`.
 
     Only people who may read all cited documents get it; `engine/sql/verified_answers.sql` has all conditions.
     Managed in the admin.

@@ -40,7 +40,7 @@ class Options:
     scope: str = ""  # the searched part of the documents; empty: that of the conversation or project
     minimum_score: float = 0.0  # of a passage, 0 to 1
     to_person: bool = False  # only documents of the caller, or shared with the caller by name
-    # Only documents shared with one of the caller's groups; with `to_person`, one of the two suffices.
+    # Only documents shared with one of the caller's groups; with `to_person`, either condition suffices.
     to_groups: bool = False
     vector_fields: VectorFields = "text"  # what the searched vectors represent; empty: search by words only
     ranker: bool = False  # rerank a longer list of candidates

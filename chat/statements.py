@@ -26,9 +26,9 @@ class Proof:
     rank: int = 0  # rank of the source that the citation opens; 0 if nothing was compared
     marks: tuple[tuple[int, int], ...] = ()
     by_model: bool = False  # whether only the model's second look (engine/second_look.py) supports it
-    # Whether it was not found only because the wording differs too much to decide, while no fact disagrees.
+    # Whether it was not found although no fact contradicts it: the wording differs too much to decide.
     unclear: bool = False
-    # Start and end of the sentence with disagreeing facts, in the same source; never stored.
+    # Start and end of the sentence with disagreeing facts, in the source with rank `rank`; never stored.
     disagreeing: tuple[int, int] | None = field(default=None, compare=False)
 
 

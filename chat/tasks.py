@@ -23,7 +23,7 @@ def count_runs(timestamp: int) -> None:
 @app.periodic(cron="* * * * *")
 @app.task(name="chat.judge_questions", queue=side_jobs.QUEUE, queueing_lock="judge-questions")
 def judge_questions(timestamp: int) -> None:
-    """Judge the questions of people for whom something has changed, and group all unanswered ones."""
+    """Judge the questions of people for whom something has changed, and group the unanswered ones."""
     judge_new()
 
 

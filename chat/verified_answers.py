@@ -88,7 +88,7 @@ class Reach:
 
 
 def reach_of(answers: Iterable[VerifiedAnswer]) -> dict[int, Reach]:
-    """The reach of these answers, without those that everyone who signs in can get."""
+    """The reach of each answer; answers that everyone who signs in can get are left out."""
     editors = User.objects.with_perm("chat.change_verifiedanswer", backend=BACKEND)
     wanted = {
         "ids": [answer.pk for answer in answers],

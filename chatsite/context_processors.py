@@ -109,7 +109,7 @@ class Sidebar:
 
     @cached_property
     def readable(self) -> int:
-        """The number of documents that a search for the caller covers."""
+        """The number of documents that the caller's search of everything covers."""
         return count_searched(self._principal)
 
     @cached_property

@@ -174,6 +174,6 @@ def _file() -> Path:
 
 @functools.lru_cache(maxsize=16)
 def _matches(password: str, encoded: str) -> bool:
-    # Cached by hash, because checking a password takes a tenth of a second. Needed because Django changes the
-    # hash of an unchanged password when it raises the cost of hashing.
+    # Comparing hashes is not enough: Django changes the hash of an unchanged password when it raises the cost
+    # of hashing. Results are cached, because checking a password takes a tenth of a second.
     return check_password(password, encoded)

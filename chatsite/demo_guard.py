@@ -1,4 +1,4 @@
-"""Refuses requests from other machines while the demo accounts have their initial passwords."""
+"""Refuses requests from other machines while any demo account has its initial password."""
 
 import logging
 import time

@@ -1,8 +1,8 @@
 """Private attributes of dependencies that the product uses, each with the reason.
 
-A new version of a dependency may change them without notice. No other module uses them;
-`chatsite/tests/code/test_dependency_internals.py` fails for each attribute that is missing or takes other
-parameters.
+A new version of a dependency may change them without notice. Other modules only override the methods in
+OVERRIDDEN; `chatsite/tests/code/test_dependency_internals.py` fails for each attribute that is missing or
+takes other parameters.
 """
 
 from collections import deque
@@ -45,7 +45,7 @@ def waiting_calls(executor: ThreadPoolExecutor) -> int:
 
 
 def replace_cookie_unquote(function: Callable[[str | None], str | None]) -> None:
-    """Replace the function with which Django and Python unquote cookies: see http/cookies.py."""
+    """Replace Python's `_unquote`, which Django uses too: see chatsite/http/cookies.py."""
     cookies._unquote = function  # type: ignore[assignment]
 
 

@@ -157,7 +157,7 @@ def django_database(parameters: Mapping[str, Any]) -> dict[str, Any]:
     named = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
     entry: dict[str, Any] = {"ENGINE": "chatsite.db.backend", "OPTIONS": {}}
     for key, value in parameters.items():
-        # Empty values go to OPTIONS, too: Django drops an empty HOST, for instance, and libpq uses PGHOST.
+        # Empty values go to OPTIONS, too: Django would drop an empty HOST, and libpq would then use PGHOST.
         if key in named and value != "":
             entry[named[key]] = str(value)
         else:

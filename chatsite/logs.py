@@ -30,7 +30,7 @@ REFUSALS = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.INSUFFICIENT_STORAGE)
 
 
 class RequestIdFilter(logging.Filter):
-    """Adds `request_id` to every record, empty outside of requests.
+    """Adds `request_id` to every record, empty outside of requests and runs.
 
     Drops all records during interpreter shutdown: they come from destructors, and this module's globals may
     be gone.

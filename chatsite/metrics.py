@@ -94,7 +94,7 @@ class Histogram(Metric):
 
 
 class Gauge(Metric):
-    """A current value of the living processes, read by a registered function."""
+    """A current value, usually of the living processes and read by a registered function."""
 
     kind = "gauge"
 
@@ -157,8 +157,8 @@ DOCUMENTS_READ = Counter("documents_read_total", "Readings of documents that hav
 PROCESSES = Gauge("processes", "Processes that are alive.", ("kind",))
 PROCESS_CPU_SECONDS = Counter("process_cpu_seconds_total", "Processor seconds of processes.", ("kind",))
 PROCESS_PEAK_BYTES = Gauge("process_peak_bytes", "Peak memory of the living processes.", ("kind",))
-# Metrics that the page gets by querying the database. The first two describe that query; the others are the
-# same on all machines.
+# Metrics that each request for `/metrics` queries from the database. The first two describe that query; the
+# others are the same on all machines.
 DATABASE_UP = Gauge("database_up", "Whether the database answered this page in time.")
 DATABASE_LOOK_SECONDS = Gauge("database_look_seconds", "Seconds that the database took to answer.")
 JOBS = Gauge("jobs", "Jobs of the workers: todo, doing, failed.", ("state",))

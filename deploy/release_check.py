@@ -80,7 +80,7 @@ def licences(version: str) -> None:
 
 
 def package(version: str) -> None:
-    """Test the wheel in an empty folder: get an answer with its source, and restore a backup."""
+    """Test the wheel in an empty folder: get a cited answer, and rehearse restoring a backup."""
     run("make package")
     wheel = ROOT / "dist" / f"chatsite-{version}-py3-none-any.whl"
     with tempfile.TemporaryDirectory() as name:

@@ -237,10 +237,7 @@ def _is_beginning(word: str) -> bool:
 
 
 def _marks(text: str, query: str) -> list[tuple[int, int]]:
-    """The positions of the words in the text.
-
-    Words separated only by a space become one position.
-    """
+    """The positions of the query's words in the text; adjacent ones become one position."""
     patterns = []
     for word in plain_words(cleaned(query)).split()[:MAX_WORDS]:
         if has_unspaced_script(word):

@@ -1,7 +1,7 @@
 """Writes conversations and messages.
 
-Besides this module, only history.merging and chat.persons.erasure do so. All functions are synchronous and
-use the caller's transaction, if any.
+Besides this module, only history.merging, chat.persons.erasure and chat.retention_rules do so. All functions
+are synchronous and use the caller's transaction, if any.
 """
 
 import json
@@ -266,7 +266,7 @@ def record_context(
     """Store the sources and steps of an answer before its text is shown.
 
     Each source has the columns of Source, with ranks from 1, and the `public_id` of its document. `verified`
-    contains who verified the text (`by`) and the last day on which it is valid (`until`).
+    has the members of chat.events.Verified.
     """
     parameters = {
         "answer": answer_id,

@@ -187,7 +187,7 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         if request.path == reverse("admin:autocomplete"):
             found = found.filter(access_list__in=AccessEntry.lists_of(request.user.pk or 0))
         elif search_term.strip():
-            # Searching must not reveal a hidden name: match such documents only by their owner's user name.
+            # Searching must not reveal hidden names: match private documents only by their owner's user name.
             owners = Q()
             for word in search_term.split():
                 owners &= Q(owner__username__icontains=word)

@@ -1,4 +1,4 @@
-"""Metadata of a document that people and programs set: title, labels, source, and last day."""
+"""Metadata of a document set by people and programs: title, labels (tags), source, expiry."""
 
 from collections.abc import Iterable
 from datetime import date

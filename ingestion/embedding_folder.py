@@ -2,7 +2,7 @@
 
 The folder has the format of sentence-transformers (`config.json`, `tokenizer.json`, `model.safetensors`, and
 optionally `1_Pooling/config.json` and `sentence_bert_config.json`) with a BERT model, such as
-all-MiniLM-L6-v2, or that of model2vec, in which `model.safetensors` has a table of token vectors
+all-MiniLM-L6-v2, or the format of model2vec, in which `model.safetensors` has a table of token vectors
 (`embeddings`) instead of an encoder.
 """
 

@@ -1,7 +1,7 @@
 """Suggests questions that a document may answer, from its headings and definitions.
 
-Questions are tried before they are shown, except follow-up questions with a language model (see
-chat.engine.trial).
+Questions are tried before they are shown (see chat.engine.trial), except follow-up questions on a site with a
+language model.
 """
 
 import re
@@ -64,7 +64,7 @@ _GENERIC = frozenset(
 
 
 def document_questions(principal: Principal, public_ids: Sequence[str]) -> list[str]:
-    """Questions that these documents answer, in the order of the ids.
+    """Questions that these documents may answer, in the order of the ids.
 
     Includes only documents that `principal` may read.
     """
@@ -108,7 +108,7 @@ def _questions(title: str, language: str, heading: str, content: str) -> Iterato
         yield from _definitions(content)
     subject = subject_of(heading, title)
     if subject.endswith(("?", "？")):
-        # Skip a question such as “What is this spec?”, which only makes sense below its heading.
+        # Skip a question such as “What is this spec?”, which only makes sense within the document.
         if not _DEICTIC.search(subject):
             yield subject
     elif asking := _ASKING.match(subject):

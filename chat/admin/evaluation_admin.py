@@ -195,7 +195,7 @@ class Line:
 
     result: ProofResult
     found: list[str]  # documents that the viewer may read
-    others: int  # number of found documents that the viewer may not read
+    others: int  # number of found documents that the viewer may not read, or that were deleted since
     before: ProofResult | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""Verified answers in the admin: edit them, and see which ones are active, or why not.
+"""Verified answers in the admin: editing, and the reasons why an answer is not active.
 
 Managers see an answer only if they may read all of its sources in the portal. Only the owner sees an answer
 with a deleted source.

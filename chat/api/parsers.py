@@ -41,7 +41,7 @@ class AttachmentParser(parsers.BaseParser):
         if not isinstance(body, dict):
             raise InvalidRequest("The part “json” must be a JSON object.", "json")
 
-        # Remove the placeholders that clients send for the files; these arrive as separate parts.
+        # Remove the placeholders that clients send for the files, which arrive as separate parts.
         messages = body.get("messages")
         for message in messages if isinstance(messages, list) else ():
             if isinstance(message, dict):

@@ -1,4 +1,4 @@
-"""Starts runs for API views; a started run is answered even if its caller disconnects."""
+"""Starts the runs of API views, even if the caller disconnects meanwhile."""
 
 import asyncio
 from collections.abc import Callable

@@ -56,12 +56,12 @@ class ClosingStream(StreamingHttpResponse):
 
     def close(self) -> None:
         super().close()
-        if self._slot:  # a generator that was started releases the slot itself
+        if self._slot:  # for a generator that never started; a started one releases the slot itself
             self._slot.release()
 
 
 class KeepAliveTimer:
-    """Decides when to send a keep-alive, because proxies drop silent connections."""
+    """Decides when to send a keep-alive; proxies drop silent connections."""
 
     def __init__(self) -> None:
         self._since = time.monotonic()

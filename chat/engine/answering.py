@@ -64,9 +64,9 @@ T = TypeVar("T")
 
 
 async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> str:
-    """Publish all events between Started and the end; returns a title if one is needed.
+    """Publish all events between Started and the end, except TitleChanged.
 
-    Raises ModelError; events that were published remain valid.
+    Returns a title if one is needed. Raises ModelError; events that were published remain valid.
     """
     model: ChatModel = configured_model()
     request = run.request

@@ -36,7 +36,8 @@ class AcceptedRun(TurnIds):
     is_new: bool = True
     is_first: bool = False  # whether this is the first turn of the conversation
     may_be_verified: bool = True  # whether the site has any active verified answers
-    is_untitled: bool = False  # whether the model writes a title: in the first turn, if the owner chose none
+    # Whether the model writes a title: in the first turn of a branch, unless the owner chose one.
+    is_untitled: bool = False
     team: tuple[Speaker, ...] = ()  # the agents that were active when the answer began
 
     def started(self, model: str) -> Started:

@@ -22,7 +22,8 @@ from ingestion.search.scopes import ALL
 from .searching import as_source, search_for
 from .writing import written
 
-# Outcomes are kept only briefly: they also depend on the glossary and the vectors, which the key lacks.
+# Outcomes are kept only briefly: they also depend on the glossary and the vectors, which are not in the
+# cache key.
 KEPT_SECONDS = 600
 MAX_KEPT = 20_000  # cached outcomes
 MAX_DOCUMENTS = 5_000  # no cache for people who may read more: checking all for changes takes too long
@@ -50,9 +51,9 @@ def answerable(
     are not tried, because the model usually wrote them from the sources of its answer.
 
     `readable` is the number of documents in a search of everything. Without a language model, the outcome
-    depends on the readable documents, the scope, the question, and the earlier question to which it may
-    refer. If at most MAX_DOCUMENTS are readable, the outcome is cached: for everybody who may read exactly
-    the same documents or, in a narrower scope, for the caller.
+    of a question depends on its text, the earlier question to which it may refer, the readable documents, and
+    the scope. If at most MAX_DOCUMENTS are readable, the outcome is cached: for everybody who may read
+    exactly the same documents or, in a narrower scope, for the caller.
     """
     if earlier and not isinstance(model, QuotingModel):
         return list(islice(questions, most))

@@ -35,7 +35,7 @@ async def written(
     """
     is_alone = not (prompt.earlier or prompt.contributions or prompt.images or prompt.prefill)
     if is_alone and model.needs_sources and not prompt.sources:
-        # Without sources, earlier messages or images, the model could only invent an answer.
+        # Without sources, images or earlier text, the model could only invent an answer.
         yield TextDelta(prompt.nothing_found)
         yield MessageDone("stop", (), grade=Grade.NONE)
         return
@@ -148,7 +148,7 @@ class StopSequences:
         return held
 
     def _undecided(self, text: str) -> int:
-        """The start of the last part that further text may complete to a stop sequence."""
+        """The start of the longest end of `text` that may begin a stop sequence."""
         for start in range(max(0, len(text) - self._longest + 1), len(text)):
             if any(sequence.startswith(text[start:]) for sequence in self._sequences):
                 return start

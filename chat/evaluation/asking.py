@@ -67,7 +67,7 @@ def ask(principal: Principal, question: ProofQuestion) -> ProofResult:
     """Ask with the rights of `principal`; returns an unsaved row."""
     reply = reply_to(principal, question.text)
     statements = verify(reply.text, reply.sources) if reply.text else ()
-    rank = 0  # if the expected document was deleted, no result is right until another one is chosen
+    rank = 0  # no passage is right; always so if the expected document was deleted and not replaced
     if question.document_id is not None and not question.wants_nothing:
         wanted = CitationTarget(question.document_id, cleaned_label(question.place))
         places = [

@@ -35,7 +35,7 @@ class Proposal:
     text: str
     document: Document
     origin: Origin
-    asker_id: int | None = None  # the author of a question from an answer rated good
+    asker_id: int | None = None  # the author of the question, if it comes from an answer rated good
 
 
 def write_csv(user: User) -> str:

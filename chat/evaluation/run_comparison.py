@@ -63,8 +63,8 @@ class Summary:
     """The figures of one run."""
 
     right: Share
-    found: Share  # of the questions that expect a document: share that find it among the first five
-    nothing: Share  # of the questions that expect no document: share that find nothing
+    found: Share  # of the questions with an expected document, the share that find it among the first five
+    nothing: Share  # of the questions without an expected document, the share that find nothing
     outcomes: Counter[str]
     supported: Share  # share of the statements that are supported by their sources
 

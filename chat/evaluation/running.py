@@ -81,7 +81,7 @@ def pairs_of(
 
 
 def start(user: User, group: Group | None, note: str) -> ProofRun:
-    """Queue a run of all questions that `user` may see. Raises EvaluationRefused."""
+    """Queue a run of up to MAX_QUESTIONS questions that `user` may see. Raises EvaluationRefused."""
     questions = list(ProofQuestion.objects.managed_by(user.pk).order_by("pk")[:MAX_QUESTIONS])
     if not questions:
         raise EvaluationRefused(gettext("There is no question to ask yet."))

@@ -58,7 +58,7 @@ class Prompt:
     earlier: Sequence[EarlierMessage]
     sources: Sequence[SourceView]
     temperature: float
-    contributions: Sequence[Contribution] = ()  # messages of the other agents of a team about this question
+    contributions: Sequence[Contribution] = ()  # earlier messages of the team's agents in this run
     instructions: str = ""  # instructions of the agent that writes
     images: Sequence[ImageInput] = ()  # images that came with the question
     pages: Sequence[PageImage] = ()  # images of the pages of the sources
@@ -68,7 +68,7 @@ class Prompt:
     wish: str = ""  # the caller's preference for the form of the answer
     generation: Generation = field(default_factory=Generation)
     prefill: str = ""  # the beginning of the answer, which the model continues
-    # The number of rows of the whole table, by the id of a passage that has only a part of it.
+    # By the id of a passage with only a part of a table: the rows of the whole table (negative if unknown).
     table_rows: Mapping[int, int] = field(default_factory=dict)
     narrowed: bool = False  # whether only a part of the readable documents was searched
     caller: str = ""  # to whom failures of the model are attributed; all guests count as one person
@@ -83,10 +83,10 @@ class Prompt:
 class SearchQuery:
     """What to search for.
 
-    `context` has earlier questions that may contain the subject; their words count less. The `parts` of a
-    compound question are searched for instead of `text`. For a follow-up question such as “and for crews?”,
-    `added` has additional searches that give more weight to the new term (“crews”); the first of them
-    searches for the question by itself.
+    `context` has earlier questions that may contain the subject; their words count less. Of a compound
+    question, the `parts` are searched for, and `text` only if one of them finds nothing. For a follow-up
+    question such as “and for crews?”, `added` has additional searches that give more weight to the new term
+    (“crews”); the first of them searches for the question by itself.
     """
 
     text: str
@@ -169,7 +169,7 @@ class ChatModel(Protocol):
     notices: tuple[str, ...]  # its fixed sentences, which make no statement about the documents
 
     def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
-        """Yield Reasoning and TokenCount (if any), Text, and one End unless the text was cut off."""
+        """Yield Reasoning and TokenCount (if any), Text, and End unless the stream ended early."""
         ...
 
     async def search_query(self, question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:

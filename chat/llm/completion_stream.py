@@ -29,8 +29,8 @@ from .connections import code_of
 from .sse import EventParser
 
 GATHER_SECONDS = 0.2  # interval between two reads of a stream, unless the process is busy
-# If a timer is later than LATE_SECONDS or many requests wait, the process reads a stream less often, at least
-# every MAX_GATHER_SECONDS, to leave time for answers that have not begun.
+# If a timer is later than LATE_SECONDS or many requests wait, the process reads a stream less often, but at
+# least every MAX_GATHER_SECONDS, to leave time for answers that have not begun.
 MAX_GATHER_SECONDS = 0.6
 LATE_SECONDS = 0.1
 GATHERED_BYTES = 8_192  # the next read is not delayed if this much data arrived
@@ -228,7 +228,7 @@ def _error_in_stream(event: Any) -> ModelError:
 
 
 def content_parts(content: Any) -> list[Part]:
-    """The text of a message's `content`: a string, null, or a list of parts.
+    """The parts of a message's `content`: a string, null, or a list of text and reasoning.
 
     Raises TypeError or LookupError for any other content, because dropping it would change the answer.
     """

@@ -121,9 +121,9 @@ def leaned_on(question: str, earlier: Sequence[EarlierMessage]) -> list[str]:
 def context_of(question: str, earlier: Sequence[EarlierMessage]) -> str:
     """The earlier questions that may name the subject of `question`, as one text.
 
-    They begin with the last one that clearly names a subject. Follow-up questions are left out, and so is the
-    question that `leaned_on` returns. The text is empty if that question, or else `question` itself, clearly
-    names its own subject.
+    They begin with the last one that clearly names a subject, or else with the first. Follow-up questions are
+    left out, and so is the question that `leaned_on` returns. The text is empty if that question, or else
+    `question` itself, clearly names its own subject.
     """
     standing = [
         turn.content for turn in earlier if turn.role == "user" and not leans_on_earlier(turn.content)

@@ -273,7 +273,8 @@ class RemoteModel:
             return completion_stream.storable(text)
         except openai.APIStatusError as error:
             refused = translated(error)
-            # Check what was sent: a concurrent request may already have added the member to the refused ones.
+            # Check whether this request contained the member, not whether `connection().refused` lacks it: a
+            # concurrent request may have added it meanwhile.
             if isinstance(refused, MemberRefused) and refused.name in members.keys() - {"model", "messages"}:
                 connection().refused.add(refused.name)
                 return await self._side(name, messages, tokens)

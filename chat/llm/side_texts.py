@@ -8,7 +8,7 @@ from ingestion.search.form_wishes import without_form_wishes
 FOLLOWUPS = 3
 FOLLOWUP_LENGTH = 200
 TITLE_LENGTH = 60
-TITLE_WORDS = 10  # six are requested; a longer text is not a title
+TITLE_WORDS = 10  # the prompt asks for at most six; a text of more than ten is not a title
 QUERY_LENGTH = 1000
 
 # Some servers omit the opening tag of the reasoning; in a truncated response, the closing tag may be missing.

@@ -89,7 +89,7 @@ class McpView(StartingView):
     ) -> HttpResponseBase:
         """Refuse a GET without valid credentials with 401 instead of 405.
 
-        Clients whose POST was refused try a GET for a stream of the former transport, and many show only the
+        After a refused POST, clients try a GET, as in the older HTTP+SSE transport, and many show only the
         response to that GET. A 405 would hide that the key is not valid.
         """
         if request.method == "GET":

@@ -169,7 +169,7 @@ class Figures:
 
     @cached_property
     def accounts(self) -> int:
-        """The number of people who could have asked."""
+        """The number of active accounts in the scope, not counting guests."""
         people = User.objects.filter(is_active=True, guest_until=None)
         return (people.filter(groups=self.scope.group) if self.scope.group else people).count()
 

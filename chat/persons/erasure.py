@@ -276,7 +276,7 @@ def _returned() -> list[tuple[ErasedAccount, User]]:
     for line in lines:
         try:
             erased = ErasedAccount(**json.loads(line))
-        except (ValueError, TypeError):  # a line truncated by a crash
+        except (ValueError, TypeError):  # such as a line truncated by a crash
             logger.warning("A line of %s cannot be read.", settings.ERASED_LIST)
             continue
         if person := erased.person():

@@ -4,11 +4,11 @@ Messages from the page are `ask` (text, key), `follow` (run, after), `stop` (run
 waits for a question from another page, at position `first` of the conversation or later. `ask` may have the
 position of the last answer that the page shows (`seen`), and a scope for the search (`scope`).
 
-Messages to the page are `accepted`, `refused`, `asked` (a question was asked elsewhere; its answer follows),
-`branched` (another branch was chosen elsewhere), and the frames of chat.portal.frames, the last of which has
-`done`. While a followed run has no news, an empty frame every few seconds shows the page that the socket is
-alive. Closing the socket does not stop the answer; the next socket continues after the last event that the
-page has received.
+Messages to the page are `accepted`, `refused`, `asked` (a question was asked elsewhere; if its answer is not
+finished, its frames follow), `branched` (another branch was chosen elsewhere), and the frames of
+chat.portal.frames, the last of which has `done`. While a followed run has no news, an empty frame every few
+seconds shows the page that the socket is alive. Closing the socket does not stop the answer; the next socket
+continues after the last event that the page has received.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ logger = logging.getLogger(__name__)
 Json = dict[str, Any]
 
 CLOSED_UNKNOWN = 4404  # the same code if not signed in, for a missing conversation, and for another person's
-CLOSED_FLOOD = 4429  # too many messages, or too many pages of one person
+CLOSED_FLOOD = 4429  # too many messages, or too many open pages and streams of one person
 CLOSED_INVALID = 4400
 CLOSED_BINARY = 1003
 CLOSED_TOO_LARGE = 1009

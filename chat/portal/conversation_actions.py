@@ -405,7 +405,7 @@ def _question(request: HttpRequest) -> str:
 
 
 def _begin(request: HttpRequest, principal: Principal, asked: RunRequest, key: str | None) -> AcceptedRun:
-    """Start a run.
+    """Store a queued run, which :func:`_start` then starts.
 
     A form that is sent twice asks only once, unless its text was changed after the browser's Back button.
     """

@@ -5,7 +5,7 @@ loses the connection has either all of an event or none of it. `seq` is the numb
 Messages are
 
 - `{"type": "status", "state", "text"}`: what the site is doing;
-- `{"type": "about", "html"}`: the documents that the question's scope names, once the site has read them;
+- `{"type": "about", "html"}`: the documents that the question's scope names, sent after the search;
 - `{"type": "found", "html"}`: what was searched for, and links to the passages that were found;
 - `{"type": "block", "html"}`: a finished block, which replaces the open one;
 - `{"type": "open", "html"}`: the block that is being written, which replaces its earlier versions;
@@ -146,7 +146,7 @@ class AnswerRenderer:
                 return []
 
     def show_about(self, html: str) -> list[Json]:
-        """The message with the documents that the question names; none if it names no documents."""
+        """The message with the documents that the question's scope names; no message if it names none."""
         self._about = html
         return [{"type": "about", "html": html}] if html else []
 
@@ -155,7 +155,7 @@ class AnswerRenderer:
         return self._written(self._renderer.finish())
 
     def reset(self) -> Json:
-        """The frame with everything so far, for a page that has nothing."""
+        """The frame with everything so far, for a page that has no frame yet."""
         messages: list[Json] = [{"type": "reset", "blocks": self.blocks, "open": self._renderer.open}]
         self._sent = ""  # it is unknown how much of the open block the page has
         messages += self.show_about(self._about)

@@ -108,7 +108,7 @@ def project_page(request: HttpRequest, principal: Principal, project: Project, *
 def question_page(
     request: HttpRequest, principal: Principal, row: Conversation | Project | None, scope: str, **kept: Any
 ) -> HttpResponse:
-    """Show the page with the question box, the typed text and the scope."""
+    """Show the page of `row`, or of a new conversation, with the typed text and this scope."""
     kept |= {
         "text": typed(request),
         "team": request.POST.get("mode") == "team",

@@ -1,7 +1,7 @@
 """The page “Search in”, on which people choose a scope by searching folders and documents.
 
-Folders, categories and documents are found by words in their names. For a question, the page stores
-nothing: it passes the typed text and the chosen scope back to the question box.
+Folders and categories are found by words in their names, documents also by title and folder. For a question,
+the page stores nothing: it passes the typed text and the chosen scope back to the question box.
 """
 
 from dataclasses import dataclass
@@ -36,8 +36,8 @@ from .views import (
 
 MAX_PLACES = 12  # maximum number of folders, and of categories, that are offered at once
 MAX_DOCUMENTS = 12
-# Number of outermost levels whose parent folders are offered: thousands of folders with hundreds of levels
-# each could have more than a million parents.
+# Parent folders are offered down to this level: thousands of folders with hundreds of levels each could have
+# more than a million parents.
 MAX_DEPTH = 10
 
 

@@ -1,4 +1,4 @@
-"""The source panel: the passage with its cited words marked, its page, and the steps."""
+"""The source panel: the cited passage, its page, the steps of the answer, and all passages."""
 
 import re
 from collections import Counter
@@ -370,7 +370,7 @@ def panel_of(
 ) -> Panel | None:
     """The panel for `<answer>.<source number>` or `<answer>.r<rank>`; None if there is none.
 
-    `statement` is the number of the citation in the text whose supporting words the panel marks.
+    `statement` is the number of the citation in the text; the panel marks its supporting words.
     """
     position = position_of(place)
     if position is None:

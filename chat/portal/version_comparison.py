@@ -127,7 +127,8 @@ def _versions(
 ) -> tuple[Version, Version]:
     """Both versions, older first.
 
-    Raises Http404 unless `other` is the position of a newer version of the message at `position`.
+    Raises Http404 unless `other` is the position of a newer version of the message at `position`, or if a
+    compared question has no answer.
     """
     branches = Branches(conversation.pk)
     siblings = branches.siblings(position)

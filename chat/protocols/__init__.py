@@ -148,7 +148,7 @@ def chat_ui(headers: Mapping[str, str], body: Any) -> ChatProtocol:
     """The protocol of a request to /api/chat that neither streams nor clearly uses the AI Chat Protocol.
 
     The published client of the AI Chat Protocol accepts nothing but JSON. As other clients may do so too,
-    the answer to such a request has the members of both protocols.
+    the answer to such a request without `conversationId` has the members of both protocols.
     """
     named = isinstance(body, dict) and body.get("conversationId") is not None
     return ChatUiWithMessage() if _accepted(headers) == {"application/json"} and not named else ChatUi()

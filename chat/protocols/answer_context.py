@@ -55,7 +55,10 @@ def verification(statements: Sequence[Statement], grade: str = "") -> Json:
 
 
 def graded(grade: str) -> Json:
-    """The member `grade`: how certainly quotations answer the question; absent if a model answered."""
+    """The member `grade`: how certainly quotations answer the question.
+
+    Absent if a model answered, or if a cited source is withheld from the reader.
+    """
     return {"grade": grade} if grade else {}
 
 

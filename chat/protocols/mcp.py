@@ -144,7 +144,7 @@ class Refusals:
 def read(headers: Mapping[str, str], body: Any) -> Call | None:
     """The request in a body; None for a message that gets no reply. Raises McpError.
 
-    Such a message is a notification or, in revisions with a handshake, a response of the client.
+    Messages without a reply are notifications and, in revisions with a handshake, responses of the client.
     """
     if not isinstance(body, dict) or body.get("jsonrpc") != "2.0":
         raise McpError(
@@ -171,7 +171,7 @@ def read(headers: Mapping[str, str], body: Any) -> Call | None:
 
 
 def id_of(body: Any) -> str | int | None:
-    """The id of a message, even if invalid, for its refusal; None if it has no valid id."""
+    """The id for the refusal of a message, even of an invalid one; None without a valid id."""
     found = body.get("id") if isinstance(body, dict) else None
     return found if _is_id(found) else None
 

@@ -134,7 +134,7 @@ def _vector_fields(value: Any, member: str) -> str:
     return "both" if len(kinds) > 1 else "".join(kinds)
 
 
-# For each name in the request, the name of the option, and a reader of the value.
+# For each name in the request, the name of the option, and the function that reads the value.
 OPTIONS: Mapping[str, tuple[str, Reader]] = {
     "temperature": ("temperature", number_from(0, 2)),
     "top": ("top", integer_from(1, 50)),

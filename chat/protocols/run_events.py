@@ -1,8 +1,8 @@
 """Events of one run for clients that resume a stream, in a format of our own.
 
-Of the other protocols, only OpenAI's Responses can resume a stream. Each chunk has a number (`seq`) and a
-`type`. Text belongs to the message that began last. The last chunk contains all messages in full, for clients
-that missed the beginning.
+Each chunk has a number (`seq`) and a `type`. Text belongs to the message that began last. The last chunk
+contains all messages in full, for clients that missed the beginning. Of the other protocols, only OpenAI's
+Responses can resume a stream.
 """
 
 from chat import errors

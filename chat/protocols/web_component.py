@@ -265,7 +265,7 @@ def plain_question(text: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    """An earlier message as the component returns it, without markup."""
+    """The plain text of an earlier message that the component returned as HTML."""
     text = _QUESTIONS.sub("", _FILE.sub(r"\1", text))
     return html.unescape(_TAG.sub("", _NEW_LINE.sub("\n", text))).translate(ASCII_DIGITS).strip()
 

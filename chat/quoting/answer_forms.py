@@ -67,7 +67,7 @@ def _selected_rows(findings: Findings) -> QuotedAnswer | None:
     return QuotedAnswer((selected.text,), not selected.needs_all, is_part=not selected.is_whole)
 
 
-# --- Rows of timetables ---
+# --- Rows of timetables and opening hours ---
 
 
 def _timetable_rows(findings: Findings) -> QuotedAnswer | None:
@@ -147,7 +147,7 @@ def _for_chosen_file(
 ) -> Sequence[Quotation]:
     """The first quotation if it answers, is good enough, and differs from those of other files.
 
-    The file was selected, or is one of several editions; the question does not name it.
+    The file is in the selected scope, or is one of several editions; the question does not name it.
     """
     least = OF_OTHER_FILE * findings.sentences[0].score
     return [
@@ -198,8 +198,8 @@ def _parts_quoted(parts: Iterable[int], passages: Sequence[SourceView]) -> list[
 def _sentences(findings: Findings) -> QuotedAnswer:
     """The first quotation, and others that are nearly as good.
 
-    If its place is contested (`Findings.is_contested`) and the others are no alternative answers, the first
-    one counts only as a possible answer.
+    If the first one's place is contested (`Findings.is_contested`) and the others are no alternative answers,
+    it counts only as a possible answer.
     """
     first, *others = findings.quotations
     has_all = first.has_all
@@ -265,7 +265,8 @@ def _lack_added(findings: Findings, texts: Sequence[str]) -> bool:
 def _is_stray(findings: Findings, other: Quotation, first: Quotation) -> bool:
     """Whether a passage of another document has at most one named word, and a low search score.
 
-    The first passage must have more named words. False if only a part of the documents is searched.
+    Named words are those of `Question.named`; the first passage must have more than one. False if only a part
+    of the documents is searched.
     """
     named = findings.question.named
     return (

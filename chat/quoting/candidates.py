@@ -308,8 +308,8 @@ def quotations_of(
 ) -> list[Quotation]:
     """The best sentences with their context: at most `QUOTATIONS`, without overlaps.
 
-    Leaves out what other agents have already quoted. If the first one is not from the passage that the search
-    ranks first, the second one is from that passage, unless its best sentence is much worse.
+    Leaves out what other agents have already quoted. If the first quotation is not from the passage that the
+    search ranks first, the second one is, unless the best sentence of that passage is much worse.
     """
     quotations: list[Quotation] = []
     taken: dict[int, list[tuple[int, int]]] = {}

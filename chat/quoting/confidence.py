@@ -53,8 +53,8 @@ _NUMBER = re.compile(r"\b(?:[A-Za-z]+-)?\d[\w.,:-]*\b")
 def answers(quoted: QuotedText, share: float = MIN_NAMED) -> bool:
     """Whether the text has `share` of the named words, and every type of answer asked for.
 
-    Some words must occur literally (MIN_AS_ASKED). If the question asks for a difference, the text must have
-    all named words.
+    Of several named words, some must occur literally (MIN_AS_ASKED). If the question asks for a difference,
+    the text must have all named words.
     """
     if not quoted.texts:
         return False
@@ -74,7 +74,8 @@ def is_close(quoted: QuotedText, fit: float) -> bool:
 
     It must mention the object of the question's verb. For “What is the capital of France?”, it must mention
     both a capital and France: a rate for capital cities is irrelevant. It also needs MIN_CLOSE of the named
-    words, unless the search is sure of its best passage (`fit`) or the question was translated.
+    words, two adjacent ones, or a synonym of a phrase, unless the search is sure of its best passage (`fit`)
+    or the question was translated.
     """
     question = quoted.question
     needed = [question.object]
@@ -84,9 +85,9 @@ def is_close(quoted: QuotedText, fit: float) -> bool:
     is_exact = question.language != "german" or fit < FOUND
     if is_exact and any(words and not quoted.known(words) for words in needed):
         return False
-    # Of “before I get kicked out”, only “kicked” must be in the passage.
+    # Of “before I get kicked out”, only “kicked” counts.
     named = question.named - BETWEEN or question.named
-    # The translation may have lost a word of the question that the quotation has.
+    # If the question was translated, the translation may have lost a word that the passage has.
     if question.is_translated or fit >= FOUND or quoted.known(named) >= MIN_CLOSE * len(named):
         return True
     # A long question has many words besides its subject. A passage is also close if it has two adjacent words

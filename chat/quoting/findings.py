@@ -21,15 +21,15 @@ from .confidence import MIN_LEAD, confidence, is_sure
 from .sentence_selection import Sentence, best_sentences, sentences_of_each
 
 CLOSEST = 4  # number of passages that are quoted if nothing answers
-NOT_FAR = 0.6  # minimum search score of these passages except the first, as a share of the best score
-LOOKED_AT = 12  # number of sentences that are considered; several may be in the same place
+NOT_FAR = 0.6  # share of the best search score that a passage needs if `closest` does not put it first
+LOOKED_AT = 12  # sentences considered (as many again for each contribution); several may be in one quotation
 AGREES = 0.95  # a passage with at least this share of the best search score counts as preferred
-# A sentence with everything asked for is quoted first if it is from a preferred passage and has this share of
-# the best sentence's score, …
+# A quotation with everything asked for is moved to the front if it has this share of the best sentence's
+# score, and is from a preferred passage while the first one is not, …
 PREFERRED = 0.85
 # … or if it has this share of that score, and the first one lacks the type of answer asked for.
 NEARLY_BEST = 0.9
-RATHER_CERTAIN = 0.7  # confidence that the sentence needs in both cases
+RATHER_CERTAIN = 0.7  # confidence that the quotation needs in both cases
 CERTAIN = 0.9  # confidence that a quotation needs for NEARLY_AGREES to apply
 # A place is contested if its search score leads by less than MIN_AHEAD, or if at least MANY_NEAR passages of
 # other places have NEAR of its score.
@@ -253,7 +253,7 @@ class Findings:
         return amount.is_stated(self.sources[place].content) and not is_same
 
     def _agrees(self, sentence: Sentence) -> bool:
-        """Whether the sentence is from one of the best search results.
+        """Whether the sentence is from one of the best search results, with two exceptions below.
 
         If not, the search or the selection of the sentence may be wrong. The results of several questions are
         interleaved, so the first `questions` passages include the best result of each question.

@@ -279,9 +279,10 @@ def _without_repeated(texts: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class _SubQuestion:
-    """One of the questions of a prompt, which is often the only one.
+    """A question of a prompt, which often has only one.
 
-    `questions` is their number; `before` has the messages and questions before this one.
+    `questions` is the number of questions in the prompt; `before` has the messages and questions before this
+    question.
     """
 
     text: str

@@ -94,7 +94,7 @@ class QuotableSentence:
     following: "Span | None"  # the next sentence of the same paragraph
     has_list: bool  # whether the sentence introduces a list or table
     is_cut: bool  # whether the sentence is incomplete, or introduces content that the passage lacks
-    opens: bool  # whether the sentence is the first one below its heading
+    opens: bool  # whether the sentence is the first one of its passage, or below a heading in it
 
     @property
     def text(self) -> str:
@@ -116,7 +116,7 @@ class QuotableSentence:
 
     @cached_property
     def history(self) -> frozenset[str]:
-        """The stems of its innermost heading, if that is “Change log”, “Table of contents” or the like."""
+        """`topic`, if the passage's last heading is “Change log”, “Table of contents” or the like."""
         return self.topic if _HISTORY.search(self.heading.rpartition("›")[2].strip()) else frozenset()
 
     @cached_property
@@ -165,7 +165,8 @@ def sentences_of(passage: Quotable) -> tuple[QuotableSentence, ...]:
 
 def vectors_of(passages: Sequence[Quotable], question: str) -> tuple[Vectors, Vectors]:
     """The vector of the question, and those of the sentences of all passages in order."""
-    if runs_here():  # The built-in model: a configured one may take a second for this many sentences.
+    if runs_here():
+        # Use the built-in model: one from a configured folder may take a second for this many sentences.
         asked = np.asarray(embedder(BUILT_IN_NAME).embed([question]))
         known = [_vectors(each.title, each.heading, each.content) for each in passages if sentences_of(each)]
         return asked[0], np.concatenate(known)

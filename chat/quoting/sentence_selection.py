@@ -299,6 +299,7 @@ class _Scoring:
         """How well the sentence matches the question's case, plus 1 if its heading names only this case.
 
         The share of the case's words is squared, because a single word hardly tells one case from another.
+        0 if the sentence lacks the kind of thing asked for.
         """
         asked = self.question.case
         if not asked or (self.question.asks_kind and not self.kind(sentence)):

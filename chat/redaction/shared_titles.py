@@ -15,8 +15,8 @@ from history.models import Message, Share
 from .withholding import SharedMessage, closed_questions, normal
 
 LOOKED_AT = 50  # messages that a list searches for the question that becomes the title
-# Messages whose suggested questions a list compares with that question; if more precede it, the list shows no
-# title.
+# Messages whose suggested questions a list compares with that question; if more precede it, the list does not
+# show it as a title.
 LOOKED_BACK = 500
 
 Place = tuple[UUID, int]  # a conversation and a position in it
@@ -25,8 +25,8 @@ Place = tuple[UUID, int]  # a conversation and a position in it
 def shared_title(share: Share, shown: Sequence[SharedMessage]) -> str:
     """The title that the conversation had when it was shared, or its first question.
 
-    The question is used if it was edited after the title was generated. Empty if the question is not shown,
-    and for the share of a single answer.
+    The question is used if there is no title, or if the title was generated from an earlier version of it.
+    Empty if the question is not shown, and for the share of a single answer.
     """
     if share.answer_id is not None or not shown or shown[0].closed:
         return ""
@@ -38,10 +38,10 @@ def listed_titles(principal: Principal, shares: Iterable[Share]) -> dict[UUID, s
     """The title that a list may show for each share.
 
     The number of queries does not depend on the number of shares. A conversation has the same title as on its
-    page; the title of an answer is its question. A title is missing if the reader may not see its words, or
-    if an answer may have suggested the question, because only the page checks whether the reader may see a
-    suggested one. It is also missing if more messages than LOOKED_AT or LOOKED_BACK would have to be
-    searched, so that long conversations do not slow down a list.
+    page; the title of an answer is its question. A title is missing if the reader may not see the
+    question, or if the title is a question that an answer may have suggested, because only the page checks
+    whether the reader may see such a question. It is also missing if more messages than LOOKED_AT or
+    LOOKED_BACK would have to be searched, so that long conversations do not slow down a list.
     """
     shares = list(shares)
     branches = Branches.of({share.conversation_id for share in shares})

@@ -62,7 +62,7 @@ class _Reader:
     closed_sources: Mapping[UUID, Sequence[Source]]
     closed_questions: Mapping[str, frozenset[int]]
     groups: frozenset[int] = frozenset()  # groups of the reader
-    doubtful: bool = False  # whether an earlier answer is based on closed or unknown sources
+    doubtful: bool = False  # whether any answer so far is based on closed or unknown sources
     unknown: bool = False  # whether some of these sources can no longer be looked up
     offered: set[str] = field(default_factory=set)  # questions generated from such answers
     closed_words: set[str] = field(default_factory=set)  # words of closed sources

@@ -47,8 +47,8 @@ executing: set[UUID] = set()  # runs of this process: alive even if their leases
 def _close_messages(ended: EndedRun, every: Sequence[Event]) -> None:
     """Store the messages of a run that has just ended.
 
-    `every` has all known events of the run; the last one is Finished or Failed. If `ended.webhooks`
-    is False, this commits the caller's transaction.
+    `every` has all known events of the run; the last one is Finished or Failed. Commits the caller's
+    transaction if `ended.webhooks` is False.
     """
     result = fold(every)
     assert result.end is not None

@@ -49,7 +49,7 @@ class Batch:
     run_id: UUID
     first: int
     events: Sequence[Event]
-    # Open pages of this conversation may wait for a question, and are notified too.
+    # Open pages of this conversation may wait for a question from another page, and are notified too.
     conversation_id: UUID | None = None
     first_word_ms: int | None = None  # stored only when the run ends
 

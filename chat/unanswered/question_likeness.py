@@ -62,7 +62,7 @@ def describes_situation(text: str) -> bool:
 
 
 def numbered(texts: Sequence[str]) -> list[int]:
-    """The group number of each question, which it shares with the first similar question.
+    """The group number of each question: that of a similar earlier question, or a new one.
 
     Groups are numbered from 0 in the order of their first questions.
     """

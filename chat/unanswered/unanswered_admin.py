@@ -168,5 +168,5 @@ class UnansweredPage(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 def reader_of(request: HttpRequest) -> Principal:
-    """The manager, with the rights that they have in the portal."""
+    """The signed-in member of staff, with the rights that they have in the portal."""
     return Principal(request.user.pk or 0, "session")

@@ -56,7 +56,7 @@ def cut(answer: str, labels: Collection[str]) -> list[StatementSpan]:
     A sentence with citations in several places becomes one statement for each place. A citation after a full
     stop belongs to the sentence before it. Citations of a lead-in also belong to the list items below it that
     have none. A sentence without citations in a table row gets those that follow it in the row. A block
-    quotation with citations only at its end is one statement.
+    quotation without a table, and with citations only at its end, is one statement.
     """
     masked = _without_code(answer)
     citations = [
@@ -102,7 +102,7 @@ def cut(answer: str, labels: Collection[str]) -> list[StatementSpan]:
 
 
 def _quotations(prose: str, citations: Sequence[Citation]) -> list[tuple[int, int, StatementSpan]]:
-    """Block quotations with citations only at their end: start, end and the single statement."""
+    """Block quotations without tables, cited only at their end: start, end, single statement."""
     found = []
     place = 0
     for block in _QUOTED_BLOCK.finditer(prose):
@@ -166,7 +166,7 @@ def _without_number(text: str, span: Span) -> Span:
 
 
 def _says_nothing(text: str, span: Span) -> bool:
-    """Whether the span is a heading, a lead-in, a question or a table header."""
+    """Whether the span is a heading, a lead-in, a question or a table header, or has no words."""
     if span.is_heading or span.text.endswith((":", "?", "：", "？")) or not _WORD.search(span.text):
         return True
     bare = span.text.strip("*_ ")

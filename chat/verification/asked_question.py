@@ -99,8 +99,8 @@ _OTHERS = frozenset(("they", "them", "he", "him", "she", "er", "ihm", "ihn"))
 _ACQUIRES = re.compile(r"\b(?:gets?|getting|got|obtains?|bekomm\w*|erhalt\w*|erhält)\b")
 _PLACES = frozenset(("where", "where from", "how", "who", "whom"))
 QUANTITIES = frozenset(("how much", "how many", "how long", "how often", "how far", "when"))
-# Prepositions by kind: one of another kind changes the meaning. Prepositions that are neither here nor in
-# _TELLING are interchangeable.
+# Prepositions by kind: a different kind in the same place makes a different question. Prepositions that are
+# neither here nor in _TELLING are interchangeable.
 _PREPOSITIONS = {
     "with": "with",
     "mit": "with",

@@ -25,7 +25,7 @@ _VON = re.compile(r"\b(?:vom|von (?:der|dem|einer|einem)|durch (?:den|die|das))\
 _ENDS = ",.;:!?()"
 _NO_NOUNS = ("ly", "ed", "ing")
 # Kinds of evidence against a claim. A single contradiction is enough for the verdict “not_found”. A misplaced
-# fact is in the source, but next to other words: it contradicts a nearly literal claim, but only counts
+# fact is in the source, but next to other words: it contradicts a nearly literal claim, but is only one sign
 # against a paraphrase (see checks/credence.py). An unanswered fact is not in the source, but no other fact is
 # in its place either, so the source may express it differently.
 CONTRADICTION = 1.0
@@ -218,7 +218,7 @@ def claim_of(text: str, known_names: frozenset[str]) -> Claim:
 def _head(text: str, found: Sequence[Token], start: int, last: int, gap: str) -> list[tuple[str, ...]]:
     """The head of the adjacent words from `start` to `last`.
 
-    If the last word may be a verb (“hours at head office run from”), all of the words are candidates.
+    If the last word may be a verb (“hours at head office run from”), several words are candidates.
     """
     before = text[found[start - 1].end if start else 0 : found[start].start].casefold().split()
     after = gap.casefold().split()

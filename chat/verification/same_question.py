@@ -251,7 +251,7 @@ def beginnings(pattern: str) -> str:
     """A tsquery that matches every text that may ask the same thing as `pattern`.
 
     Empty if it would match all texts. The query requires each content word in one of its forms, which share
-    a prefix, or as a synonym.
+    a prefix, or as a synonym. Words without such a prefix (see `_stem`) are left out.
     """
     plain = set(plain_words(pattern).split())
     wanted = []

@@ -37,8 +37,8 @@ CACHED_ANSWERS = 16
 BARE_ANSWERS = frozenset({"yes", "no", "ja", "nein"})
 MAX_UNITS = 3  # sentences or rows (`Unit`) that may support a statement together
 OFF_TOPIC = 0.42  # a statement without a word of its sources is off topic if its likeness is below this
-# A statement with fewer words than MIN_LITERAL is never off topic; to be nearly literal, it must have
-# MIN_SENTENCE_SHARE of its sentence's words.
+# A statement with fewer words than MIN_LITERAL is never off topic; it is nearly literal only if it has
+# MIN_SENTENCE_SHARE of the words of the source's sentence.
 MIN_LITERAL = 4
 MIN_SENTENCE_SHARE = 0.6
 MIN_GAIN = 1.4  # another sentence is added if it matches further words of at least this weight
@@ -234,8 +234,8 @@ def _compared(claim: Claim, units: Sequence[Unit], passages: Sequence[Passage]) 
     around = frozenset().union(*(passage.around for passage in passages))
     chosen = _chosen(claim, units, MIN_GAIN)
     if not chosen:
-        # No content words in common. A low likeness only shows another subject if both texts are English, or
-        # both are German: only English words have vectors, and only German ones are translated.
+        # No content words in common. Likeness compares vectors of English words, and only German words are
+        # translated for it: a low value shows another subject only if both texts are English, or both German.
         languages = {passage.language for passage in passages}
         is_same_language = "" not in languages and (not claim.language or claim.language in languages)
         is_like = (

@@ -56,7 +56,7 @@ def offered_permissions(request: HttpRequest, holder: str) -> QuerySet[Permissio
     """The permissions that the current user may give, without those that have no effect.
 
     Django's permissions to add, change, delete and view a model have an effect if the admin has a page or
-    inline for it; on a read-only page, only “view” has. All other permissions are the site's own. `holder`
+    inline for it; on a read-only page, only “view” does. All other permissions are the site's own. `holder`
     is the lookup from a permission to the person or group being edited, whose permissions stay in the list.
     """
     models = filter(admin.site.is_registered, apps.get_models())

@@ -131,7 +131,7 @@ def purge() -> int:
     gone = User.objects.filter(guest_until__lt=now)
     count = gone.count()
     purge_counts()
-    with reading_everything():  # deletes the entries of access lists that name a guest, too
+    with reading_everything():  # also deletes access-list entries that name a guest
         gone.delete()
     return count
 

@@ -64,7 +64,10 @@ def described(user_agent: str) -> tuple[str, str]:
 
 
 def last_seen(session: Session) -> datetime | None:
-    """When the person last opened a page or asked a question, to a twentieth of the idle limit."""
+    """When the person last opened a page or asked a question.
+
+    The time is up to a twentieth of the idle limit too early.
+    """
     seen = session.get_decoded().get(SEEN)
     return datetime.fromtimestamp(seen, UTC) if seen else None
 

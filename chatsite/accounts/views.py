@@ -105,7 +105,7 @@ class PasswordChange(auth_views.PasswordChangeView):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def settings_page(request: HttpRequest) -> HttpResponse:
-    """The settings page: the person's language and wish, and the preferences of this device.
+    """The settings page: a person's language and wish for answers, and this device's preferences.
 
     Works without JavaScript. The command palette sends a form with the field `part`, which changes only the
     theme; the response to it has no body.

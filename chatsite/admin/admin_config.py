@@ -1,6 +1,7 @@
 """The admin as an installed app.
 
-The site is given as a dotted path, because its module imports models, which are loaded after this module.
+The admin site is given as a dotted path, because its module imports models, which are loaded after this
+module.
 """
 
 from django.contrib.admin.apps import AdminConfig

@@ -101,7 +101,7 @@ class DatabaseBreaker:
             self._full_at = now
 
     def allows_probe(self) -> bool:
-        """Whether to try the database: always, or once a second while it is unavailable."""
+        """Whether to try the database: always while it is available, otherwise once a second."""
         if not self.is_unavailable:
             return True
         now = time.monotonic()

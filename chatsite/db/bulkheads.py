@@ -38,7 +38,10 @@ class Bulkheads:
         return _is_recent(self._stuck, view, PROBE_SECONDS)
 
     def enter(self, view: str, seconds: float) -> bool:
-        """Wait up to `seconds` for one of the view's places; False if it got none or is refused."""
+        """Take one of the view's places, waiting up to `seconds`.
+
+        Returns False if none became free, or if the view is refused.
+        """
         if not view:
             return True
         deadline = time.monotonic() + seconds

@@ -59,7 +59,7 @@ class Record:
         kind = message["type"]
         if kind in {"http.response.start", "websocket.http.response.start"}:
             self.status = message["status"]
-            if not self.request_id:  # refusals from outside of Django, with lower-case headers
+            if not self.request_id:  # a refusal from outside of Django; its header names are in lower case
                 named = (value for name, value in message["headers"] if name == b"x-request-id")
                 self.request_id = next(named, b"").decode("latin-1")
         elif kind == "websocket.accept":

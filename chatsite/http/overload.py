@@ -1,8 +1,8 @@
 """Refuses questions, searches, embeddings and uploads that this process cannot start soon.
 
 The decision is made before a request's body is read: after a late refusal, the caller has waited in vain,
-and the process has spent as much time as on an answer. Everything else, such as pages, health checks, stops
-and open streams, is never refused here.
+and the process has spent as much time as on an answer. Everything else, such as pages, health checks,
+open streams and requests to stop an answer, is never refused here.
 """
 
 import asyncio

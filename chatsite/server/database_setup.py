@@ -42,7 +42,7 @@ def connect(parameters: Mapping[str, Any]) -> psycopg.Connection[tuple[Any, ...]
 
 @contextlib.contextmanager
 def start_lock(parameters: Mapping[str, Any]) -> Iterator[None]:
-    """Check the server, then hold the site's advisory lock.
+    """Check the server, enable pgvector if necessary, then hold the site's advisory lock.
 
     Other starts on this database wait. `parameters` are libpq's. Raises StartRefused.
     """

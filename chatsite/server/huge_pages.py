@@ -1,7 +1,7 @@
 """Huge pages for the memory of a process, which reduce the processor time of an answer.
 
-Between two answers, the processor runs other processes, and drops its cached address translations of this
-one. With pages of 2 MB instead of 4 KB, it has to look up far fewer of them again.
+Between two answers, the processor runs other processes, and drops the cached address translations of this
+process. With pages of 2 MB instead of 4 KB, it has to look up far fewer of them again.
 """
 
 import ctypes

@@ -181,7 +181,10 @@ class Children:
 
 
 def wait_until_ready(children: Children, host: str, port: int) -> None:
-    """Return when `/readyz` succeeds. Raises StartRefused if a process dies or READY_SECONDS have passed."""
+    """Return when `/readyz` succeeds.
+
+    Raises StartRefused if a process dies, READY_SECONDS have passed, or the site refuses its own host name.
+    """
     deadline = time.monotonic() + READY_SECONDS
     while time.monotonic() < deadline:
         for child, status in children.wait(POLL_SECONDS):

@@ -35,7 +35,7 @@ def with_anchor(marked: SafeString) -> SafeString:
 def with_hits(pieces: Sequence[tuple[str, bool, int]], current: int) -> SafeString:
     """The HTML of a passage's pieces with its hits (see ingestion.portal.finding.numbered).
 
-    The first piece of each hit has an anchor with the hit's number; `current` is the selected hit's.
+    The first piece of each hit has an anchor with the hit's number; `current` is the selected hit's number.
     """
     parts: list[str] = []
     anchored = None

@@ -1,4 +1,4 @@
-"""Mirror a folder to a site: upload new and changed files, delete those that are gone.
+"""Mirror a folder to a site: upload all its files, delete documents whose files are gone.
 
 The environment has SITE, the site's address, and KEY, an API key with the scopes documents:read and
 documents:write.

@@ -16,7 +16,7 @@ from history.models import Conversation
 
 
 class ConversationPagination(BasePagination):
-    """Pages of conversations, newest first.
+    """Pages of conversations, last updated first.
 
     A signed cursor names the last row of a page, so that pages remain stable while rows are added.
     """

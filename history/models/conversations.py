@@ -40,7 +40,7 @@ class ProjectQuerySet(models.QuerySet["Project"]):
         return self.exclude(owner_id=principal.user_id).filter(member)
 
     def open_to(self, principal: Principal) -> "ProjectQuerySet":
-        """The caller's own projects, and those that the caller is a member of."""
+        """The caller's own projects, and those that :meth:`joined_by` returns."""
         reader = principal.user_id
         own_or_joined = f"history_project.owner_id = %s OR ({IS_MEMBER})"
         return self.filter(RawSQL(own_or_joined, [reader, reader], models.BooleanField()))  # noqa: S611

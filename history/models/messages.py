@@ -145,7 +145,7 @@ class Message(models.Model):
         ]
         indexes = [
             GinIndex(fields=["search"], name="message_search"),
-            # A partial index: a conversation may have thousands of messages, but few of them are forks.
+            # A partial index: of a conversation's many messages, few are forks (see history.branches).
             models.Index(
                 fields=["conversation", "position"],
                 name="message_forks",

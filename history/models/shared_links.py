@@ -22,9 +22,10 @@ class ShareQuerySet(models.QuerySet["Share"]):
         return self.filter(conversation__owner_id=principal.user_id, conversation__listed=True)
 
     def received_by(self, principal: Principal) -> "ShareQuerySet":
-        """Other people's open shares that name the caller or their groups, or that the caller has opened.
+        """Other people's open shares that name the caller or their groups, or were opened by the caller.
 
-        The annotation `is_new` marks shares that the caller has not opened.
+        Opened shares are left out if the caller may no longer open them. The annotation `is_new`
+        marks shares that the caller has not opened.
         """
         reader = principal.user_id
         opened = OpenedShare.objects.filter(share=OuterRef("pk"), reader=reader)

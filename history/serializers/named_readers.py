@@ -49,8 +49,8 @@ def audience_of_names(
 ) -> Audience:
     """The audience of the named groups and people.
 
-    Accepts the caller's groups, active accounts, and readers in `current`. Raises ProblemDetails for any
-    other name.
+    Accepts the caller's groups, active accounts except guests, and readers in `current`. Raises
+    ProblemDetails for any other name.
     """
     current = current or Audience()
     offered = Group.objects.filter(Q(user=principal.user_id) | Q(pk__in=current.group_ids), name__in=groups)

@@ -1,6 +1,7 @@
 """Serializers for the requests to /chat-history.
 
-Their members are those of the Chat UI's protocol, with some additions, such as `pinned`.
+Their members are those of the Chat UI protocol (see chat/protocols/chat_ui.py), with some additions, such as
+`pinned`.
 """
 
 from collections.abc import Mapping
@@ -31,14 +32,15 @@ AGENT_LENGTH = 100
 TIME_LENGTH = 40
 MAX_JSON_LENGTH = 100_000  # characters of the sources or the error of one message
 MAX_DEPTH = 10
-# The role of the Chat UI's error messages. The Chat UI sends such messages, but ignores them in responses.
+# The role of error messages in ChatUI, the client of the Chat UI protocol. ChatUI sends such messages, but
+# ignores them in responses.
 DROPPED_ROLE = "system"
 NOT_BOOLEAN: dict[str, Any] = dict.fromkeys(("null", "invalid"), gettext_lazy("must be true or false."))
 NO_PROJECT = gettext_lazy("must be the id of one of your projects.")
 TEXT = gettext_lazy("must be text.")
 OBJECT = gettext_lazy("must be a JSON object.")
 LIST = gettext_lazy("must be a list.")
-UNTITLED = "New Chat"  # the Chat UI's title of an untitled conversation
+UNTITLED = "New Chat"  # ChatUI's title of an untitled conversation
 CLIENT_MEMBERS = ("sources", "error", "timestamp")  # stored as sent, unless empty
 STORED_STATES = {
     "completed": Message.State.COMPLETE,

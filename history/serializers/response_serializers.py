@@ -1,6 +1,7 @@
 """Serializers for the responses of /chat-history.
 
-Their members are those of the Chat UI's protocol, with some additions, such as `grade`.
+Their members are those of the Chat UI's protocol (chat/protocols/chat_ui.py), with some additions, such as
+`grade`.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Creates access lists, and changes the readers of documents.
 
-An access list is a set of readers, stored once for all documents with the same readers.
+An access list is a set of people and groups, stored once for all documents, shares and projects that use it.
 """
 
 import hashlib

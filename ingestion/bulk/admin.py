@@ -38,7 +38,7 @@ def allowed_forms(request: HttpRequest) -> list[type[BulkForm]]:
 
 @admin.register(BulkChange)
 class BulkChangeAdmin(OwnFilters, admin.ModelAdmin):  # type: ignore[type-arg]
-    """Changes of many documents, which are kept for `changes.RETENTION`."""
+    """Bulk changes, which are kept for `changes.RETENTION`."""
 
     list_display = ["id", "what", "progress", "actor", "created_at", "finished_at"]
     list_select_related = ["actor"]

@@ -237,7 +237,7 @@ def start(change: BulkChange, kind: str, wanted: dict[str, Any]) -> bool:
 def undo(change: BulkChange, actor: User) -> BulkChange | None:
     """Queue a change that restores the former value of each changed document, and return it.
 
-    None if `change` cannot be undone, or is being undone already.
+    None if `change` cannot be undone, or if an undo of it was queued before.
     """
     with transaction.atomic():
         known = BulkChange.objects.select_for_update().get(pk=change.pk)

@@ -42,8 +42,8 @@ class EndpointEmbedder:
     def __init__(self, name: str, dimensions: int, base_url: str, api_key: str) -> None:
         self.name = name
         self.dimensions = dimensions
-        # Whether the settings no longer name this model's server. Without a URL and a key, nothing is sent:
-        # the library's default server is OpenAI's.
+        # Whether the settings no longer name this model's server. With neither a URL nor a key, nothing is
+        # sent, because the library's default server is OpenAI's.
         self._is_gone = not (base_url or api_key)
         self._base_url = base_url
         self._api_key = api_key

@@ -20,7 +20,10 @@ _BETWEEN_NAMES = re.compile(r"[,\n]")
 
 class HouseWordQuerySet(models.QuerySet["HouseWord"]):
     def managed_by(self, user_id: int, *, is_superuser: bool) -> "HouseWordQuerySet":
-        """Entries that a manager may see and change: those for everyone, or only for the manager's groups."""
+        """Entries that a manager may see and change.
+
+        For a superuser, all entries; for others, those for everyone and those only for their own groups.
+        """
         if is_superuser:
             return self.all()
         through = HouseWord.groups.through.objects
@@ -33,8 +36,8 @@ class HouseWord(models.Model):
     """An entry of the glossary: a term, or everyday words.
 
     A term has other names, a meaning, or both; everyday words have the words that documents use for them.
-    The model keeps its first name, because a release must not rename tables or permissions that the previous
-    version uses.
+    The model keeps its original name, because a release must not rename tables or permissions that the
+    previous version uses.
     """
 
     class Kind(models.TextChoices):

@@ -98,7 +98,7 @@ def replace(whole: Document, new: NewParts, *, widened: bool) -> None:
     """Replace the parts of a document with those found.
 
     Call this in the transaction that swaps the document's passages. A changed part keeps its passages until
-    its new file has been read, unless there are new readers (`widened`), who may not see the former file.
+    its new file has been read, unless there are new readers (`widened`), who must not see the former file.
     Raises Unreadable if the parts exceed a limit.
     """
     present = Document.objects.select_for_update().filter(part_of=whole).order_by("pk")

@@ -45,7 +45,10 @@ LOST = "The data prepared for the document was lost; it is read again."
 
 @dataclass(frozen=True, slots=True)
 class PreparedVectors:
-    """The digests of all pieces, in order of the passages; PreparedVector has their vectors."""
+    """The digests of all pieces (see `pieces_of`), in order of the passages.
+
+    The vectors are in the table of PreparedVector.
+    """
 
     space: EmbeddingSpace
     counts: "array[int]" = field(default_factory=lambda: array("l"))  # number of pieces of each passage
@@ -95,8 +98,8 @@ def prepare(
 def write_passages(document: Document, passages: Sequence[NewPassage], prepared: PreparedVectors) -> None:
     """Replace the document's passages and vectors in the caller's transaction.
 
-    The passages are indexed with the title and language that `document` has, saved or not. Raises
-    EmbeddingError if prepared vectors are missing.
+    The passages are indexed with the title and language in the attributes of `document`, even if these are
+    not saved yet. Raises EmbeddingError if prepared vectors are missing.
     """
     if len(prepared.counts) != len(passages):
         raise ValueError("The prepared passages are not those to be written.")

@@ -1,4 +1,4 @@
-"""The result of every reader, and the exception for unreadable files."""
+"""The result of every file reader, and the exception for unreadable files."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ from chatsite.normal_form import normal_form
 
 ANCHOR_CHARACTERS = 200
 HEADING_CHARACTERS = 300
-HEADING_TEXT = 200  # characters; a longer heading is a paragraph that its author styled as a heading
+HEADING_TEXT = 200  # characters; a longer text that is styled as a heading counts as a paragraph
 PARENT_CHARACTERS = 60  # maximum length of each heading above another, if the whole path is too long
 TOO_MUCH_MEMORY = "The file needs more memory to read than is allowed ({megabytes:g} MB)."
 TITLE_CHARACTERS = 200

@@ -1,7 +1,7 @@
 """Packages in Office's strict formats, read as if in the usual (transitional) ones.
 
-Office can save a file as “Strict Open XML”. As far as the readers use its parts, they differ from the usual
-ones only in their namespaces and the types of their relationships (ISO/IEC 29500-1 and -4).
+Office can save a file as “Strict Open XML”. The parts that the readers use differ from the usual ones only
+in their namespaces and the types of their relationships (ISO/IEC 29500-1 and -4).
 """
 
 import io

@@ -91,7 +91,7 @@ SUCCESSOR = (
 )
 CHUNK_BYTES = 256 * 1024
 STORAGE_THREADS = 16
-# Possessive, to avoid backtracking over all divisions of adjacent runs of white space.
+# Possessive quantifiers avoid backtracking over all divisions of adjacent runs of white space.
 RANGE = re.compile(r"\s*+bytes\s*+=\s*+(\d{0,18})\s*+-\s*+(\d{0,18})\s*+", re.ASCII)
 # Show these formats as plain text: a browser would download CSV, and Markdown may contain HTML.
 SHOWN = {kind.media_type: "text/plain; charset=utf-8" for kind in (TEXT, MARKUP, CSV, TABS, JSON, CALENDAR)}

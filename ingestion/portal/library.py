@@ -40,7 +40,7 @@ SORTS: dict[Sort, tuple[str, bool]] = {
     "name": ("shown_name", False),
     "size": ("size", True),
 }
-MAX_CHOICES = 200  # folders, categories and owners to choose from
+MAX_CHOICES = 200  # length of each list in Choices
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

@@ -112,7 +112,7 @@ def document(request: HttpRequest, principal: Principal, public_id: UUID) -> Htt
     """Shows one document: its state, readers and passages, and why the caller may read it."""
     readable = library.with_readers(Document.objects.visible_to(principal))
     found = get_object_or_404(readable.with_public_id(public_id))
-    inside: list[Row] = []  # the first files in an archive or a message
+    inside: list[Row] = []  # the first files in an archive or an e-mail
     if found.media_type in CONTAINERS:
         parts = library.with_readers(library.listed_for(principal)).filter(part_of=found)
         inside = rows(list(parts.order_by("part_path")[:PARTS_SHOWN]), principal)

@@ -94,7 +94,8 @@ FIRST_OF_OTHERS = """
     FROM waiting JOIN ingestion_document AS document ON document.id = waiting.document_id
     GROUP BY 1
 """
-# A document moves back if the worker has read this much longer for its owner than for another waiting one.
+# A document moves back if the worker has read this much longer for its owner than for another owner with
+# waiting documents.
 MIN_DEBT_SECONDS = 2.0
 MAX_OWNERS = 1_000  # owners whose times are remembered
 MAX_LOST = 1_000
@@ -174,7 +175,7 @@ def position_after_yielding(document: Document) -> int:
 
 
 def put_behind(document_id: int, position: int) -> int:
-    """Move a yielding document to a later position, and return the new priority of its job.
+    """Move a document to a later position, and return the new priority of its job.
 
     Jobs for later files of the same document are moved too: otherwise the older file would be read after a
     newer one, and replace it.

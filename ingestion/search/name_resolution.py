@@ -23,7 +23,10 @@ class NameResolution:
 
 
 def resolve(principal: Principal, sourcefile: str) -> Document | None:
-    """The readable document that `sourcefile` (of a FoundPassage) names; None if none or several."""
+    """The readable document that `sourcefile` names; None if it names none or several.
+
+    `sourcefile` is that of a FoundPassage.
+    """
     return resolve_name(principal, sourcefile).document
 
 

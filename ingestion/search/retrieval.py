@@ -1,8 +1,8 @@
 """Search: the most relevant passages for a question among those that the caller may read.
 
 All statements on documents and passages apply the rights with the same SQL function
-(ingestion_readable_entries); nothing is filtered afterwards. The plan for finding candidates affects only
-speed.
+(ingestion_readable_entries); nothing is filtered by rights afterwards. All plans for finding candidates
+(ranking/plans.py) have the same access condition.
 """
 
 import logging
@@ -88,7 +88,7 @@ BEST_PLACE = 3  # passages of the best page or section that are not moved behind
 FIT_IN_ENGLISH = 5.0
 FITTER_IN_ENGLISH = 2.0
 NEARLY = 0.75  # minimum score of passages to which BEST_PLACE applies, as a share of the best score
-FEW_PASSAGES = 2_000  # with at most this many readable passages, all their words are searched for compounds
+FEW_PASSAGES = 2_000  # up to this many readable passages, the words of German ones are searched for compounds
 MIN_END, MIN_FIRST = 5, 4  # letters of a word that ends a compound, and of the part before it
 MAX_COMPOUNDS = 6  # compounds that are added for a word
 COMPARED = 30  # passages whose texts are compared with the question word by word
@@ -134,10 +134,10 @@ class FoundPassage:
 class SearchResult:
     """The results of a search, best first.
 
-    `candidates` is the number of readable passages that were compared. `mode` is the mode that was used:
-    "text" if the question could not be embedded. `fit` says how relevant the best passage seems: 0 is just
-    relevant enough, 1 clearly relevant; there is no upper limit. `found_at` is the time.monotonic() right
-    after the search, which has checked the access.
+    `candidates` is the number of passages from which the results were chosen. `mode` is the mode that was
+    used: "text" if the question could not be embedded. `fit` says how relevant the best passage seems: 0 is
+    just relevant enough, 1 clearly relevant; there is no upper limit. `found_at` is the time.monotonic()
+    right after the search, which has checked the access.
     """
 
     passages: tuple[FoundPassage, ...]
@@ -257,13 +257,13 @@ def _search_once(wanted: _Criteria) -> tuple[SearchResult, bool]:
     if known and known[0]:
         expansion = lookup.expansion(known[0])
         asked = wanted.parameters(expansion)
-        if surveyed.is_sampled:  # the added words change the combinations in the sample
+        if surveyed.is_sampled:  # the sample counts passages by sets of words, now with added ones
             surveyed = survey(asked)
     if by_words and surveyed.visible <= FEW_PASSAGES and language_of(query) == "german":
         expansion = _with_compounds(expansion, wanted)
         asked = wanted.parameters(expansion)
     space = active_space(spaces)
-    # A model that knows only English cannot embed a German question, so its words are translated first.
+    # If the model knows only English, translate the words of a German question before embedding them.
     is_translated = (
         mode == "hybrid" and language_of(query) == "german" and is_english_only(space.name, space.dimensions)
     )
@@ -297,7 +297,7 @@ def _search_once(wanted: _Criteria) -> tuple[SearchResult, bool]:
 def _with_compounds(expansion: Expansion, wanted: _Criteria) -> Expansion:
     """`expansion`, with compounds that end with a word of a German question.
 
-    They are taken from the searched documents: “mitgliedsbeitrag” for “beitrag”.
+    They are taken from the German documents to be searched: “mitgliedsbeitrag” for “beitrag”.
     """
     ends = {german_stem(word): word for word in wanted.counted if len(word) >= MIN_END}
     bounds = {"first": MIN_FIRST, "most": MAX_COMPOUNDS, "ends": list(ends)}

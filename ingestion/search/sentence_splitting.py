@@ -1,7 +1,8 @@
 """Splits text into quotable pieces with positions: sentences, bullets, table rows, headings.
 
 Lines may break anywhere, so a line break alone does not end a sentence, but a blank line, a bullet, a row or
-a heading does. So does each line break of a paragraph whose lines are short, as in an address or a schedule.
+a heading does. In a paragraph whose lines are short, as in an address or a schedule, so does each line break
+that no lower-case letter follows.
 """
 
 import functools
@@ -136,7 +137,8 @@ def _is_row(line: str, columns: Collection[str]) -> bool:
 def _blocks(content: str, columns: Collection[str]) -> Iterator[tuple[int, int, bool]]:
     """The start and end of each paragraph, list item, row and heading, and whether it is a short line.
 
-    A paragraph whose lines were broken on purpose (`_are_short`) is divided into its lines.
+    A paragraph whose lines were broken on purpose (`_are_short`) is divided into its lines; a line that
+    begins in lower case stays with the line above.
     """
     for start, end in _whole_blocks(content, columns):
         lines = content[start:end].splitlines(keepends=True)

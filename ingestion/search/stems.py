@@ -1,6 +1,6 @@
-"""Stems in languages for which Snowball has an algorithm and PostgreSQL has none.
+"""Stems by Snowball in languages that PostgreSQL cannot stem, and in two more for look-ups.
 
-In these languages, words of documents and questions are stemmed here; PostgreSQL uses the stems unchanged.
+In LANGUAGES, words of documents and questions are stemmed here; PostgreSQL uses the stems unchanged.
 """
 
 import threading

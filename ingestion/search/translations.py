@@ -29,7 +29,7 @@ _GERMAN = frozenset(
     wohin womit wurde zu zum zur zwischen
     """.split()  # noqa: SIM905 (a list of words reads as one)
 )
-# PostgreSQL's English stop words, except content words of German.
+# PostgreSQL's English stop words, except “yourselves” and parts of contractions (“don”, “s”, “t”).
 _ENGLISH = frozenset(
     """
     i me my myself we our ours ourselves you your yours yourself he him his himself she her hers herself
@@ -132,7 +132,7 @@ def _words(phrases: Sequence[str]) -> tuple[str, ...]:
 
 
 def _phrases_of_form(word: str) -> tuple[str, ...]:
-    """Like `translations_of_form`, but phrases (“pay day”), without the dictionary's German ones."""
+    """Like `translations_of_form`, but phrases (“pay day”), and no German from the dictionary."""
     if len(word) > MAX_COMPOUND:
         return ()
     if found := _of_list(word):

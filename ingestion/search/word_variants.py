@@ -75,7 +75,7 @@ def _english(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _german(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The other forms of verbs with a separable prefix, and of nouns derived from them."""
+    """Other forms of verbs with a separable prefix, also for nouns derived from such verbs."""
     for word in words:
         bases = list(_infinitives(word))
         for base in bases:

@@ -5,8 +5,8 @@
     users = ["ann"]             # these people
     category = "policies"       # optional
 
-If the file has an error, the documents of its folder, and of subfolders without such a file, are not changed.
-Such folders do not inherit the rights of a folder above.
+If the file has an error, the documents of its folder, and of subfolders without a file of their own, are not
+changed. These folders do not inherit the rights of a folder above the faulty file.
 """
 
 import tomllib

@@ -45,7 +45,7 @@ class StorageFault(OSError):
 class StoredFile:
     """A stored file: its generated name, its size in bytes, its digest.
 
-    `ending` is the extension of an uploaded file that replaces another, whose format may differ.
+    `ending` is the extension of a file that replaces one of a possibly different format; otherwise empty.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""`manage.py erase_person USER`: delete a person with all of their data."""
+"""`manage.py erase_person USER`: delete a person's account and data."""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -1,4 +1,4 @@
-"""The part of a passage that best matches a question, for a passage that no answer cites."""
+"""The part of a passage that best matches a question, for use if no quotation is known."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ MIN_SHARE = 0.3
 
 
 def best_span(question: str, content: str) -> Span | None:
-    """The sentence with the largest share of words also in the question; None if too few."""
+    """The sentence whose words best match the question's; None if no sentence matches enough."""
     wanted = frozenset(_words(question))
     best: tuple[float, Span] | None = None
     for match in _SENTENCE.finditer(content):

@@ -442,7 +442,7 @@ def answers_of(
 ) -> list[Answer]:
     """The given answers with their sources, which are read in one query.
 
-    Further queries are needed if an answer is unfinished or has no search steps, for each scope that names a
+    Further queries are needed if an answer is unfinished or has no steps, for each scope that names a
     folder, a category or documents, and if cited passages may be on several pages.
     """
     ids = [message.pk for message in messages]

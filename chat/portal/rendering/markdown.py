@@ -118,7 +118,8 @@ class Citations:
     """The sources that an answer may cite, and the numbers of its citations so far.
 
     `position` is the answer's position in its conversation. `chips` has all labels of the answer's sources,
-    with an empty Chip for a source that is gone. `order` has the labels that already have numbers.
+    with an empty Chip if the reader may not open the source. `order` has the labels that already have
+    numbers.
     """
 
     position: int = 0
@@ -314,8 +315,8 @@ class BlockSplitter:
     """Splits text that arrives in pieces into blocks.
 
     Each block is returned as soon as no later text can change it. A block ends at a blank line outside of a
-    code fence. A list may contain blank lines: it ends where a line that is neither an item nor indented
-    follows one.
+    code fence. A list may contain blank lines: it ends where a blank line is followed by a line that is
+    neither an item nor indented.
     """
 
     def __init__(self) -> None:

@@ -122,7 +122,7 @@ def _unclosed_formula(text: str) -> int | None:
 
 
 def close_pairs(state: StateInline) -> None:
-    """Inline rule of the second pass (`ruler2`): close open pairs of the block's last text."""
+    """Inline rule of the second pass (`ruler2`): close open emphasis of the block's last text."""
     if not state.env.get("open") or state.src != state.env.get("last"):
         return
     reach = -1

@@ -32,7 +32,7 @@ from chat.requests import (
 MAX_WISH = 10_000  # characters of all system and developer messages together
 MAX_TEXT = 1_000_000  # characters of all messages; the limit of a body is higher only because of images
 MAX_SCHEMA = 50_000  # characters of a JSON schema
-NULL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # in JSON: not the text “\u0000”, whose backslash is doubled
+NULL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # a NUL in JSON; in the text “\u0000”, the backslash is doubled
 MAX_TOKENS = 2_147_483_647
 MAX_STOPS, MAX_STOP = 4, 100
 MAX_TOOLS = 200

@@ -261,7 +261,7 @@ class AskedAmount:
         return any(match[0].lower() not in self.periods for match in self.kind.has.finditer(text))
 
     def is_said(self, text: str) -> bool:
-        """Whether a sentence has the amount; only counts and durations also need a number."""
+        """Whether a sentence has the amount, with a number if it is a duration or has no `kind`."""
         needs_number = self.kind is None or self.kind.has is _HAS_EXTENT
         return self.is_in(text) and (not needs_number or has_number(text))
 
@@ -305,12 +305,12 @@ def has_date(text: str) -> bool:
 
 
 def has_bare_number(text: str) -> bool:
-    """Whether `text` has a number other than a time, percentage, price or section number."""
+    """Whether `text` has a number besides times, durations, percentages, prices and sections."""
     return bool(_BARE_NUMBER.search(_ITEM.sub(" ", text)))
 
 
 def numbers_of(text: str) -> frozenset[str]:
-    """The numbers of a text; most number words up to twelve are converted to digits."""
+    """The numbers of a text; number words such as “twelve” are converted to digits."""
     return frozenset(_DIGITS.get(number.lower(), number) for number in _EACH_NUMBER.findall(text))
 
 
@@ -320,7 +320,7 @@ def stated_durations(question: str) -> frozenset[tuple[str, str]]:
 
 
 def durations_in(text: str) -> frozenset[tuple[str, str]]:
-    """The durations in a text, except distances from an event such as “four weeks before”."""
+    """The durations in a text, except distances from an event (“four weeks before”)."""
     return _durations(_DURATION, text)
 
 

@@ -397,7 +397,10 @@ def _keeps_time(quoted: QuotedText) -> bool:
 
 
 def _is_one_thing(quoted: QuotedText) -> bool:
-    """Whether two words, as in “What is the sick pay?”, name one thing in the text: “the pay of the sick”."""
+    """Whether the question's two words name one thing in the text, if it has both.
+
+    For “What is the sick pay?”, a text with “the pay of the sick” passes.
+    """
     order = quoted.order
     for first, second in quoted.question.pairs:
         places = [[at for at, each in enumerate(order) if word in each] for word in (first, second)]

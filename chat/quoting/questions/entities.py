@@ -224,7 +224,7 @@ def says_who_does(question: str, text: str) -> bool:
 def says_who(question: str, text: str) -> bool:
     """Whether `text` may say who does something; “Overtime must be approved” does not.
 
-    True unless the question is like “Who approves overtime?”.
+    Always true for a question that is not like “Who approves overtime?”.
     """
     asked = _WHO.search(question)
     if not asked:

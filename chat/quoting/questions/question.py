@@ -103,8 +103,8 @@ _QUOTES = ".,;:?!\"'“”‘’()"
 class Question:
     """A question in its conversation.
 
-    `own` is the question itself, `earlier` has the questions to which it refers or whose subject it may have,
-    and `subject` is the question that it continues. `is_translated` says whether `own` is an English
+    `own` is the question itself, `earlier` has the questions to which it refers or whose subject it may
+    share, and `subject` is the question that it continues. `is_translated` says whether `own` is an English
     translation of a German question; `earlier` and `subject` are then translated, too. If so, `original` has
     the asker's words, because a translation omits “von” and “nach”, and `untranslated` has the stems of an
     object without a translation (see `object`). `synonyms` maps phrases of the question to synonyms.
@@ -248,7 +248,7 @@ class Question:
 
     @cached_property
     def asks_head(self) -> bool:
-        """Whether the question is “what is the … of …?”, with a noun that is not in `_MEASURE`."""
+        """Whether it is “what (or who) is the … of …?”, with a noun that is not in `_MEASURE`."""
         return bool(_WHAT_IS.match(self.own))
 
     @cached_property
@@ -289,7 +289,7 @@ class Question:
 
     @property
     def asks_kind(self) -> bool:
-        """Whether it asks for an amount, a place, a person or an instruction."""
+        """Whether it asks for an amount, a place or a person, or what to do."""
         return self.asks_amount or self.asks_where or self.asks_who or self.asks_what_to_do
 
     @cached_property
@@ -303,7 +303,7 @@ class Question:
 
     @cached_property
     def asks_explanation(self) -> bool:
-        """Whether it asks why something is the case, or whether it is."""
+        """Whether it asks why, or whether, something is the case."""
         return bool(_ASKS_EXPLANATION.match(self.own))
 
     @cached_property

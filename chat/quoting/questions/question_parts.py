@@ -17,7 +17,8 @@ _INTERROGATIVES = (
     r"|comment|combien|quand|où|qui|quels?|quelles?|pourquoi"
     r"|cómo|cuánt[oa]s?|cuándo|dónde|quién(?:es)?|qué|cuál(?:es)?"
 )
-# Matches a verb followed by its subject, as in “and can I”, but not “staff who travel and can prove it”.
+# Matches a verb followed by its subject (which Spanish omits), as in “and can I”, but not “staff who travel
+# and can prove it”.
 _ASKING_VERBS = (
     r"(?:can|could|may|must|do|does|did|will|would|should|is|are|am|have|has)"
     r" (?:i|we|you|he|she|it|they|there|the|my|our)"

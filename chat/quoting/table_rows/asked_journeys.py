@@ -95,7 +95,7 @@ class AskedJourney:
 
     @cached_property
     def _found(self) -> list[tuple[int, int, str]]:
-        """The places in the question: where the text begins and ends, and the name in the timetable."""
+        """For each place in the question: where it begins and ends, and its name in the timetable."""
         names = [(_words(name), place) for place in self.places for name in (place, *self._aliases(place))]
         names.sort(key=lambda each: -len(each[0]))
         words = _words(self.question)

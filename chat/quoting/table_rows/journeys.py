@@ -14,8 +14,8 @@ from .timetables import Journey, journeys_in
 class FoundJourneys:
     """The rows that a question asks for, ordered by time within each table.
 
-    `is_met` says that the direction was clear and the rows meet all recognised conditions; otherwise they are
-    only the closest rows. `is_clear` says that, in addition, the question has no date (`is_dated`).
+    `is_met` says that the direction was clear and the rows meet all recognised conditions; otherwise they may
+    be only the closest rows. `is_clear` says that, in addition, the question has no date (`is_dated`).
     `wrong_way` has rows that only go the other way: to the place of departure, or from the destination.
     """
 

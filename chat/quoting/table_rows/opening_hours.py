@@ -88,7 +88,7 @@ def open_rows(question: str, wording: str, passages: Sequence[SourceView]) -> Op
 
 
 def _named(wording: str) -> frozenset[str]:
-    """The stems that say which rows are meant: without times, days, grammar and words such as “open”."""
+    """The stems that say which rows are meant: without times, days, function words and words like “open”."""
     words = _WORD.findall(asked_times(wording).rest.lower())
     rest = [word for word in words if not days_named(word) and not word.isdigit()]
     return stems(" ".join(without_grammar(rest, "german"))) - weak_stems() - _OPEN_WORDS

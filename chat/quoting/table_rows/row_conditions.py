@@ -123,7 +123,7 @@ def select_rows(
     subject: str = "",
     other_words: Callable[[str], frozenset[str]] = _no_words,
 ) -> RowSelection:
-    """The rows in `contents` that `question` selects; `subject` has their titles and headings.
+    """The rows in `contents` that `question` selects; `subject` has the titles and headings above them.
 
     `other_words` returns the stems of the synonyms of a stem of the question.
     """
@@ -198,7 +198,10 @@ def _other_words(question: str, known: Collection[str]) -> frozenset[str]:
 
 
 def _with_words(words: frozenset[str], rows: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
-    """The rows with all of the words, and True; if no row has them, all rows, and False."""
+    """The rows with all of the words, and True.
+
+    If there are rows but none has them, all rows, and False.
+    """
     kept = tuple(row for row in rows if words <= held_stems(row))
     return kept or rows, bool(kept or not rows)
 

@@ -41,7 +41,7 @@ _MEANINGS: Sequence[tuple[str, Sequence[tuple[frozenset[str], bool]]]] = (
 _MEANING = {word: meanings for words, meanings in _MEANINGS for word in words.split()}
 _WORD = re.compile(r"\w{1,60}")
 _FOLLOWING = 2  # words after a superlative that may name its column: “the highest service speed”
-# First words of questions that no row answers. A translation that lacks the question word begins with a verb.
+# First words of questions that no row answers. A question that begins with a verb asks for yes or no.
 _ASKS_ANOTHER = re.compile(
     r"\W*(?:and |but |und |aber )?(?:who\w{0,2}|why|where|how (?:do|does|can|should|must|to)"
     r"|can|may|must|should|do|does|did|is|are|will|wer|wen|wem|warum|wo|darf|kann|muss|soll|ist|sind)\b",
@@ -70,9 +70,10 @@ def rows_with_extreme(
 ) -> tuple[str, ...]:
     """The rows with the least or greatest value in the column that `question` names.
 
-    Only rows that have all other words of the question are compared. Empty if there are no such rows, if no
-    column or several columns fit, or if `value` finds no number in the column of one of these rows.
-    `other_words` returns the stems of the synonyms of a stem of the question.
+    Only rows that have all words of the question, except those that name columns and the superlative, are
+    compared. Empty if there are no such rows, if no column or several columns fit, or if `value` finds no
+    number in the column of one of these rows. `other_words` returns the stems of the synonyms of a stem of
+    the question.
     """
     if _ASKS_ANOTHER.match(question) or _NOT_FIRST.search(question):
         return ()
@@ -114,7 +115,10 @@ def by_columns(tables: Rows) -> list[Rows]:
 def _things(
     asked: Collection[str], rows: Rows, other_words: Callable[[str], frozenset[str]]
 ) -> frozenset[str]:
-    """The words of the question that occur in the name of the first column, which says what the rows are."""
+    """The words of the question that occur, or have synonyms, in the name of the first column.
+
+    This name says what the rows are.
+    """
     first = held_stems(next(iter(next(iter(rows.values())))))
     return frozenset(word for word in asked if word in first or not other_words(word).isdisjoint(first))
 

@@ -36,8 +36,8 @@ def asks_rows_with_property(question: str) -> bool:
 def rows_with_property(question: str, tables: Rows, subject: str) -> tuple[str, ...]:
     """The rows with everything that `question` names.
 
-    `subject` has the titles and headings above the tables. Empty if the question does not ask for rows with a
-    property, or names something that no row and no column has.
+    `subject` has the titles and headings above the tables. The result is empty if the question does not ask
+    for rows with a property, or names something that no row and no column has.
     """
     asked = _ASKS.search(question)
     if asked is None:
@@ -55,7 +55,7 @@ def rows_with_property(question: str, tables: Rows, subject: str) -> tuple[str, 
 
 
 def _with_all(words: Collection[str], rows: Rows, columns: Mapping[str, frozenset[str]]) -> list[str]:
-    """The rows that have all of the words."""
+    """The rows with everything that `words` name."""
     named = [name for name, found in columns.items() if found and found <= frozenset(words)]
     rest = frozenset(words).difference(*(columns[name] for name in named))
     held = {text: held_stems(" ".join(cells.values())) for text, cells in rows.items()}

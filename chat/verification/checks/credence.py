@@ -1,8 +1,8 @@
 """How likely a source is to support a statement, if no fact directly contradicts it.
 
-The result is a weighted sum of signs. The weights come from a logistic regression on the labelled statements
-in benchmarks/verification (benchmarks/fit_credence.py). They were rounded, and reduced for signs that may
-only reflect the style of these test statements.
+The result is a weighted sum of signs (features). The weights come from a logistic regression on the labelled
+statements in benchmarks/verification (benchmarks/fit_credence.py). They were rounded, and reduced for signs
+that may only reflect the style of these test statements.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,7 +63,7 @@ def signs_of(
     """The signs for and against a claim, by the names in WEIGHTS.
 
     `share` is the share of the claim's words in the selected sentences, `likeness` the mean likeness of its
-    words, and `evidence` the strength of contradicting facts by kind.
+    words (terms/likeness.py), and `evidence` the strength of contradicting facts by kind.
     """
     denies = any(token.kind is Kind.NEGATION for token in claim.tokens)
     denied = any(

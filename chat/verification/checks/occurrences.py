@@ -34,8 +34,8 @@ class Occurrence:
     def is_meant(self, beside: set[str], rivals: Sequence[Unit]) -> bool:
         """Whether the number counts the same thing as in the claim.
 
-        `beside` has the words next to it in the claim; `rivals` are units with a number of its kind that the
-        claim lacks.
+        `beside` has the words next to the number in the claim; `rivals` are units with a number of the same
+        kind that the claim lacks.
         """
         claim, unit, own = self.claim, self.unit, self.own
         in_column = self._is_in_column()
@@ -98,7 +98,7 @@ class Occurrence:
         return False
 
     def _is_in_another_cell(self) -> bool:
-        """Whether the claim names the label of another cell, whose number it lacks."""
+        """Whether the claim names more of another cell's label, and lacks that cell's number."""
         claim, unit, at = self.claim, self.unit, self.at
         own = next((cell for cell in unit.cells if cell.start <= at < cell.end), None)
         if own is None:

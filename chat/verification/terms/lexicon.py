@@ -1,6 +1,6 @@
 """Lists of English and German words for verification; NEGATIONS also has other languages.
 
-Each line of a table is one entry, with its forms separated by spaces.
+In tables such as MONTHS, each line is one entry: its forms, separated by spaces.
 """
 
 from itertools import count

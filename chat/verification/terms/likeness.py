@@ -31,7 +31,8 @@ def content_words(tokens: Sequence[Token]) -> dict[str, str]:
 class Likeness:
     """The words of a passage, and those that occur in each pair of adjacent sentences.
 
-    `contexts` has the `Unit.context` of each sentence, `around` the tokens of title, headings and label.
+    `contexts` has the `context` of each sentence (see `cited_passages.Unit`), `around` the tokens of title,
+    headings and label.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ _ORDERS = re.compile(r"first|firstly|erst|zuerst|erstens", re.IGNORECASE)
 
 
 def orders(text: str, number: Token) -> bool:
-    """Whether a number word only orders statements: “First, …”."""
+    """Whether a number is a word that may only order statements: “First, …”."""
     return bool(_ORDERS.fullmatch(text, number.start, number.end))
 
 

@@ -45,7 +45,7 @@ class Token(NamedTuple):
     end: int
     unit: str = ""
     opens: bool = False  # whether a comma or another mark precedes it
-    whole: str = ""  # the full word in lower case, of which `value` is the stem
+    whole: str = ""  # the word in lower case, before stemming; of a number, only an article read as 1
 
 
 # Units of time in seconds or months, so that two weeks equal 14 days.

@@ -25,11 +25,11 @@ class IsKnown(BasePermission):
 class HasScopes(BasePermission):
     """Allows keys with all scopes of the view's `required_scopes`.
 
-    Sessions and ID tokens have every scope. `required_scopes` is a tuple, such as `(Scope.SEARCH,)`, or a
-    mapping by method, such as `{"GET": (Scope.DOCUMENTS_READ,), "PUT": (Scope.DOCUMENTS_WRITE,)}`; `()`
-    allows every key. A view without this attribute, or a method that the mapping lacks, accepts no keys. A
-    view whose scope depends on the body sets `()` and calls `demand_scope(principal, scope)` after reading
-    the body.
+    Sessions, ID tokens and access tokens have every scope. `required_scopes` is a tuple, such as
+    `(Scope.SEARCH,)`, or a mapping by method, such as
+    `{"GET": (Scope.DOCUMENTS_READ,), "PUT": (Scope.DOCUMENTS_WRITE,)}`; `()` allows every key. A view without
+    this attribute, or a method that the mapping lacks, accepts no keys. A view whose scope depends on the
+    body sets `()` and calls `demand_scope(principal, scope)` after reading the body.
 
     It is one of the default permissions, checked before the view's method runs: a key without the scope gets
     403, whether or not the requested object exists.

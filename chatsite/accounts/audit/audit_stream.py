@@ -1,8 +1,8 @@
 """Sends new entries of the audit log to a syslog server or a webhook, as OCSF events.
 
 A job of the worker sends the entries that were sealed since its last success, so that writing an entry never
-waits for a server. A server that was unavailable gets all missing entries later; after a failure within a
-batch, it may get some entries twice.
+waits for a server. A server that was unavailable gets the missing entries later, except over UDP, which does
+not report losses; after a failure within a batch, it may get some entries twice.
 """
 
 import asyncio

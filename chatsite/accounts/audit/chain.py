@@ -30,7 +30,7 @@ LOCK = 0x6175_6469  # the advisory lock for changing seals
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of a verification; `broken` describes the first entry that does not match."""
+    """The result of a verification; `broken` says what does not match, if anything."""
 
     checked: int
     newest: str  # hash
@@ -39,7 +39,7 @@ class Verdict:
 
 
 def lock() -> None:
-    """Wait for other transactions that change seals, then lock them for this transaction."""
+    """Wait for other transactions that change seals, then lock the seals for this transaction."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
 

@@ -12,8 +12,8 @@ from .people import User
 class AuditEntry(models.Model):
     """A sign-in or sign-out, or an action on accounts, rights, others' content or settings.
 
-    See chatsite.accounts.audit. It has no foreign keys, because entries outlive the accounts and objects that
-    they name. The database refuses changes, except to names and subjects while a person is erased, and
+    See chatsite.accounts.audit. Entries have no foreign keys, because they outlive the accounts and objects
+    that they name. The database refuses changes, except to names and subjects while a person is erased, and
     deletions, except while old entries are removed.
     """
 

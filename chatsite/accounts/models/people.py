@@ -128,10 +128,10 @@ class Device(models.Model):
 
 
 class SignInAttempt(models.Model):
-    """A count of a sign-in attempt, deleted if it succeeds; many of them delay later attempts.
+    """A row that counts a sign-in attempt until it succeeds; many rows delay later attempts.
 
-    An attempt has a row for each of its counts, such as that of its address; a first refusal also has a row
-    (see passwords.throttling).
+    An attempt has a row for each digest for which it counts, such as that of its address; a first refusal
+    also has a row (see passwords.throttling).
     """
 
     digest = models.CharField(

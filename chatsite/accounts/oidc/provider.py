@@ -1,6 +1,6 @@
 """The sign-in provider: its discovery document and its keys.
 
-They are read over HTTPS and kept for an hour.
+They are read over HTTPS, or from this machine, and cached (see `CachedResponse`).
 """
 
 import json
@@ -36,7 +36,7 @@ class ProviderUnavailable(Exception):
 
 
 def is_safe(url: str) -> bool:
-    """Whether a URL uses HTTPS or is on this machine; other responses could be forged."""
+    """Whether a URL uses HTTPS or is on this machine; otherwise, its responses could be forged."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

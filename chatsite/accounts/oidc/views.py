@@ -24,7 +24,7 @@ from .signing_in import SignInFailed
 
 logger = logging.getLogger(__name__)
 
-PASSWORD_BACKEND = "django.contrib.auth.backends.ModelBackend"  # its get_user loads active accounts  # noqa: S105
+PASSWORD_BACKEND = "django.contrib.auth.backends.ModelBackend"  # its get_user loads only active accounts  # noqa: S105
 
 
 @never_cache

@@ -61,7 +61,7 @@ def has_listeners(event: Event) -> bool:
 
 
 def enqueue(endpoint: WebhookEndpoint, event: str, data: Data) -> WebhookDelivery:
-    """Queue an event, to be sent as soon as the transaction has committed."""
+    """Queue an event, to be sent by a worker after the transaction has committed."""
     return WebhookDelivery.objects.create(endpoint=endpoint, event=event, data=data)
 
 

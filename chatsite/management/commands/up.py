@@ -46,8 +46,8 @@ from ingestion.search.dictionary import prepare_dictionary
 logger = logging.getLogger(__name__)
 
 START_SECONDS = 2  # start time of a web server, for Retry-After
-# Two workers, on more than one core: one reads while the other waits for the database. Each uses up to one
-# core, and 200 MB of memory.
+# Two workers if there is more than one core: one reads while the other waits for the database. Each uses up
+# to one core, and 200 MB of memory.
 WORKERS = min(2, os.cpu_count() or 1)
 NOTIFICATION_CONNECTIONS = 2  # database connections of each web server, in addition to its pool
 WORKER_CONNECTIONS = 5  # database connections of each worker

@@ -4,7 +4,7 @@ Its members, in this order:
 
 - `backup.json`: the version, the migrations, the rows and checksum of each table, and the size and SHA-256 of
   each file
-- `secret_key`: signs the site's sessions
+- `secret_key`: the site's secret key, which signs sessions and encrypts webhook secrets
 - `files/…`: the documents' files under their names in the storage; none if they are in a bucket
 - `database/000000` and so on: parts of pg_dump's custom format, to be joined
 - `checksums.json`: SHA-256 of each other member; an archive without this member was cut off

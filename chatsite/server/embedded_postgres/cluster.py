@@ -258,8 +258,8 @@ class Cluster:
                         sql.Identifier(paths.ROLE), sql.Literal(self._passwords()[paths.ROLE])
                     )
                 )
-            # Also create the extension in the template database: the site's role creates test databases, but
-            # may not create extensions.
+            # Create the extension in the template, so that each new database has it: the site's role creates
+            # test databases, but may not create extensions.
             with psycopg.connect(**{**parameters, "dbname": "template1"}, autocommit=True) as template:  # type: ignore[arg-type]
                 template.execute("CREATE EXTENSION IF NOT EXISTS vector")
             connection.execute(

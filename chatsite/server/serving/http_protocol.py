@@ -122,11 +122,11 @@ class LimitedProtocol(HttpToolsProtocol):
         self._body_seen = 0
         self._body_looked = 0.0
         self._cycles: list[Any] = []  # requests that are running, or waiting for an earlier one
-        # Bytes that were received while a request waits for an earlier one or for its turn, and the offset of
-        # the first unparsed byte. With an offset, the bytes need not be copied for each request.
+        # Bytes received while a request waits for an earlier one, or the connection for its turn, and the
+        # offset of the first unparsed byte. With an offset, the bytes need not be copied for each request.
         self._unread, self._unread_from = b"", 0
         self._chunks = 0  # chunks of the body in the current piece
-        self._framing = b""  # the header that frames a body that the parser skips
+        self._framing = b""  # the header that frames the body after an upgrade offer (see end_upgrade)
         self._reframing = False
         self._offers_other = False  # whether the newest head offers another protocol than WebSocket
         self._piece_read = 0  # bytes of the current piece that were read

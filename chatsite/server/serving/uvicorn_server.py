@@ -1,7 +1,7 @@
 """uvicorn's server, with a shutdown in two steps.
 
 Only this module, http_protocol and websocket_protocol depend on undocumented parts of uvicorn, httptools and
-websockets. test_uvicorn_server fails if one of these changes.
+websockets. test_uvicorn_server fails if one of these parts changes.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The web server process: uvicorn on a socket that `up` has opened."""
+"""The web server process: uvicorn on a socket that `manage.py up` has opened."""
 
 import argparse
 import gc

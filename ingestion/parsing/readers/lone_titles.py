@@ -1,7 +1,7 @@
 """Finds the headings of a plain text.
 
-They are short lines that stand alone above a paragraph or a list, or lines with the heading marks of AsciiDoc
-or MediaWiki.
+They are separate short lines above a paragraph, a list or a lower heading, or lines with the heading marks of
+AsciiDoc or MediaWiki.
 """
 
 import re

@@ -34,7 +34,8 @@ SHOWN_NAME = "3001"
 SENT, CODE_PAGE, INTERNET_CODE_PAGE, LOCALE = 0x0039_0040, 0x3FFD_0003, 0x3FDE_0003, 0x3FF1_0003
 PRIMARY_LANGUAGE = 0x3FF  # the bits of a locale's number that identify its language
 TRADITIONAL_CHINESE = (0x404, 0xC04, 0x1404)
-# Code pages by the number of a language (see MS-LCID); other languages use that of Western Europe.
+# Code pages by the number of a language (see MS-LCID). For others, `_encoding_of` uses the message's Internet
+# code page.
 LANGUAGES = {
     0x01: 1256, 0x02: 1251, 0x04: 936, 0x05: 1250, 0x07: 1252, 0x08: 1253, 0x0D: 1255, 0x0E: 1250, 0x11: 932,
     0x12: 949, 0x15: 1250, 0x18: 1250, 0x19: 1251, 0x1A: 1250, 0x1B: 1250, 0x1E: 874, 0x1F: 1254, 0x22: 1251,

@@ -1,4 +1,4 @@
-"""Finds tables without drawn lines whose columns are close together, by the alignment of their cells.
+"""Finds tables with close columns and without drawn lines, by the alignment of cells.
 
 Such columns are often no further apart than words. They are recognised by space at the same place in many
 adjacent lines, next to cells that are aligned on one side.
@@ -236,7 +236,7 @@ def _is_year(text: str) -> bool:
 
 
 def _named(line: Sequence[Word], gutters: Sequence[Span], em: float) -> Cells:
-    """The cells of a line above the rows; empty if a word spans columns, or if it is a sentence.
+    """The cells of a line above the rows; empty if it is a sentence, or a word in it spans columns.
 
     Names may be aligned differently from the cells below them.
     """

@@ -15,7 +15,7 @@ from .pdf_page_text import Line
 MAX_ANNOTATIONS = 2_000
 TEXT_BYTES = 20_000
 LABEL_CHARACTERS = 100
-BASELINE_TOLERANCE = 2.0  # points by which the baseline of a label may be outside its field
+BASELINE_TOLERANCE = 2.0  # points by which the baseline of the words before a field may be outside the field
 PASSWORD = 1 << 13
 BUTTONS = {
     pdfium.FPDF_FORMFIELD_PUSHBUTTON,

@@ -14,7 +14,7 @@ from .lone_titles import has_title_form, is_title
 from .pdf_page_text import BULLETS, Line
 
 HEADING_SCALE = 1.12  # a heading is larger than the document's text by this factor
-# The factor for a long heading above lower-case text, and for one among the lines of a table of contents.
+# The factor for a long heading above lower-case text, and for any heading within a table of contents.
 CERTAIN_SCALE = 1.3
 # A size is not that of headings if at least this share of the text, and this many lines, have it.
 TEXT_SHARE = 0.2
@@ -31,7 +31,7 @@ HEADING_LINE = 120
 BOXES = "☐◻□❏❑❒☑✓✔"  # marks of choices in forms, which never begin a heading
 LEADERS = (".....", ". . . . .", "……")  # these lead from an entry of a table of contents to its page
 ITEM_INDENT = 3.0  # points by which the lines of a list item are indented, relative to its marker
-SHORT_LINE = 40  # characters; a shorter line is never joined with the next
+SHORT_LINE = 40  # characters; a shorter line is assumed not to continue in the next
 MAX_MARKS = 100  # bookmarks on a page
 MARKED_LINES = 3  # lines over which the title of a bookmark may extend
 NUMBERED = re.compile(r"^(?:chapter|section|part|appendix|annex)?[\d.ivx]+(?=[^\d.ivx])", re.IGNORECASE)
@@ -103,7 +103,7 @@ def _key(text: str) -> str:
 
 
 def heading_runs(lines: list[Line], style: TextStyle, full: float) -> Iterator[tuple[bool, list[Line]]]:
-    """Runs of adjacent lines, and whether each is a heading: headings of one size, or text.
+    """(is heading, lines) of each run of adjacent lines: text, or headings of one size.
 
     A bookmarked heading is a separate run. A line of at least `full` characters does not end its paragraph.
     """

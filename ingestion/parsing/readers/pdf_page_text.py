@@ -26,7 +26,7 @@ THIN = 2.5  # points; a thinner rectangle counts as a line
 # A page with more letters, and with more letters per space, may lack spaces between words.
 MIN_LETTERS, LETTERS_PER_SPACE = 40, 15
 SPACE = 0.12  # minimum space between words, relative to the height of the font's box
-IDEOGRAPHS = "\u2e80"  # from this character on, scripts have no spaces between words
+IDEOGRAPHS = "\u2e80"  # from this character on, most scripts have no spaces between words
 BROWSERS = ("Skia/PDF", "Qt ", "cairo ")  # prefixes of the producer names that browsers write
 BOLD_WEIGHT = 600
 BULLETS = "•◦▪‣●○■□◻☐❑❖➢➔✓✔"  # characters that mark items of lists
@@ -185,7 +185,7 @@ def _word_places(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[i
 
 
 def wide_gaps(textpage: pypdfium2.PdfTextPage, lines: list[tuple[int, Line]]) -> Iterator[bool]:
-    """Yield for each line whether it has a wide gap, which is far faster than locating its words."""
+    """Yield for each line whether it has a wide gap. Far faster than locating its words."""
     box = tuple(ctypes.c_double() for _ in range(4))  # left, top, right, bottom
     for start, line in lines:
         spans, height = [], 0.0

@@ -24,8 +24,9 @@ def without_running_titles(pages: list[list[Line]]) -> list[list[Line]]:
     """The pages without running titles, which are lines at the top or bottom of most pages.
 
     In books, left and right pages have different titles. Lines of the same size that differ only in short
-    numbers count as equal. A line that occurs at least as often inside pages, as in a list, is kept, unless
-    it repeats at the same height. Lines beside the printed page number are running titles, too.
+    numbers count as equal. A line that occurs at least as often inside pages as at their edges (in a list,
+    for instance) is kept, unless it repeats at the same height. Lines beside the printed page number are
+    running titles, too.
     """
     if len(pages) < 3:
         return pages

@@ -1,7 +1,7 @@
 """Finds tables on a PDF page from the positions of words and drawn lines.
 
-A PDF contains no tables, only words and drawn lines. A table is only recognised if its columns are separated
-by white space through all rows; everything else remains text.
+Without tags, a PDF contains only words and drawn lines. A table is only recognised if its columns are
+separated by white space through all rows; everything else remains text.
 """
 
 import itertools
@@ -36,7 +36,7 @@ CENTRES = 0.2  # maximum vertical distance between the centres of words on one l
 ROWS = 3  # minimum number of rows without drawn lines
 LEVEL = 0.15  # greatest difference of the tops of cells on one line, as a share of their height
 MAX_NUMBERS = 4  # text with a cell of more words, most of them numbers, is not a table of wrapped cells
-CENTRED = 0.25  # greatest deviation of the centre of a cell from the centre of its row, in em
+CENTRED = 0.25  # greatest difference, in em, of the distances from a centred cell to the lines around it
 CENTRED_APART = 1.4  # rows with centred cells are further apart than the lines of their cells by this factor
 SPACED = 1.15  # rows are further apart than the lines of a cell by this factor
 
@@ -135,8 +135,8 @@ class Table:
     def is_split_before(self, other: "Table") -> bool:
         """Whether `other` is the rest of this table, although its tags describe it as a separate table.
 
-        Some programs begin a new table on each page, without names. `lines_of` clears `ends_page` if text
-        precedes `other` on its page.
+        Some programs begin a new table on each page, without names. `lines_of` (pdf_lines.py) clears
+        `ends_page` if text precedes `other` on its page.
         """
         if not (self.ends_page and self.has_names and other.numbers) or other.has_names or other.numbers[0]:
             return False
@@ -509,7 +509,7 @@ def _wrapped(bands: Sequence[Sequence[Word]], lines: list[list[list[Word]]]) -> 
 
 
 def _is_numbers(cell: str) -> bool:
-    """Whether a cell consists of many numbers, such as those of lines at a margin."""
+    """Whether most of a cell's many words are numbers, such as line numbers at a margin."""
     words = cell.split()
     return len(words) > MAX_NUMBERS and sum(map(is_number, words)) > len(words) / 2
 

@@ -117,8 +117,8 @@ class VectorTrust:
 
     `weight` is the share of the similarity in a score; similarities are used only for `languages` (all, if
     empty). `words` is the bound for words without vectors. `weights` has the weight of each sign in
-    `Relevance`. In hybrid mode, `settle` decides on relevance after reranking, with `close` as the bound for
-    the weighted sum; if it is None, only `rank` decides.
+    `Relevance`. In hybrid mode, `settle` decides on relevance by the rerank scores, with `close` as the bound
+    for the weighted sum; `rank` decides if `close` is None, and on passages whose vectors do not count.
     """
 
     weight: float

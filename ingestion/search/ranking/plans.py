@@ -58,7 +58,7 @@ MAX_COMMON = 300
 # These limits apply to a corpus of up to STEADY_SIZE passages. For a larger corpus they grow, because fixed
 # limits would leave out more and more of the best passages. For questions of SHORT words, they grow in
 # proportion to the corpus, up to MAX_GROWTH times; for longer questions less, because these distinguish
-# passages better; for shorter ones more, except MAX_FETCHED (see `Survey.growth`).
+# passages better; for shorter ones more, except MAX_FETCHED (see `Survey.growth` and `Survey.sought`).
 STEADY_SIZE = 200_000
 MAX_GROWTH = 5
 SHORT = 4
@@ -114,7 +114,7 @@ class Survey:
     """Estimates for one search of one caller.
 
     `visible` is the number of readable passages, `every` that of all passages. In a large corpus, `held` says
-    for sets of the question's words how many of the sampled readable passages have exactly these words.
+    for sets of the search's words how many of the sampled readable passages have exactly these words.
     `mean_length` is the mean number of different words in a passage, 0 if unknown. `absent` has the numbers
     of the question's words that no readable passage has; it is only known in a large or a small corpus.
     """

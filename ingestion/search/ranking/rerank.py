@@ -102,7 +102,7 @@ def _alike(
     vectors = numbered_vectors(known, current)
     if vectors is None:
         return None
-    # Multiplying with the larger matrix first takes half the time.
+    # With the larger matrix as the left operand, the product takes half the time.
     table = np.ascontiguousarray(np.clip(vectors @ word_vectors(asked).T, 0, 1).T)
     own = word_numbers(asked)
     phrases = [

@@ -58,7 +58,7 @@ def read(path: Path, limits: Limits, ending: str) -> Contents:
         raise Unreadable(DAMAGED)
     target, reader = TARGETS[ending]
     # Ignore errors of the clean-up: after a timeout, a process of LibreOffice may still be writing. The
-    # child's workspace, which contains this folder, is removed later.
+    # workspace that contains this folder (see ingestion.parsing.workspace) is removed later.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         profile = Path(folder, "profile", "user")
         profile.mkdir(parents=True)
@@ -96,7 +96,7 @@ def _is_cut(path: Path) -> bool:
 
 
 def _isolate_process() -> None:
-    """End this process with its parent, and disable its network if the kernel allows that."""
+    """End this process when its parent ends, and disable its network if the kernel allows that."""
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if libc.unshare(NEW_NETWORK):

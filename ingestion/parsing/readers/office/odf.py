@@ -47,9 +47,9 @@ AROUND = frozenset(
     | {f"{DRAW}{name}" for name in ("frame", "text-box", "g", "custom-shape")}
 )
 OUTLINE = "\0outline"  # the key of the headings' style among the styles of lists
-COUNTED = ("numbering", "list_20_number")  # prefixes of the style names of numbered lists, for unknown styles
+COUNTED = ("numbering", "list_20_number")  # prefixes of style names: such lists are numbered by default
 KINDS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
-MAX_DIGITS = 9  # maximum length of a number in an attribute
+MAX_DIGITS = 9  # numbers in attributes must have fewer digits than this, otherwise they are ignored
 XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 SHAPES = ("frame", "g", "custom-shape", "rect", "ellipse", "caption", "line", "path", "polygon")
 ATTACHED = frozenset({f"{OFFICE}annotation", *(f"{DRAW}{name}" for name in SHAPES)})

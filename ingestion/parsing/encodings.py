@@ -110,11 +110,20 @@ def wide_encoding(data: bytes) -> str:
     return ""
 
 
+def text_encoding(declared: str) -> str:
+    """Python's name of a declared encoding. Raises LookupError.
+
+    Text that is declared as ISO-8859-1 or ASCII is usually Windows-1252, a superset, which browsers assume.
+    """
+    name = codecs.lookup(declared).name
+    return "cp1252" if name in ("iso8859-1", "ascii") else name
+
+
 def _declared(data: bytes) -> str:
     """The encoding declared in HTML or XML, if Python supports it and it is not UTF-8, -16 or -32."""
     found = DECLARED.search(data[:2_000])
     try:
-        name = codecs.lookup((found[1] or found[2]).decode()).name if found else ""
+        name = text_encoding((found[1] or found[2]).decode()) if found else ""
         b"".decode(name or "ascii")  # fails for a codec that is not an encoding of text, such as “hex”
     except (LookupError, UnicodeError):
         return ""

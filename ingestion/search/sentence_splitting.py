@@ -48,7 +48,8 @@ INTRODUCES_LIST = re.compile(
 _ABBREVIATIONS = """
     mr mrs ms dr prof st sr jr vs no nr fig art sec ch vol p pp approx ca cf al inc ltd co corp dept est
     gen col capt lt rev hon jan feb mar apr jun jul aug sep sept oct nov dec max min tel
-    bzw usw abs str vgl ggf evtl inkl zzgl abt
+    bzw usw abs str vgl ggf evtl inkl zzgl abt mio mrd tsd std ziff buchst kap abb anl gem insb bspw sog
+    einschl exkl geb az stk dipl ext incl excl
     mme mlle env chap éd hab
     sra srta pág págs núm ud uds avda dña
     sig dott pag artt ecc
@@ -62,6 +63,21 @@ _ABBREVIATIONS = """
 _ABBREVIATION = re.compile(
     rf"(?:\b(?:{'|'.join(_ABBREVIATIONS)})|\b\w|\b[^\W\d_]{{1,2}}(?:\.[^\W\d_]{{1,3}}){{1,4}}|\b\d{{1,2}})\.\Z",
     re.IGNORECASE,
+)
+
+
+# What makes a number with a full stop a German ordinal (“am 12. März”, “im 2. Obergeschoss”): a month after it,
+# or an article or preposition before it, unless the next word begins a sentence.
+_MONTH = re.compile(
+    r"\s+(?:Januar|Jänner|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b"
+)
+_BEFORE_ORDINAL = re.compile(
+    r"\b(?:am|im|der|die|das|dem|den|des|zum|zur|vom|beim)\s+\d{1,2}\Z", re.IGNORECASE
+)
+_BEGINS = re.compile(
+    r"\s+(?:Der|Die|Das|Den|Dem|Ein|Eine|Es|Er|Sie|Wir|Ich|Man|In|Im|Am|An|Auf|Bei|Bis|Ab|Für|Mit|Nach|Von|Vor|Zu"
+    r"|Zum|Zur|Danach|Dann|Davor|Dies|Diese|Dieser|Dieses|Wenn|Wer|Alle|Jede|Jeder|Jedes|Auch|Ist|Sind|Wird|Werden|Hat"
+    r"|Haben|Nur|The|This|It|In|If|You|We|They|A|An|All|For|From|After|Then)\b"
 )
 
 
@@ -239,10 +255,21 @@ def _sentences(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
             is_answer = content[first:dot].strip() == "No" and not (match[1] or "").isdigit()
             if not is_answer and (not word.isdigit() or content[line_start:dot].strip() == word):
                 continue
+            if word.isdigit() and _is_ordinal(content, dot):
+                continue
         yield from _cut(content, first, match.end())
         first = match.end()
     if first < end:
         yield from _cut(content, first, end)
+
+
+def _is_ordinal(content: str, dot: int) -> bool:
+    """Whether the full stop at `dot` makes the number before it a German ordinal."""
+    if _MONTH.match(content, dot + 1):
+        return True
+    return bool(_BEFORE_ORDINAL.search(content[max(0, dot - 12) : dot])) and not _BEGINS.match(
+        content, dot + 1
+    )
 
 
 def _cut(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -36,15 +36,16 @@ _NUMBER = re.compile(
     r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|half(?= (?:an?|of|the|price)\b)|two[- ]thirds"
     r"|hundreds?|thousands?|millions?|daily|"
     r"weekly|monthly|yearly|once|twice|several|none|eine[mnrs]?|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf"
-    r"|zwölf|zwanzig|dreißig|einmal|zweimal|hälfte|drittel|zweidrittel\w{0,20}|täglich|wöchentlich|monatlich|jährlich)\b",
+    r"|zwölf|(?:drei|vier|fünf|sech|sieb|acht|neun)zehn|zwanzig|dreißig|(?:vier|fünf|sech|sieb|acht|neun)zig|hundert"
+    r"|tausend|millionen?|einmal|zweimal|hälfte|drittel|zweidrittel\w{0,20}|täglich|wöchentlich|monatlich|jährlich)\b",
     re.IGNORECASE,
 )
 # The number of a list item, or of a paragraph: “(1)No person may …”; not “six (6) months”.
 _ITEM = re.compile(r"(?:(?<=\s)|\A)\d{1,2}[.)] (?=[^\W\d])|(?:(?<=[.;:] )|\A)\(\d{1,2}\) ?(?=[^\W\d])")
 _WORDS = (
     r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
-    r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|zwanzig|dreißig|eine?|zwei|drei|vier|fünf|sechs"
-    r"|sieben|acht|neun|zehn|elf|zwölf"
+    r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|(?:drei|vier|fünf|sech|sieb|acht|neun)zehn|zwanzig|dreißig"
+    r"|(?:vier|fünf|sech|sieb|acht|neun)zig|eine?|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf"
 )
 # Not “ein Mitglied”, in which “ein” is an article.
 _COUNT = re.compile(rf"\b(?:\d[\d.,]*|(?!eine?\b)(?:{_WORDS}))(?!\w)", re.IGNORECASE)
@@ -54,12 +55,20 @@ _DIGITS = {
     for words in (
         "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
         " seventeen eighteen nineteen twenty",
-        "ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+        "ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn"
+        " siebzehn achtzehn neunzehn zwanzig",
     )
     for value, word in enumerate(words.split(), 1)
 }
-_DIGITS |= {"eine": "1", "zwanzig": "20", "thirty": "30", "dreißig": "30", "forty": "40", "fifty": "50"}
-_DIGITS |= {"sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90"}
+_DIGITS |= {
+    word: f"{tens}0"
+    for words in (
+        "thirty forty fifty sixty seventy eighty ninety",
+        "dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
+    )
+    for tens, word in enumerate(words.split(), 3)
+}
+_DIGITS["eine"] = "1"
 _ONE = frozenset({"a", "an", "per", "pro"})
 _UNIT = (
     r"(?:second|minute|hour|day|night|week|month|quarter|year|fortnight)s?"

@@ -12,14 +12,16 @@ from dataclasses import dataclass
 
 from ingestion.search.rough_stems import held_stems, stems, weak_stems
 from ingestion.search.table_rows import rows_of
+from ingestion.search.translations import stems_of_question
 
 from .row_extremes import rows_with_extreme
 from .row_properties import asks_rows_with_property, rows_with_property
 
 SUPERLATIVE = re.compile(
     r"(?<!\bat )\b(?:most|least|fewest|best|worst|highest|lowest|largest|biggest|smallest|longest|shortest"
-    r"|fastest|slowest|oldest|newest|cheapest|heaviest|meisten|wenigsten|höchste\w?|größte\w?|kleinste\w?|längste\w?"
-    r"|kürzeste\w?|schnellste\w?|langsamste\w?|älteste\w?|neueste\w?|teuerste\w?|billigste\w?)\b",
+    r"|fastest|slowest|oldest|newest|youngest|cheapest|dearest|heaviest|lightest|greatest|meisten|wenigsten|höchste\w?"
+    r"|niedrigste\w?|größte\w?|kleinste\w?|längste\w?|kürzeste\w?|schnellste\w?|langsamste\w?|älteste\w?"
+    r"|jüngste\w?|neue?ste\w?|teuerste\w?|billigste\w?|günstigste\w?|schwerste\w?|leichteste\w?)\b",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"\w{1,60}(?:[.,]\d{1,6}){0,4}")
@@ -193,7 +195,7 @@ def _conditions(question: str, columns: Mapping[str, Collection[str]]) -> tuple[
 def _other_words(question: str, known: Collection[str]) -> frozenset[str]:
     """The stems of the question's words that are not `known`: “… in Carrow Quay”."""
     text = SUPERLATIVE.sub(" ", _HOW_MANY.sub(r" \1 ", question))
-    words = stems(text) - weak_stems() - frozenset(known) - _RELATIONS
+    words = stems_of_question(text) - weak_stems() - frozenset(known) - _RELATIONS
     return frozenset(word for word in words if not word[:1].isdigit())
 
 

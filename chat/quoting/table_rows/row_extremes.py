@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ingestion.search.rough_stems import held_stems, stems, weak_stems
+from ingestion.search.translations import stems_of_question
 
 MIN_ROWS = 2  # rows of a table
 
@@ -77,7 +78,7 @@ def rows_with_extreme(
     """
     if _ASKS_ANOTHER.match(question) or _NOT_FIRST.search(question):
         return ()
-    asked = stems(question) - weak_stems() - _HAS
+    asked = stems_of_question(question) - weak_stems() - _HAS
     columns = [
         column
         for rows in by_columns(tables)

@@ -2,7 +2,13 @@
 
 from django.test import SimpleTestCase
 
-from chat.quoting.questions.amounts import asked_amount, durations_in, numbers_of, stated_durations
+from chat.quoting.questions.amounts import (
+    asked_amount,
+    durations_in,
+    has_number,
+    numbers_of,
+    stated_durations,
+)
 
 
 def has_amount(question, text):
@@ -65,6 +71,15 @@ class AmountTests(SimpleTestCase):
     def test_a_time_before_or_after_something_is_not_a_duration(self):
         for text in ("four weeks beforehand", "4 weeks ago", "four weeks' notice", "4 weeks in advance"):
             self.assertFalse(durations_in(text), text)
+
+    def test_german_numbers_in_words_are_numbers(self):
+        for text, number in (
+            ("binnen vierzehn Tagen", "14"),
+            ("Fünfzig Plätze", "50"),
+            ("neunzehn Euro", "19"),
+        ):
+            self.assertTrue(has_number(text), text)
+            self.assertEqual(numbers_of(text), {number})
 
     def test_the_numbers_of_a_text_are_compared_in_digits(self):
         self.assertEqual(numbers_of("Nine vessels; 9:30 on the 25th; sechs Boote"), {"9", "9:30", "25", "6"})

@@ -51,6 +51,19 @@ class ExtremeRowTests(SimpleTestCase):
                 quoted = asked(question)
                 self.assertEqual((shown(quoted), quoted.notice), (names, ""))
 
+    def test_a_german_question_selects_a_row_of_a_german_table(self):
+        rows = "\n".join(
+            f"Lkw: {name}; Baujahr: {built}; Preis (Euro): {price}" for name, built, *_, price in LORRIES
+        )
+        for question, name in (
+            ("Welcher Lkw ist der älteste?", "Berta"),
+            ("Welcher Lkw hat den höchsten Preis?", "Clara"),
+            ("Welcher Lkw ist der günstigste?", "Dora"),
+        ):
+            table = source(1, "lkw.xlsx#sheet=Lkw", rows, title="Lkw", heading="Lkw")
+            quoted = quote(Prompt(question, [], [table], 0.3, fit=5.0, table_rows={}))
+            self.assertEqual((shown(quoted), quoted.is_sure), ([name], True), question)
+
     def test_a_thing_may_have_another_name_in_the_table(self):
         quoted = asked("What is the oldest truck?", synonyms={"truck": ("lorry",)})
         self.assertEqual((shown(quoted), quoted.notice), (["Berta"], ""))

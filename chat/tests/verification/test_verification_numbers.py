@@ -166,6 +166,15 @@ class NumberTests(VerdictCase):
         verdict = verify_anew("Damage is reported within three days [r.md].", [rule])[0]
         self.assertEqual((verdict.verdict, verdict.proofs[0].unclear), ("not_found", False))
 
+    def test_german_adjectives_and_abbreviations_have_units(self):
+        for said, verdict, rule in (
+            ("Die Frist beträgt 30 Tage", "supported", "Es gilt eine 30-tägige Frist."),
+            ("Die Frist beträgt 30 Monate", "not_found", "Es gilt eine 30-tägige Frist."),
+            ("Die Frist beträgt 3 Tage", "not_found", "Die Frist beträgt 3 Std."),
+            ("Es kostet 5 Millionen Euro", "supported", "Es kostet 5 Mio. Euro."),
+        ):
+            self.assert_verdicts_in(source(9, "r.md", rule), verdict, said)
+
     def test_cents_are_not_per_cent(self):
         fee = source(9, "f.md", "A copy costs 50 cents. Late copies cost 50 per cent more.")
         self.assert_verdicts_in(

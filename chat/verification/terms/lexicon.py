@@ -208,8 +208,8 @@ tenth zehnte zehnten
     1,
 )
 _MORE = {"hundred": 100, "hundert": 100, "thousand": 1000, "tausend": 1000, "dozen": 12, "dutzend": 12}
-_MORE |= dict.fromkeys(("million", "millionen"), 1_000_000)
-_MORE |= dict.fromkeys(("billion", "milliarde", "milliarden"), 1_000_000_000)
+_MORE |= dict.fromkeys(("million", "millionen", "mio"), 1_000_000) | {"tsd": 1000}
+_MORE |= dict.fromkeys(("billion", "bn", "milliarde", "milliarden", "mrd"), 1_000_000_000)
 MULTIPLIERS = _MORE.keys()
 NUMBERS = {
     form: number
@@ -239,9 +239,9 @@ day days tag tage tagen tages arbeitstage arbeitstagen werktage werktagen werkta
 week weeks woche wochen
 month months monat monate monaten
 year years jahr jahre jahren
-hour hours hr hrs stunde stunden
+hour hours hr hrs stunde stunden std
 minute minutes min mins minuten
-second seconds sekunde sekunden sec
+second seconds sekunde sekunden sec sek
 % percent prozent percentage
 cent cents ct
 € euro euros eur
@@ -250,6 +250,8 @@ $ dollar dollars usd
 km kilometre kilometres kilometer kilometers
 metre metres meter meters
 cm centimetre centimetres zentimeter
+mm millimetre millimetres millimeter
+sqm m² m2 qm quadratmeter
 kg kilogram kilograms kilo kilogramm
 tonne tonnes tons tonnen
 litre litres liter liters
@@ -268,9 +270,24 @@ bit bits
 character characters zeichen
 knots knot knoten
 kw kilowatt
+kwh kilowattstunde kilowattstunden
+chf franken
 person persons people personen menschen
 """
 )
+# “eine 30-tägige Frist”
+UNITS |= {
+    f"{adjective}{ending}": unit
+    for adjective, unit in (
+        ("tägig", "day"),
+        ("wöchig", "week"),
+        ("monatig", "month"),
+        ("jährig", "year"),
+        ("stündig", "hour"),
+        ("minütig", "minute"),
+    )
+    for ending in ("", "e", "em", "en", "er", "es")
+}
 DIMENSIONS = dict.fromkeys(("day", "week", "month", "year", "hour", "minute", "second"), "time")
 DIMENSIONS |= dict.fromkeys(("€", "$", "£", "cent"), "money") | dict.fromkeys(("clock", "clock12"), "clock")
 # Single words, each with phrases that mean the same, mostly phrasal verbs.

@@ -70,10 +70,12 @@ def is_title(text: str) -> bool:
 def has_title_form(text: str) -> bool:
     """Whether a line looks like a heading without being bold: short, capitalised, and not a sentence."""
     line = text.strip()
+    name = line.lstrip("§ ")  # “§ 4 Duties”
     return (
-        is_title(line)
+        bool(name)
+        and is_title(line)
         and len(line.split()) <= TITLE_WORDS
-        and (line[0].isupper() or (line[0].isdigit() and line[-1].isalpha()))
+        and (name[0].isupper() or (name[0].isdigit() and name[-1].isalpha()))
         and (line[-1].isalnum() or line[-1] in ")?\"'”’")
         and not _DATE_OR_VALUE.search(line)
     )

@@ -9,7 +9,7 @@ from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
-from ingestion.parsing.encodings import decode
+from ingestion.parsing.encodings import decode, text_encoding
 from ingestion.parsing.formats import DAMAGED
 from ingestion.parsing.sections import Contents, Limits, Parts, Unreadable, one_line
 
@@ -177,6 +177,6 @@ def _text(part: Any) -> str:
     except UnicodeDecodeError:
         pass
     try:
-        return data.decode(part.get_content_charset() or "ascii")
+        return data.decode(text_encoding(part.get_content_charset() or "ascii"))
     except (LookupError, UnicodeDecodeError):
         return decode(data)

@@ -61,6 +61,15 @@ class LoneTitlesTests(SimpleTestCase):
             ["RULES OF THE HOUSE", *(f"RULES OF THE HOUSE › {title}" for title in below)],
         )
 
+    def test_a_section_sign_begins_a_heading(self):
+        text = "\n\n".join(
+            f"§ {number} {name}\n\nThis section applies to all members of the association, without exception."
+            for number, name in ((1, "Name and Seat"), (2, "Purpose"), (3, "Members"))
+        )
+        self.assertEqual(
+            self.headings("rules.txt", text), ["§ 1 Name and Seat", "§ 2 Purpose", "§ 3 Members"]
+        )
+
     def test_no_text_is_lost(self):
         for name in ("rules.md", "rules.txt"):
             contents = reading(name, RULES.encode())

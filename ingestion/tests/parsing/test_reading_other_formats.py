@@ -220,6 +220,13 @@ class OtherFormatsTests(SimpleTestCase):
         self.assertEqual(len(places), len(set(places)))
         self.assertLessEqual(max(map(len, places)), 200)
 
+    def test_text_declared_as_latin_1_is_read_as_windows_1252(self):
+        page = '<meta charset="iso-8859-1"><p>50 € – ohne „Versand“.</p>'.encode("cp1252")
+        self.assertEqual(reading("a.html", page).sections[0].text, "50 € – ohne „Versand“.")
+        head = b"Subject: Price\r\nContent-Type: text/plain; charset=iso-8859-1\r\n\r\n"
+        mail = head + "50 € – ohne „Versand“.".encode("cp1252")
+        self.assertEqual(reading("a.eml", mail).sections[-1].text, "50 € – ohne „Versand“.")
+
     def test_a_declared_encoding_that_is_none_of_text_is_ignored(self):
         found = reading("a.html", b'<meta charset="hex"><p>The ferry leaves at nine.</p>')
         self.assertEqual(found.sections[0].text, "The ferry leaves at nine.")

@@ -47,6 +47,21 @@ class SplittingTests(SimpleTestCase):
             ["It began in 1985.", "Then it grew by 12.", "The end."],
         )
 
+    def test_a_german_ordinal_or_abbreviation_ends_no_sentence(self):
+        for text in (
+            "Der Termin ist am 12. März 2026 um 9 Uhr.",
+            "Die Küche ist im 2. Obergeschoss.",
+            "Der 2. Vorsitzende unterschreibt.",
+            "Im 1. Halbjahr stiegen die Kosten um 5 Mio. Euro auf 3 Std. Arbeit.",
+            "Nach Abs. 2 Ziff. 1 gilt gem. Anlage 2 nichts.",
+        ):
+            self.assertEqual([span.text for span in split_sentences(text)], [text])
+        for text, ends in (
+            ("Abgabe ist am 12. Danach gilt nichts.", "am 12."),
+            ("Reply by 12. The office is closed.", "by 12."),
+        ):
+            self.assertTrue(next(iter(split_sentences(text))).text.endswith(ends), text)
+
     def test_bullets_and_rows_are_separate_sentences(self):
         self.assertEqual(
             self.texts(

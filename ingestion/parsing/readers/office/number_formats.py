@@ -2,6 +2,7 @@
 
 import operator
 import re
+from decimal import ROUND_HALF_UP, Context, Decimal
 
 QUOTED = re.compile(r'"([^"]*)"|\\(.)')
 CURRENCY = re.compile(r"\[\$([^\[\]-]*)(?:-[^\[\]]*)?\]")
@@ -19,6 +20,7 @@ HOLDS = {
 }
 MARK = "\ue000"  # replaces quoted characters, which are not placeholders
 DECIMALS = 15
+CONTEXT = Context(prec=400, rounding=ROUND_HALF_UP)  # enough digits for any float
 GENERAL = "General"
 
 
@@ -40,13 +42,14 @@ def formatted_number(value: float, number_format: str) -> str:
     if not found or "E+" in section or "/" in marked:
         before, general, after = plain.partition(GENERAL)
         return f"{_words(before)}{as_it_is}{_words(after)}" if general else as_it_is
-    scaled = abs(value) * (100 if "%" in marked else 1)
+    # A spreadsheet rounds halves away from zero, and has 15 digits.
+    scaled = Decimal(f"{abs(value):.15g}").scaleb(2 if "%" in marked else 0, CONTEXT)
     if "," not in marked and len(DIGITS.findall(marked)) > 1:
         text = _filled(scaled, plain if value >= 0 else plain.translate(dict.fromkeys(map(ord, "()-"))))
         return f"-{text}" if value < 0 else text
     decimals = min(len(found[2] or ""), DECIMALS)
-    scaled /= 1_000 ** (len(found[0]) - len(found[0].rstrip(",")))
-    text = f"{scaled:,.{decimals}f}" if "," in found[0].rstrip(",") else f"{scaled:.{decimals}f}"
+    rounded = _rounded(scaled.scaleb(-3 * (len(found[0]) - len(found[0].rstrip(","))), CONTEXT), decimals)
+    text = f"{rounded:,f}" if "," in found[0].rstrip(",") else f"{rounded:f}"
     if "#" in (found[2] or ""):
         text = text.rstrip("0").rstrip(".")
     if "," not in found[1]:
@@ -78,12 +81,16 @@ def _words(plain: str) -> str:
     return QUOTED.sub(lambda match: match[1] or match[2] or "", plain)
 
 
-def _filled(number: float, plain: str) -> str:
+def _rounded(number: Decimal, decimals: int) -> Decimal:
+    return number.quantize(Decimal(1).scaleb(-decimals), context=CONTEXT)
+
+
+def _filled(number: Decimal, plain: str) -> str:
     """The digits in their places among other characters, as in a telephone number; filled from the right."""
     signs = TOKEN.findall(plain)
     point = signs.index(".") if "." in signs else len(signs)
     decimals = [sign for sign in signs[point:] if sign in "#0?"][:DECIMALS]
-    whole, _, rest = f"{number:.{len(decimals)}f}".partition(".")
+    whole, _, rest = f"{_rounded(number, len(decimals)):f}".partition(".")
     digits, places = list(whole), sum(sign in "#0?" for sign in signs[:point])
     filled: list[str] = []
     for sign in reversed(signs[:point]):

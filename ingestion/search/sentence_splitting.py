@@ -66,7 +66,7 @@ _ABBREVIATION = re.compile(
 )
 
 
-# What makes a number with a full stop a German ordinal (“am 12. März”, “im 2. Obergeschoss”): a month after it,
+# What makes a number with a full stop a German ordinal (“am 12. März”, “im 2. Stock”): a month after it,
 # or an article or preposition before it, unless the next word begins a sentence.
 _MONTH = re.compile(
     r"\s+(?:Januar|Jänner|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b"

@@ -134,7 +134,7 @@ def _stored(conversation: Conversation, incoming: Sequence[Incoming], *, partial
 
 
 def _bytes_of(messages: QuerySet[Message]) -> int:
-    """The size of the messages in bytes, including the site's own, which :func:`_answers` may add."""
+    """The size of the messages in bytes; the site's own messages count, too."""
     members = Coalesce(_octets(Cast("client_members", TextField())), 0)
     total = messages.aggregate(total=Sum(_octets(F("content")) + members))["total"]
     return total or 0

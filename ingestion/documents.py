@@ -367,7 +367,7 @@ def remove_jobs(document: Document, replacement: dict[str, str | int] | None) ->
 
 
 def give_up(document_id: int, replacement: dict[str, str | int] | None = None, reason: str = BROKEN) -> None:
-    """Stop trying to read a document after repeated external failures."""
+    """Stop trying to read a document after attempts that failed or that ended the worker."""
     _fail(document_id, reason, stored_file(replacement))
 
 

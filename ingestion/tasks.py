@@ -193,7 +193,7 @@ async def recover(timestamp: int) -> None:
 @app.periodic(cron="17 3 * * *")
 @app.task(name="ingestion.remove_orphans", queue=fair_queue.QUEUE, queueing_lock="remove-orphans")
 def remove_orphans(timestamp: int) -> None:
-    """Remove files without a document, for example of processes that died before recording or removing them.
+    """Remove files without a document, for example those that a killed process left behind.
 
     Also deletes stale prepared vectors. The job continues after a file that cannot be removed, and fails in
     the end. It stops at ORPHAN_FAULTS such files: the storage is probably unavailable, and each further file

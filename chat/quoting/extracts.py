@@ -157,7 +157,7 @@ def without_rows(quoted: Extract, shown: Collection[str]) -> Extract | None:
 
 
 def _paragraph(content: str, spans: Sequence[Span], at: int, has_part_of_table: bool) -> Extract:
-    """The paragraph (or the part of it that fits) with the list or short table that follows."""
+    """The paragraph (or what fits of it) with the list it introduces or a short table below."""
     block = spans[at].block
     first = last = at
     while first > 0 and spans[first - 1].block == block:
@@ -233,7 +233,7 @@ def _list_below(content: str, spans: Sequence[Span], first: int, last: int) -> E
 
 
 def _introduced(content: str, spans: Sequence[Span], at: int) -> Extract | None:
-    """A lead-in with the block below it, such as a command or a formula; None if that is too long."""
+    """A lead-in with the block below it, such as a formula; None if both together are too long."""
     block = [span for span in spans[at + 1 :] if span.block == spans[at + 1].block]
     if block[-1].end - spans[at].start > MAX_CHARACTERS:
         return None
@@ -377,7 +377,7 @@ def _with_groups(rows: Sequence[Span], chosen: Sequence[Span]) -> Sequence[Span]
 def _numbered_above(rows: Sequence[Span], row: Span) -> Span:
     """For a row without the table's first column, the nearest row above that has it.
 
-    Returns `row` itself if it has the first column, or if the row above also has the last column of `row`.
+    Returns `row` itself if it has the first column, or if the row found also has the last column of `row`.
     """
     number = next(iter(cells_of(rows[0].text)), "")
     columns = list(cells_of(row.text))

@@ -103,7 +103,7 @@ class RunManager:
             active.stop()
 
     async def shutdown(self, seconds: float = 0) -> None:
-        """Wait up to `seconds` for the runs to end, then interrupt the others, with the text so far.
+        """Wait up to `seconds` for the runs to end, then interrupt the rest, which keep their text.
 
         Returns at most LAST_SECONDS later. Runs whose end could not be stored are closed by other processes
         when their lease expires. Runs that start after the shutdown end at once.

@@ -1,7 +1,7 @@
 """BM25 over stemmed words: the baseline for search.
 
-It searches the same passages under the same rights, with the stems and stop words of the same index. It does
-not use the site's ranking: this module computes scores with Lucene's idf.
+It searches the same passages as the site's search, under the same rights, with the stems and stop words of
+the site's index. It does not use the site's ranking: this module computes scores with Lucene's idf.
 """
 
 import math

@@ -56,8 +56,8 @@ def parser() -> MarkdownIt:
     """
     found = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=Renderer)
     found.enable(["table", "strikethrough"])
-    # Disabled: link reference definitions, because one could change the brackets of other blocks; indented
-    # code, because it is nearly always a mistake; HTML.
+    # Disabled: link reference definitions, because they could turn brackets in other blocks into links;
+    # indented code, because it is nearly always a mistake; HTML.
     found.disable(["reference", "code", "html_block", "html_inline"])
     found.validateLink = lambda url: bool(LINK.match(url.strip()))  # type: ignore[method-assign]
     found.inline.ruler.before("escape", "formula", _formula)
@@ -292,7 +292,7 @@ def _label_cells(tokens: Sequence[Token]) -> None:
 
 
 def _with_hosts(children: Sequence[Token]) -> Iterator[Token]:
-    """Add the host after each link, unless the link's text is its URL."""
+    """Add the host or e-mail address after each link, unless the link's text is its URL."""
     opened: list[tuple[Token, str]] = []
     text = ""
     for token in children:

@@ -1,9 +1,9 @@
 """Detects nouns of a statement that replace another noun of its source.
 
-A passage that mentions both people has all words of “the fee is paid by the tenant”, and also those of “the
-fee is paid by the landlord”. Therefore, the words of each clause of a statement are aligned with those of the
-sentence that has most of them. Each noun is judged by its neighbours: the words next to the noun in the
-statement should also be next to it in the source, without another noun in its place.
+A passage about a tenant and a landlord has all words of “the fee is paid by the tenant”, and also those of
+“the fee is paid by the landlord”. Therefore, the words of each clause of a statement are aligned with those
+of the sentence that has most of them. Each noun is judged by its neighbours: the words next to the noun in
+the statement should also be next to it in the source, without another noun in its place.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -82,7 +82,7 @@ class Alignment:
         """Whether a noun that the sentence lacks was borrowed from another sentence of `units`.
 
         A noun counts as borrowed if none of its neighbours is in a sentence that has the noun, or if the
-        aligned sentence has another noun in its place.
+        aligned sentence has another content word in its place.
         """
         for place in self.nouns:
             value = self.own[place].value
@@ -99,7 +99,7 @@ class Alignment:
         return False
 
     def displaces(self) -> bool:
-        """Whether the sentence has another noun in the place of one of the claim's nouns.
+        """Whether the sentence has another content word in the place of one of the claim's nouns.
 
         This requires that the sentence also has the claim's noun, but far from the noun's neighbours.
         """

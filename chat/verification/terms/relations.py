@@ -45,7 +45,7 @@ class Relations:
                 if form in self._forms:
                     return self._forms[form]
         found = self._beginnings.get(value[:5], "") if len(value) >= 5 else ""
-        # Names with the same beginning may differ: Expensify and expenses.
+        # A name may begin like an unrelated word: Expensify and expenses.
         if found and (not is_name or found.startswith(value[: ceil(SAME_NAME * len(whole))])):
             return found
         at = self._joined.find(value) if len(value) >= 5 else -1

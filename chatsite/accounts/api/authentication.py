@@ -218,7 +218,7 @@ class SessionAuthentication(authentication.SessionAuthentication):
         return user, principal_of(user, django_request(request).session.session_key)
 
     def enforce_csrf(self, request: Request) -> None:
-        # A request that creates a guest comes without a session cookie, so no other site can abuse one.
+        # A request that creates a guest has no session cookie, so another site has no session to abuse.
         original = django_request(request)
         if not getattr(original, "new_guest", False) and not proves_same_origin(original):
             super().enforce_csrf(request)

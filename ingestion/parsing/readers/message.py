@@ -95,7 +95,7 @@ def _chosen(texts: list[Text], limits: Limits) -> Iterator[tuple[bool, str]]:
 
 
 def without_logos(pictures: dict[str, tuple[str, bytes]], html: str) -> list[tuple[str, bytes]]:
-    """The pictures, except small ones that the HTML shows, which are logos or icons."""
+    """The pictures, except small ones that the HTML shows: they are taken for logos or icons."""
     shown = {match[1] for match in SHOWN_PICTURE.finditer(html)}
     return [
         (name, data)

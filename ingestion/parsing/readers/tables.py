@@ -346,8 +346,8 @@ def _are_apart(groups: Sequence[Sequence[tuple[int, Sequence[str]]]]) -> bool:
     """Whether groups of columns are separate tables, and not parts of one with empty columns.
 
     In each, the first column must have mostly words below its name, and at least half of the rows must have
-    several cells. A group must begin or end in another row than the group before it, or share a column name
-    with it.
+    several cells. A group must begin or end at least ROWS_APART rows away from the group before it, or share
+    a column name with it.
     """
     before: tuple[int, int, set[str]] | None = None
     for rows in groups:

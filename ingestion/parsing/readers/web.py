@@ -205,7 +205,6 @@ class Page(HTMLParser):
             return True
         if self._boilerplate or tag in ("html", "body", "main"):
             return False
-        named = f"{attributes.get('id', '')} {attributes.get('class', '')}"
         return bool(
             tag in BOILERPLATE
             or (tag == "aside" and not self._inside)
@@ -214,8 +213,20 @@ class Page(HTMLParser):
             or "hidden" in attributes
             or attributes.get("aria-hidden") == "true"
             or HIDING.search(attributes.get("style", ""))
-            or BANNER.search(named)
+            or self._is_banner(tag, attributes)
         )
+
+    def _is_banner(self, tag: str, attributes: Attributes) -> bool:
+        """Whether the id or class of an element is typical of banners, except headings.
+
+        Ids of sections and of parts of the main text are ignored: generators derive them from headings.
+        """
+        classes = attributes.get("class", "")
+        is_text = (
+            self._inside or self._heading or tag in ("section", "article") or "section" in classes.split()
+        )
+        named = classes if is_text else f"{attributes.get('id', '')} {classes}"
+        return tag not in HEADINGS and bool(BANNER.search(named))
 
     def _skip_ends(self, tag: str) -> bool:
         """Stop skipping if this start tag implicitly ends the skipped element; returns whether it does."""

@@ -128,6 +128,27 @@ class TextsTests(SimpleTestCase):
             self.texts("a.html", page), {"guide": "Guide\n\nText.\n\n- One\n\n- Two\n\na = 1\nb = 2"}
         )
 
+    def test_html_ids_derived_from_headings_do_not_make_a_section_a_banner(self):
+        page = (
+            '<div id="cookie-consent">Accept all</div><h1>Privacy</h1>'
+            '<h2 id="cookies">Cookies</h2><p>We use them.</p>'
+            '<section id="consent"><h2>Consent</h2><p>It can be withdrawn.</p></section>'
+            '<div class="section" id="gdpr"><h2>GDPR</h2><p>It applies.</p></div>'
+            '<h2><span id="toc">Contents</span></h2><p>Three parts.</p>'
+            '<section class="cookie-banner"><p>Accept</p></section>'
+        )
+        self.assertEqual(
+            self.texts("a.html", page),
+            {
+                "cookies": "We use them.",
+                "consent": "It can be withdrawn.",
+                "gdpr": "It applies.",
+                "contents": "Three parts.",
+            },
+        )
+        page = '<main><div id="cookies"><p>We use them.</p></div><p class="cookie-banner">Accept</p></main>'
+        self.assertEqual(self.texts("a.html", page), {"": "We use them."})
+
     def test_html_definitions_are_joined_with_their_terms(self):
         page = (
             "<p>Kinds:</p><dl><dt><b>Asset</b></dt><dd><p>You own it.</p><p>More.</p></dd><dt>A</dt>"

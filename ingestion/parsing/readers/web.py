@@ -35,8 +35,12 @@ BLOCKS = _tags(
     "p div section article main header ul ol dl dt dd blockquote pre figure figcaption address aside details "
     "summary form fieldset hr body html table"
 )
+# Elements that, if left out, still separate the words around them.
+BOXES = _tags("svg math iframe object select audio video canvas button")
 # A start tag of one of these elements closes an open element of the same kind.
 SIBLINGS = _tags("p li td th tr dt dd option")
+# If one of these elements is left out, the text after it is another paragraph.
+SEPARATE = BLOCKS | SIBLINGS | (BOILERPLATE - {"button"}) | _tags("h1 h2 h3 h4 h5 h6")
 TERM_CHARACTERS = 120  # characters of a term in a definition list
 VOID = _tags("area base br col embed hr img input link meta source track wbr")
 LINK_SIGN = re.compile(r"[¶🔗]\Z|\s#\Z")  # the text of a link from a heading to itself
@@ -125,7 +129,10 @@ class Page(HTMLParser):
         elif self._skipped and not self._skip_ends(tag):
             self._depth += tag == self._skipped
         elif tag not in VOID and self._left_out(tag, {name: value or "" for name, value in attrs}):
-            self._flush_outside_table()
+            if tag in SEPARATE:
+                self._flush_outside_table()
+            elif tag in BOXES:
+                self._words.append(" ")
             self._skipped, self._depth = tag, 1
         else:
             self._open(tag, {name: value or "" for name, value in attrs})
@@ -206,7 +213,7 @@ class Page(HTMLParser):
         if self._boilerplate or tag in ("html", "body", "main"):
             return False
         return bool(
-            tag in BOILERPLATE
+            (tag in BOILERPLATE and not (tag == "button" and self._heading))  # a button may open the section
             or (tag == "aside" and not self._inside)
             or (tag == "a" and _changes_language(attributes))
             or attributes.get("role") in ROLES

@@ -149,6 +149,24 @@ class TextsTests(SimpleTestCase):
         page = '<main><div id="cookies"><p>We use them.</p></div><p class="cookie-banner">Accept</p></main>'
         self.assertEqual(self.texts("a.html", page), {"": "We use them."})
 
+    def test_html_elements_left_out_within_a_line_do_not_end_it(self):
+        page = (
+            '<h1><a class="anchor" aria-hidden="true"><svg/></a>Tool</h1>'
+            "<h2><button>How long is the warranty?</button></h2><div>Two years.</div>"
+            "<h2><svg></svg> Opening hours</h2><p>Nine to five.</p>"
+            "<p>Phone<svg></svg>0123 456 or <button>call</button> us.</p>"
+            "Open<nav>Menu</nav>daily<p hidden>x</p>now"
+        )
+        found = reading("a.html", page)
+        self.assertEqual(found.title, "Tool")
+        self.assertEqual(
+            {section.anchor: section.text for section in found.sections},
+            {
+                "how-long-is-the-warranty": "Two years.",
+                "opening-hours": "Nine to five.\n\nPhone 0123 456 or us.\n\nOpen\n\ndaily\n\nnow",
+            },
+        )
+
     def test_html_definitions_are_joined_with_their_terms(self):
         page = (
             "<p>Kinds:</p><dl><dt><b>Asset</b></dt><dd><p>You own it.</p><p>More.</p></dd><dt>A</dt>"

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ingestion.parsing.sections import Contents, anchor, one_line
 
 MAX_SPAN = 100
+MAX_AREA = 400  # rows times columns of a cell that spans both; so that a small file cannot fill the memory
 MAX_COLUMNS = 1_000
 
 
@@ -18,7 +19,7 @@ class Grid:
     """Collects the rows of an HTML table.
 
     A cell that spans several columns has its text in the first one; a cell that spans several rows has it in
-    each row.
+    each row. A cell that spans both has it in the first column of each row.
     """
 
     def __init__(self) -> None:
@@ -42,6 +43,7 @@ class Grid:
         self._across, self._down = (
             min(int(span), MAX_SPAN) if span.isdecimal() and int(span) else 1 for span in spans
         )
+        self._down = min(self._down, max(1, MAX_AREA // self._across))
         self.is_open = True
 
     def fill(self, text: str) -> None:
@@ -53,9 +55,11 @@ class Grid:
         if len(row) >= MAX_COLUMNS:  # from here on, spans are ignored
             row.append(text)
         else:
-            if self._down > 1:
-                self._below[len(row)] = (self._down - 1, text)
-            row.extend([text, *[""] * (self._across - 1)])
+            for column in range(self._across):
+                own = "" if column else text
+                if self._down > 1:
+                    self._below[len(row)] = (self._down - 1, own)
+                row.append(own)
             self._reach_down()
 
     def _reach_down(self) -> None:

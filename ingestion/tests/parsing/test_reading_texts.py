@@ -215,6 +215,17 @@ class TextsTests(SimpleTestCase):
             ],
         )
 
+    def test_an_html_cell_over_rows_and_columns_keeps_all_its_columns(self):
+        page = (
+            "<table><tr><th rowspan=2 colspan=2></th><th colspan=2>2025</th><th colspan=2>2026</th></tr>"
+            "<tr><th>Men</th><th>Women</th><th>Men</th><th>Women</th></tr>"
+            "<tr><td>North</td><td>Full time</td><td>10</td><td>20</td><td>30</td><td>40</td></tr></table>"
+        )
+        self.assertEqual(
+            self.texts("a.html", page)[""],
+            "North; Full time; 2025 Men: 10; 2025 Women: 20; 2026 Men: 30; 2026 Women: 40",
+        )
+
     def test_a_heading_with_nothing_under_it_is_text(self):
         self.assertEqual(self.texts("a.md", "# Only this\n")["only-this"], "Only this")
 

@@ -26,23 +26,30 @@ class Grid:
         self.rows: list[list[str]] = []
         self.is_open = False  # whether a cell has started and its text is still missing
         self._across = self._down = 1
-        # By column, (rows left, text) of the cells that extend into this row, and into the next row.
-        self._above: dict[int, tuple[int, str]] = {}
-        self._below: dict[int, tuple[int, str]] = {}
+        # For each row, the name of each cell's element, `th` or `td`. A cell that spans several columns
+        # counts once; a cell that spans several rows counts in each.
+        self._kinds: list[list[str]] = []
+        self._kind = "td"
+        # By column, (rows left, text, element) of the cells that extend into this row, and into the next row.
+        # The element is empty except in the first column of a cell.
+        self._above: dict[int, tuple[int, str, str]] = {}
+        self._below: dict[int, tuple[int, str, str]] = {}
 
     def row(self) -> None:
         self._above, self._below = self._below, {}
         self.rows.append([])
+        self._kinds.append([])
         self._reach_down()
 
-    def cell(self, attributes: dict[str, str]) -> None:
-        """Start a cell; `fill` provides its text."""
+    def cell(self, kind: str, attributes: dict[str, str]) -> None:
+        """Start a cell of this element, `th` or `td`; `fill` provides its text."""
         if not self.rows:
             self.row()
         spans = (attributes.get(name, "") for name in ("colspan", "rowspan"))
         self._across, self._down = (
             min(int(span), MAX_SPAN) if span.isdecimal() and int(span) else 1 for span in spans
         )
+        self._kind = kind
         self._down = min(self._down, max(1, MAX_AREA // self._across))
         self.is_open = True
 
@@ -52,23 +59,48 @@ class Grid:
             return
         self.is_open = False
         row = self.rows[-1]
+        self._kinds[-1].append(self._kind)
         if len(row) >= MAX_COLUMNS:  # from here on, spans are ignored
             row.append(text)
         else:
             for column in range(self._across):
-                own = "" if column else text
+                own, kind = ("", "") if column else (text, self._kind)
                 if self._down > 1:
-                    self._below[len(row)] = (self._down - 1, own)
+                    self._below[len(row)] = (self._down - 1, own, kind)
                 row.append(own)
             self._reach_down()
 
     def _reach_down(self) -> None:
         row = self.rows[-1]
         while span := self._above.pop(len(row), None):
-            rows, text = span
+            rows, text, kind = span
             if rows > 1:
-                self._below[len(row)] = (rows - 1, text)
+                self._below[len(row)] = (rows - 1, text, kind)
             row.append(text)
+            if kind:
+                self._kinds[-1].append(kind)
+
+    def text(self) -> str:
+        if not self._has_row_names():
+            return table_text(self.rows)
+        rows = [
+            [f"{row[0].rstrip(' :')}:", *row[1:]] if row and row[0] and sum(map(bool, row)) == 2 else row
+            for row in self.rows
+        ]
+        return "\n".join(table_lines(rows, named=False))
+
+    def _has_row_names(self) -> bool:
+        """Whether the first column has the names of the rows, and no row has the names of columns.
+
+        Then all rows begin with a `th` and also have a `td`. Rows of a single cell, such as titles, are
+        ignored.
+        """
+        rows = [(row, kinds) for row, kinds in zip(self.rows, self._kinds, strict=True) if len(kinds) > 1]
+        return (
+            bool(rows)
+            and bool(rows[0][0][0])  # an empty cell is above names of rows and before names of columns
+            and all(kinds[0] == "th" and "td" in kinds for _, kinds in rows)
+        )
 
 
 ROW_CHARACTERS = 450  # a longer row becomes several lines, which repeat the first value if it is short

@@ -158,7 +158,7 @@ class Page(HTMLParser):
             self._flush()
         elif self._grid and tag in ("tr", "td", "th"):
             self._end_cell()
-            self._grid.row() if tag == "tr" else self._grid.cell(attributes)
+            self._grid.row() if tag == "tr" else self._grid.cell(tag, attributes)
         elif tag == "li":
             self._break(tag)
             self._bullet = "- " if self._grid is None else ""
@@ -287,5 +287,5 @@ class Page(HTMLParser):
 
     def _end_table(self) -> None:
         if self._grid:
-            self.outline.table(self._grid.rows)
+            self.outline.paragraph(self._grid.text())
         self._grid = None

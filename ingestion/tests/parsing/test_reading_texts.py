@@ -226,6 +226,32 @@ class TextsTests(SimpleTestCase):
             "North; Full time; 2025 Men: 10; 2025 Women: 20; 2026 Men: 30; 2026 Women: 40",
         )
 
+    def test_the_names_of_the_rows_of_an_html_table_do_not_name_columns(self):
+        rows = "<tr><th>Address:</th><td>High St 1</td></tr><tr><th>Phone<td>0123 456</tr>"
+        for title in ("", "<tr><th colspan=2>Contact</th></tr>"):
+            lines = self.texts("a.html", f"<table>{title}{rows}</table>")[""].split("\n")
+            self.assertEqual(lines[-2:], ["Address: High St 1", "Phone: 0123 456"])
+            self.assertEqual(lines[:-2], ["Contact"] if title else [])
+        page = (
+            "<table><tr><th rowspan=2>Monday</th><td>Ellery</td><td>9:00</td></tr>"
+            "<tr><td>Sennick</td><td>10:00</td></tr><tr><th>Sunday</th><td colspan=2>closed</td></tr></table>"
+        )
+        self.assertEqual(
+            self.texts("a.html", page)[""].split("\n"),
+            ["Monday; Ellery; 9:00", "Monday; Sennick; 10:00", "Sunday: closed"],
+        )
+
+    def test_a_row_of_names_of_html_columns_is_one_also_above_names_of_rows(self):
+        for first in (
+            "<tr><td></td><th>Fare</th><th>Weight</th></tr>",
+            "<tr><th></th><td>Fare</td><td>Weight</td></tr>",
+            "<tr><th>Route<th>Fare<th>Weight",
+        ):
+            rows = (
+                "<tr><th>Ellery</th><td>22</td><td>5</td></tr><tr><th>Sennick</th><td>28</td><td>6</td></tr>"
+            )
+            self.assertIn("Fare: 28; Weight: 6", self.texts("a.html", f"<table>{first}{rows}</table>")[""])
+
     def test_a_heading_with_nothing_under_it_is_text(self):
         self.assertEqual(self.texts("a.md", "# Only this\n")["only-this"], "Only this")
 

@@ -12,6 +12,7 @@ from ingestion.parsing.encodings import decode
 from ingestion.parsing.sections import Contents, Limits
 from ingestion.parsing.titles import first_title
 
+from .office.list_labels import formatted
 from .outline import Outline
 from .tables import Grid
 
@@ -45,6 +46,17 @@ TERM_CHARACTERS = 120  # characters of a term in a definition list
 VOID = _tags("area base br col embed hr img input link meta source track wbr")
 LINK_SIGN = re.compile(r"[¶🔗]\Z|\s#\Z")  # the text of a link from a heading to itself
 HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
+LISTS = _tags("ol ul menu")
+BULLET = "- "
+# Formats of `formatted` by the type of a list, and by its style.
+NUMBERS = {
+    "1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman",
+    "decimal": "decimal", "lower-alpha": "lowerLetter", "lower-latin": "lowerLetter",
+    "upper-alpha": "upperLetter", "upper-latin": "upperLetter", "lower-roman": "lowerRoman",
+    "upper-roman": "upperRoman", "none": "", "disc": "", "circle": "", "square": "",
+}  # fmt: skip
+LIST_STYLE = re.compile(r"list-style(?:-type)?\s*:\s*([a-z-]+)", re.IGNORECASE)
+INTEGER = re.compile(r"\s*([+-]?\d{1,9})(?!\d)", re.ASCII)
 Attributes = dict[str, str]
 
 
@@ -91,6 +103,31 @@ def _changes_language(attributes: Attributes) -> bool:
     return attributes.get("hreflang", "") != "" and attributes.get("hreflang") == attributes.get("lang")
 
 
+def _integer(text: str, default: int) -> int:
+    match = INTEGER.match(text)
+    return int(match[1]) if match else default
+
+
+class _List:
+    """An open list, and the number of its last item."""
+
+    def __init__(self, tag: str, attributes: Attributes) -> None:
+        self.tag = tag
+        kind = ""
+        # The numbers of a reversed list depend on how many items follow.
+        if tag == "ol" and "reversed" not in attributes:
+            kind = NUMBERS.get(attributes.get("type", "1"), "decimal")
+            if style := LIST_STYLE.search(attributes.get("style", "")):
+                kind = NUMBERS.get(style[1].lower(), kind)
+        self._kind = kind
+        self._number = _integer(attributes.get("start", ""), 1) - 1
+
+    def label(self, item: Attributes) -> str:
+        """The label of the next item, as browsers show it, with a space after it."""
+        self._number = _integer(item.get("value", ""), self._number + 1)
+        return f"{formatted(self._number, self._kind)}. " if self._kind else BULLET
+
+
 class Page(HTMLParser):
     """Parses a page into `outline` and `title`."""
 
@@ -107,7 +144,8 @@ class Page(HTMLParser):
         self._depth = 0  # nesting depth of elements of that name
         self._in_title = self._in_header = False
         self._words: list[str] = []
-        self._bullet = ""
+        self._lists: list[_List] = []  # the open lists
+        self._bullet = ""  # the label of a list item, until its text begins
         self._term = ""  # the term of a definition list, until its definition begins
         self._heading = 0
         self._lines_kept = False
@@ -161,9 +199,14 @@ class Page(HTMLParser):
             self._grid.row() if tag == "tr" else self._grid.cell(tag, attributes)
         elif tag == "li":
             self._break(tag)
-            self._bullet = "- " if self._grid is None else ""
+            label = self._lists[-1].label(attributes) if self._lists else BULLET
+            self._bullet = label if self._grid is None else ""
+            if self._grid is not None and label != BULLET:
+                self._words.append(label)
         elif tag in BLOCKS or tag == "br":
             self._break(tag)
+        if tag in LISTS:
+            self._lists.append(_List(tag, attributes))
         self._lines_kept = self._lines_kept or tag == "pre"
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -177,6 +220,8 @@ class Page(HTMLParser):
             around = self._skipped in SIBLINGS and tag in BLOCKS
             self._depth -= tag == self._skipped or around
             self._skipped = self._skipped if self._depth else ""
+            if around and not self._skipped:
+                self._end_list(tag)
         elif tag in ("tr", "td", "th", "caption") and self._grid:
             self._end_cell(caption=tag == "caption")
         elif tag == "table":
@@ -188,8 +233,9 @@ class Page(HTMLParser):
             self._flush_outside_table()
         elif tag == "dt" and self._grid is None:
             self._end_term()
-        elif tag in BLOCKS or tag in HEADINGS or tag == "li":
+        elif tag in BLOCKS or tag in HEADINGS or tag in ("li", "menu"):
             self._break(tag)
+            self._end_list(tag)
         if tag == "dl" and self._term:  # a term without a definition
             self.outline.paragraph(self._term)
             self._term = ""
@@ -247,6 +293,12 @@ class Page(HTMLParser):
         else:
             self._flush()
 
+    def _end_list(self, tag: str) -> None:
+        if tag in LISTS and self._lists and self._lists[-1].tag == tag:
+            self._lists.pop()
+        if tag in LISTS or tag == "li":
+            self._bullet = ""  # of an item without text
+
     def _end_term(self) -> None:
         """Keep the term of a definition list for its definition: “- term: definition”."""
         term = " ".join("".join(self._words).split()).rstrip(":")
@@ -268,7 +320,9 @@ class Page(HTMLParser):
             self.outline.paragraph(f"- {self._term}:")
             self._term = ""
         if self._heading:
-            self.outline.heading(self._heading, LINK_SIGN.sub("", text).rstrip())
+            label = "" if self._bullet == BULLET else self._bullet
+            self.outline.heading(self._heading, LINK_SIGN.sub("", text).rstrip(), label)
+            self._bullet = "" if label and text else self._bullet
         elif text.strip():
             self.outline.paragraph(f"- {self._term}: {text}" if self._term else self._bullet + text)
             self._bullet = self._term = ""

@@ -3,6 +3,7 @@
 import io
 import json
 import tempfile
+import zipfile
 from pathlib import Path
 
 from django.test import SimpleTestCase
@@ -90,6 +91,31 @@ class ReadingFormatsTests(SimpleTestCase):
     def test_bullets_of_a_slide_stay_apart(self):
         found = reading("a.pptx", building.pptx(("Safety", ["Know your station", "Call 2222"], "")))
         self.assertEqual(self.text(found)["slide=1"], "Safety\n\n- Know your station\n- Call 2222")
+
+    def test_numbered_paragraphs_of_a_slide_keep_their_numbers(self):
+        lines = [
+            ("Open", 'lvl="0"', 'type="arabicPeriod"'),
+            ("Pull", 'lvl="1"', 'type="alphaLcParenR"'),
+            ("Turn", 'lvl="1"', 'type="alphaLcParenR"'),
+            ("Close", "", 'type="arabicPeriod"'),
+            ("Rest", "", ""),
+            ("Lock", "", 'type="romanUcParenBoth" startAt="4"'),
+            ("Leave", "", 'type="romanUcParenBoth" startAt="4"'),
+        ]
+        with zipfile.ZipFile(
+            io.BytesIO(building.pptx(("Door", [line for line, _, _ in lines], "")))
+        ) as slides:
+            parts = {name: slides.read(name).decode() for name in slides.namelist()}
+        for line, level, numbering in lines:
+            bullet = f"<a:buAutoNum {numbering}/>" if numbering else ""
+            run = f"<a:r><a:t>{line}</a:t>"
+            parts["ppt/slides/slide1.xml"] = parts["ppt/slides/slide1.xml"].replace(
+                run, f"<a:pPr {level}>{bullet}</a:pPr>{run}"
+            )
+        self.assertEqual(
+            self.text(reading("a.pptx", building.package(parts)))["slide=1"].split("\n")[2:],
+            ["1. Open", "a) Pull", "b) Turn", "2. Close", "- Rest", "(IV) Lock", "(V) Leave"],
+        )
 
     def test_a_workbook_is_read_by_sheet_also_after_an_empty_one(self):
         found = reading(

@@ -7,9 +7,11 @@ from unittest import skipUnless
 
 from django.test import SimpleTestCase
 
+from ingestion.indexing.splitting import passages_of
 from ingestion.parsing.encodings import decode
 from ingestion.parsing.language import language_of
 from ingestion.parsing.workspace import sweep, workspace
+from ingestion.search.sentence_splitting import spans_of
 from ingestion.tests.parsing.test_reading_formats import reading
 
 ENCODED = {
@@ -200,6 +202,49 @@ class TextsTests(SimpleTestCase):
 
     def test_a_text_of_one_underlined_line_is_kept(self):
         self.assertEqual(self.texts("a.txt", "Guide\n*****\n"), {"": "Guide"})
+
+    def test_items_of_html_lists_keep_their_numbers(self):
+        page = (
+            "<ol><li>Open the door.</li>"
+            "<li><p>Close it:</p><ol type=a><li>Pull.<li>Turn.</ol><ul><li>Gently</ul></li>"
+            "<li hidden>Gone</li><li></li><li value=7>Lock it.</li><li>Leave.</li></ol><p>Then:</p>"
+            "<ol start=3 style='list-style-type: upper-roman'><li>Call.</ol>"
+            "<ol style='list-style: none'><li>Wait.</ol>"
+            "<ol reversed><li>Last</ol><table><tr><td>Steps<td><ol><li>Sit.<li>Stand.</ol></table><li>Alone"
+        )
+        self.assertEqual(
+            self.texts("a.html", page)[""].split("\n\n"),
+            [
+                "1. Open the door.",
+                "2. Close it:",
+                "a. Pull.",
+                "b. Turn.",
+                "- Gently",
+                "7. Lock it.",
+                "8. Leave.",
+                "Then:",
+                "III. Call.",
+                "- Wait.",
+                "- Last",
+                "Steps 1. Sit. 2. Stand.",
+                "- Alone",
+            ],
+        )
+
+    def test_headings_in_a_numbered_html_list_have_its_numbers(self):
+        page = "<h1>Guide</h1><ol><li><h2>Open</h2><p>Push.</p><li><h2>Close</h2><p>Pull.</p></ol>"
+        self.assertEqual(
+            [(section.anchor, section.heading, section.text) for section in reading("a.html", page).sections],
+            [("open", "1. Open", "Push."), ("close", "2. Close", "Pull.")],
+        )
+
+    def test_each_item_of_a_numbered_html_list_is_quotable_with_others_in_its_passage(self):
+        words = "one", "two", "three", "four", "five"
+        items = [f"Step {word} of the way to the ferry is short." for word in words]
+        found = reading("a.html", "<ol><li>" + "<li>".join(items * 4) + "</ol>").sections
+        spans = [span for passage in passages_of(found) for span in spans_of(passage.content)]
+        self.assertEqual(len(spans), 20)
+        self.assertTrue(all(span.is_item for span in spans))
 
     def test_html_tables_whose_cells_reach_over_rows_and_columns(self):
         rows = "<tr><th>Route<th>Season<th>Fare<tr><td rowspan=2>R1<td>Winter<td>22<tr><td>Summer<td>28"

@@ -11,12 +11,14 @@ from ingestion.parsing.strict_parts import OfficePackage
 from ingestion.parsing.titles import first_title
 
 from .drawings import R, drawing_text, paragraphs
+from .list_labels import formatted
 
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 DC = "{http://purl.org/dc/elements/1.1/}"
 MAIN = "ppt/presentation.xml"
 TITLES = frozenset({"title", "ctrTitle"})
+KINDS = {"alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman", "romanUc": "upperRoman"}
 BOILERPLATE = frozenset({"dt", "ftr", "sldNum", "hdr", "sldImg"})
 
 
@@ -53,12 +55,49 @@ def _slide(elements: Iterator[ElementTree.Element]) -> tuple[str, list[str]]:
             blocks.append(table_text(_rows(element)))
         elif element.tag == f"{P}sp":
             kind = _placeholder(element)
-            lines = list(paragraphs(element))
+            lines = list(_labelled(element))
             if kind in TITLES and not heading:
-                heading = one_line("\n".join(lines), CELL_CHARACTERS)
+                heading = one_line("\n".join(line for _, line in lines), CELL_CHARACTERS)
             elif lines and kind not in BOILERPLATE:
-                blocks.append("\n".join(f"- {line}" for line in lines) if len(lines) > 1 else lines[0])
+                bullet = "- " if len(lines) > 1 else ""
+                blocks.append("\n".join(f"{label or bullet}{line}" for label, line in lines))
     return heading, [block for block in blocks if block]
+
+
+def _labelled(shape: ElementTree.Element) -> Iterator[tuple[str, str]]:
+    """The paragraphs with text, each with its label, such as `2. `, if it is numbered.
+
+    Numbers continue until a paragraph of the same or a higher level has none, or is numbered differently.
+    """
+    counted: dict[int, tuple[dict[str, str], int]] = {}  # by level, the numbering and the last number
+    for paragraph in shape.iter(f"{A}p"):
+        if not (text := " ".join(paragraphs(paragraph))):
+            continue  # PowerPoint does not number empty paragraphs
+        properties = paragraph.find(f"{A}pPr")
+        level, numbered = 0, None
+        if properties is not None:
+            level = _natural(properties.get("lvl", ""), 0)
+            numbered = properties.find(f"{A}buAutoNum")
+        numbering = dict(numbered.attrib) if numbered is not None else {}
+        last = counted.get(level)
+        counted = {upper: value for upper, value in counted.items() if upper < level}
+        if not numbering:
+            yield "", text
+            continue
+        start = _natural(numbering.get("startAt", ""), 1)
+        number = last[1] + 1 if last and last[0] == numbering else start
+        counted[level] = numbering, number
+        kind = numbering.get("type", "")
+        label = formatted(number, KINDS.get(kind[:7], ""))
+        if kind.endswith("ParenBoth"):
+            label = f"({label})"
+        else:
+            label += ")" if kind.endswith("ParenR") else "."
+        yield f"{label} ", text
+
+
+def _natural(text: str, default: int) -> int:
+    return int(text) if text.isdecimal() and len(text) < 9 else default
 
 
 def _said(notes: ElementTree.Element) -> list[str]:

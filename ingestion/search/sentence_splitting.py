@@ -21,8 +21,11 @@ MIN_CLAUSE = 12  # characters of an enumerated clause; shorter ones only refer t
 _SHORT_SHARE, _LONGEST_SHORT = 0.75, 90
 
 _BLOCK_START = re.compile(r"\s*(?:[-*•–▪‣●○■❑❖➢]\s|\(?\d{1,2}[.)]\s|\(?[a-z]\)\s|#{1,6}\s|\||>)")
-_ITEM = re.compile(r"\s*(?:[-*•–▪‣●○■❑❖➢]\s|\(?\d{1,2}[.)]\s|\(?[a-z]\)\s)")
+_ITEM = re.compile(r"\s*(?:[-*•–▪‣●○■❑❖➢]\s|\(?\d{1,3}[.)]\s|\(?[a-z]\)\s)")
 _NUMBERED = re.compile(r"(?:\d{1,3}\.){1,5}\d{1,3}\.?[ \t]{1,8}(?:[^\Wa-zß-öø-ÿ\d_]|/)")
+# The label of a list item before its full stop, as in “100. Item” and “iii. Item”.
+_LABEL = re.compile(r"(?:\A|(?<=\n))[ \t]*(?:\d{1,3}|[ivx]{1,6}|[IVX]{1,6})\Z")
+_LABEL_CHARACTERS = 10
 _MARKER = re.compile(r"(?:\s|[-*•–▪‣●○■❑❖➢](?=\s)|#{1,6}(?=\s)|\|(?=\s)|>(?=\s))+")
 _ROW = re.compile(r"\s*[^;:\n]{1,80}: [^;\n]*(?:; [^;:\n]{1,80}: [^;\n]*)+\s*\Z")
 _CELL = re.compile(r"\s*([^;:\n]{1,80}): [^;:\n]+\s*\Z")
@@ -247,6 +250,8 @@ def _sentences(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         if match[1] and match[1].islower():
             continue
         dot = match.start()
+        if content[dot] == "." and _LABEL.search(content, max(0, dot - _LABEL_CHARACTERS), dot):
+            continue
         if _ABBREVIATION.search(content[max(first, dot - 12) : dot + 1]):
             # A full stop after a number may end a sentence ("by 12.") or belong to an item number ("12.
             # Item").

@@ -245,6 +245,11 @@ class TextsTests(SimpleTestCase):
         spans = [span for passage in passages_of(found) for span in spans_of(passage.content)]
         self.assertEqual(len(spans), 20)
         self.assertTrue(all(span.is_item for span in spans))
+        for label in ("99. ", "100. ", "iii. ", "XIV. "):
+            spans = spans_of(f"Before.\n\n{label}Take the ferry. Then walk.")
+            self.assertEqual(
+                [span.text for span in spans], ["Before.", f"{label}Take the ferry.", "Then walk."]
+            )
 
     def test_html_tables_whose_cells_reach_over_rows_and_columns(self):
         rows = "<tr><th>Route<th>Season<th>Fare<tr><td rowspan=2>R1<td>Winter<td>22<tr><td>Summer<td>28"

@@ -32,6 +32,7 @@ from chat.statements import Statement, after_edits, to_api
 from . import validators
 from .ai_chat_protocol import AiChatProtocol
 from .answer_context import graded, verified
+from .rag_chat import whole_context
 from .request_body import (
     body_object,
     conversation,
@@ -106,9 +107,13 @@ class ChatUiWithMessage(ChatUi):
 
     def full_response(self, result: RunResult) -> tuple[int, Any]:
         status, answer = super().full_response(result)
-        _, other = AiChatProtocol().full_response(result)
-        shared = ("message", "context") if status == 200 else ()
-        return status, answer | {member: other[member] for member in shared if member in other}
+        if status != 200:
+            return status, answer
+        # Built from the result: for a run that failed, the AI Chat Protocol itself sends only the error.
+        members = AiChatProtocol().answer(result.text)
+        if result.context or not isinstance(result.end, Failed):
+            members["context"] = whole_context(result)
+        return status, answer | members
 
 
 class TeamChatUi(ChatUi):
@@ -124,12 +129,22 @@ class TeamChatUi(ChatUi):
 
 
 def _messages(encoder: "ChatUiEncoder", result: RunResult) -> list[Json]:
-    """The last state of each message."""
+    """The last state of each message.
+
+    An error after a complete message belongs to that message. Without any message, it is the only element.
+    """
     latest: dict[str, Json] = {}
+    error: Json = {}
     for event in result.as_events():
         for chunk in encoder.encode(event):
-            latest[chunk.get("messageId", "")] = chunk  # an error has no id
-    return list(latest.values())
+            if "messageId" in chunk:
+                latest[chunk["messageId"]] = chunk
+            else:
+                error = chunk
+    states = list(latest.values())
+    if error and states:
+        states[-1] |= {"status": "failed"} | error
+    return states or ([error] if error else [])
 
 
 class ChatUiMessages(ChatUi):
@@ -225,6 +240,8 @@ class ChatUiEncoder(_MessageEncoder):
                 return self._end("completed") if self._message.agent else []
             case Rechecked():
                 self._statements = event.verification
+                if self._message.message_id and not self._open:
+                    return [self._state("completed")]  # an agent's message has ended before
             case Finished():
                 return self._end("completed")
             case Failed():
@@ -234,7 +251,8 @@ class ChatUiEncoder(_MessageEncoder):
         return []
 
     def _begin(self, message: MessageStarted) -> list[Json]:
-        if message.message_id != self._message.message_id:
+        # Without agents, a team's context comes before its only message begins, so it is kept.
+        if self._message.message_id and message.message_id != self._message.message_id:
             self._begin_message(message)
         self._message, self._open, self._sent_at = message, True, self._clock()
         return [self._state("processing")]
@@ -300,6 +318,10 @@ class TeamChatUiMinimal(ChatUiMinimal):
 class MinimalEncoder(_MessageEncoder):
     """One event for each finished message, because the client shows every event as a new message."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._sent_id = ""  # of the last message that was sent
+
     def encode(self, event: Event) -> list[Json]:
         match event:
             case Started():
@@ -319,7 +341,7 @@ class MinimalEncoder(_MessageEncoder):
             case Finished():
                 return self._whole_message() if self._text else []
             case Failed():
-                if self._started is None:
+                if self._started is None or self._message.message_id == self._sent_id:
                     return [ChatUi().error(errors.words(event.code), event.code)]
                 self._withdraw(event)
                 return self._whole_message(event)
@@ -328,6 +350,7 @@ class MinimalEncoder(_MessageEncoder):
     def _whole_message(self, failed: Failed | None = None) -> list[Json]:
         """The message; an error is its last item: the client supports no other form of errors."""
         assert self._started is not None
+        self._sent_id = self._message.message_id
         plain, self._text = "".join(self._text), []
         text = with_links(plain, self._sources)
         texts = [text] if text or not failed else []

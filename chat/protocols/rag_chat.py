@@ -60,13 +60,8 @@ class RagChat:
             code = result.end.code if result.end else "internal"
             return errors.status(code), self.error(errors.words(code))
         assert result.started is not None
-        members = (context(result.context) if result.context else {}) | verification(
-            result.verification, result.grade
-        )
-        if result.followups:
-            members |= followups(result.followups)
         session = self.session(result.started.conversation_id)
-        return 200, {**self.answer(result.text), "context": members, **session}
+        return 200, {**self.answer(result.text), "context": whole_context(result), **session}
 
     def answer(self, text: str) -> Json:
         """The text of a complete answer: `message`, and `output_text` for clients of 2026."""
@@ -79,6 +74,14 @@ class RagChat:
         value = session_answer(self._sent, conversation_id)
         members: Json = {self.session_member: value}
         return members if self._decided else members | {"sessionState": value}
+
+
+def whole_context(result: RunResult) -> Json:
+    """The member `context` of an answer that is not streamed."""
+    members = (context(result.context) if result.context else {}) | verification(
+        result.verification, result.grade
+    )
+    return members | followups(result.followups) if result.followups else members
 
 
 class RagChatEncoder:

@@ -336,7 +336,8 @@ class ResponsesEncoder:
             source for message in result.messages if message.context for source in message.context.sources
         ]
         self._sources, self._text = found, [result.text]
-        self._open, self._refusing = True, self._form.refuses(result.text)
+        # A response that ended before its first word has no item.
+        self._open, self._refusing = bool(result.text), self._form.refuses(result.text)
         return self._ended()
 
     def _events(self, event: Event) -> list[Json]:

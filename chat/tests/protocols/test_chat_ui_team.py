@@ -8,6 +8,7 @@ from chat.events import (
     Finished,
     MessageDone,
     MessageStarted,
+    Rechecked,
     RunResult,
     Started,
     TextDelta,
@@ -19,7 +20,14 @@ from chat.protocols import (
     TeamChatUi,
     TeamChatUiMinimal,
 )
-from chat.protocols.chat_ui import ChatUiEncoder
+from chat.protocols.chat_ui import (
+    ChatUiEncoder,
+    ChatUiMessages,
+    ChatUiWithMessage,
+    MinimalEncoder,
+    TeamChatUiMessages,
+)
+from chat.statements import Statement
 from chat.tests.sources import source
 
 LINK = "[a.md#x](/content/00000000-0000-0000-0000-000000000001/a.md)"
@@ -37,6 +45,8 @@ TEAM = [
     MessageDone("stop", ()),
     Finished("complete"),
 ]
+
+FAILED = Failed("interrupted", "upstream_timeout")
 
 
 def folded(events):
@@ -75,10 +85,56 @@ class TeamTests(SimpleTestCase):
         self.assertEqual((first["status"], second["status"]), ("completed", "failed"))
         self.assertEqual(second["error"]["code"], "upstream_timeout")
 
-    def test_a_failure_between_two_messages_is_an_error_after_the_first(self):
-        events = [*TEAM[:6], Failed("interrupted", "upstream_timeout")]
-        first, error = TeamChatUi().full_response(folded(events))[1]
-        self.assertEqual((first["status"], error["error"]["code"]), ("completed", "upstream_timeout"))
+    def test_without_agents_the_only_message_has_its_sources_and_links(self):
+        events = [TEAM[0], *TEAM[2:6], Finished("complete")]
+        encoder = TeamChatUi().encoder()
+        streamed = [chunk for event in events for chunk in encoder.encode(event)]
+        (whole,) = TeamChatUi().full_response(folded(events))[1]
+        (listed,) = TeamChatUiMessages().full_response(folded(events))[1]["messages"]
+        for message in (streamed[-1], whole, listed):
+            self.assertEqual((message["content"], len(message["sources"])), (f"Facts {LINK}.", 1))
+            self.assertNotIn("agentName", message)
+
+    def test_a_failure_between_two_messages_is_the_error_of_the_first(self):
+        result = folded([*TEAM[:6], FAILED])
+        (listed,) = TeamChatUi().full_response(result)[1]
+        (team,) = TeamChatUiMessages().full_response(result)[1]["messages"]
+        (single,) = ChatUiMessages().full_response(result)[1]["messages"]
+        status, whole = ChatUi().full_response(result)
+        self.assertEqual(status, 200)
+        for message in (listed, team, single, whole):
+            self.assertEqual((message["messageId"], message["content"]), ("m1", f"Facts {LINK}."))
+            self.assertEqual((message["status"], message["error"]["code"]), ("failed", "upstream_timeout"))
+
+    def test_a_failure_between_two_messages_is_a_bare_error_in_minimal(self):
+        events = [*TEAM[:6], FAILED]
+        first, error = TeamChatUiMinimal().full_response(folded(events))[1]
+        self.assertEqual((first["AuthorName"], first["Metadata"]["Id"]), ("Research", "m1"))
+        self.assertEqual((list(error), error["error"]["code"]), (["error"], "upstream_timeout"))
+        encoder = MinimalEncoder()
+        self.assertEqual([chunk for each in events for chunk in encoder.encode(each)], [first, error])
+        begun = TeamChatUiMinimal().full_response(folded([*TEAM[:7], FAILED]))[1]
+        self.assertEqual([message["AuthorName"] for message in begun], ["Research", "Code"])
+
+    def test_a_stream_repeats_the_last_state_with_the_second_verification(self):
+        checked = (Statement(0, 3, ("a.md#x",), "supported"),)
+        encoder = TeamChatUi().encoder()
+        chunks = [chunk for event in TEAM[:-1] for chunk in encoder.encode(event)]
+        self.assertNotIn("verification", chunks[-1])
+        (again,) = encoder.encode(Rechecked(checked))
+        self.assertEqual(again["verification"][0]["verdict"], "supported")
+        self.assertEqual(again, chunks[-1] | {"verification": again["verification"]})
+        self.assertEqual(encoder.encode(TEAM[-1]), [])
+
+    def test_a_failed_answer_keeps_the_members_of_the_ai_chat_protocol(self):
+        status, answer = ChatUiWithMessage().full_response(
+            folded([TEAM[0], CONTEXT, TextDelta("Half"), FAILED])
+        )
+        self.assertEqual((status, answer["status"], answer["content"]), (200, "failed", "Half"))
+        self.assertEqual((answer["message"]["content"], answer["message"]["role"]), ("Half", "assistant"))
+        self.assertEqual(answer["context"]["data_points"]["citations"], ["a.md#x"])
+        bare = ChatUiWithMessage().full_response(folded([TEAM[0], TextDelta("Half"), FAILED]))[1]
+        self.assertEqual((bare["message"]["content"], "context" in bare), ("Half", False))
 
     def test_minimal_names_the_author_of_each_message(self):
         messages = TeamChatUiMinimal().full_response(folded(TEAM))[1]

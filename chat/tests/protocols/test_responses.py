@@ -356,6 +356,15 @@ class BackgroundTests(ResponsesTestCase):
         self.assertEqual((rest[1]["text"], rest[-1]["response"]), (ANSWER, told[-1]["response"]))
         self.assertTrue(all(event["sequence_number"] > 3001 for event in rest))
 
+    async def test_long_after_a_failure_before_its_first_word_a_stream_has_only_the_end(self):
+        with self.assertLogs(level="WARNING"):
+            told = await self.streamed(ScriptedModel(words=[], error=ModelError("upstream_unavailable")))
+        await Run.objects.aupdate(finished_at=timezone.now() - timedelta(hours=1))
+        await JournalEntry.objects.all().adelete()
+        path = f"{told[0]['response']['id']}?stream=true&starting_after=1"
+        (end,) = self.read((await self.call("get", path)).body)
+        self.assertEqual((end["type"], end["response"]["output"]), ("response.failed", []))
+
     async def test_a_stream_that_cannot_be_followed_ends_with_an_error_event(self):
         encoder = Responses().encoder()
         encoder.numbered(1, Started(str(uuid.uuid4()), "", "", str(uuid.uuid4()), "2026-01-05T09:30:00Z"))

@@ -16,6 +16,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from chatsite.accounts.holds import demand_no_hold
 from chatsite.accounts.principal import Principal
@@ -344,7 +345,7 @@ def rename(principal: Principal, conversation_id: UUID, title: str) -> None:
     """
     words = " ".join(title.replace("\x00", " ").split())[:TITLE_LENGTH]
     if not words:
-        raise ValueError("A title needs at least one character.")
+        raise ValueError(gettext("A title needs at least one character."))
     mine = Conversation.objects.owned_by(principal)
     if mine.filter(pk=conversation_id).exclude(title="").exclude(title=words).exists():
         demand_no_hold(principal.user_id)

@@ -8,10 +8,11 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
+from django.urls import resolve, reverse
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
+from chatsite.accounts.guests import welcomes
 from chatsite.accounts.models import User
 from chatsite.accounts.page_decorators import for_caller
 from chatsite.accounts.principal import Principal
@@ -113,10 +114,12 @@ def palette(request: HttpRequest, principal: Principal) -> HttpResponse:
         for each in found_documents
     ]
     words = query.casefold().split()
+    is_guest = getattr(request.user, "is_guest", True)
     pages = [
         Entry(icon, str(name), reverse(view) + address_query)
         for view, address_query, icon, name in PAGES
         if all(word in str(name).casefold() for word in words)
+        if not is_guest or welcomes(resolve(reverse(view)).func)
     ]
     user = request.user
     is_staff = isinstance(user, User) and user.is_active and user.is_staff
@@ -129,7 +132,7 @@ def palette(request: HttpRequest, principal: Principal) -> HttpResponse:
     themes = [
         Entry("theme", str(name), reverse("accounts:settings"), theme=theme)
         for theme, name in THEMES
-        if not getattr(request.user, "is_guest", True) and all(word in str(name).casefold() for word in words)
+        if not is_guest and all(word in str(name).casefold() for word in words)
     ]
     groups = [
         (gettext("Conversations"), asked),

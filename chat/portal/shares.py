@@ -77,7 +77,8 @@ def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> 
     With `foresee` in the form, nothing is shared; the page only shows what readers would not see.
     """
     row = own_conversation(principal, conversation_id)
-    also = request.POST.get("answer", "") or request.GET.get("answer", "")
+    # The form is posted to the address of the page, whose `answer` is only the first choice.
+    also = (request.POST if request.method == "POST" else request.GET).get("answer", "")
     answers = _answers(row, also)
     by_position = {str(answer.position): answer for answer, _ in answers}
     foresees = request.method == "POST" and "foresee" in request.POST

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from django.contrib.auth.models import Permission
-from django.test import TestCase
+from django.test import Client, TestCase, TransactionTestCase, override_settings
 
 from chatsite.accounts.principal import Principal
 from history import projects, recording
@@ -140,3 +140,15 @@ class Palette(TestCase):
         self.assertEqual(len(addresses), 5)
         for address in addresses:
             self.assertEqual(self.client.get(address).status_code, 200, address)
+
+
+class PaletteOfGuests(TransactionTestCase):
+    @override_settings(LOGIN_REQUIRED=False)
+    def test_guests_are_offered_only_pages_that_they_may_open(self):
+        client = Client()
+        client.get("/")
+        page = client.get("/search/palette").content.decode()
+        addresses = re.findall(r'href="(/[^"#]*)"', page)
+        self.assertEqual(addresses, ["/", "/search/", "/search/?show=archived", "/documents/"])
+        for address in addresses:
+            self.assertEqual(client.get(address).status_code, 200, address)

@@ -169,7 +169,14 @@ class ChangeTests(PortalCase):
         self.assertEqual(self.conversation.title, "New name")
 
     def test_a_title_without_words_is_refused(self):
-        self.assertEqual(self.client.post(f"{self.url}rename", {"title": " "}).status_code, 400)
+        for language, problem in (
+            ("en", "A title needs at least one character."),
+            ("de", "Ein Titel braucht mindestens ein Zeichen."),
+        ):
+            refused = self.client.post(
+                f"{self.url}rename", {"title": " "}, headers={"Accept-Language": language}
+            )
+            self.assertContains(refused, problem, status_code=400)
 
     def test_delete_asks_first_and_can_be_undone(self):
         self.assertIn("Delete this conversation?", text_of(self.client.get(f"{self.url}delete")))

@@ -55,6 +55,18 @@ class PreviewTests(SharingCase):
             seen.add(CHANGING.sub("", CSRF.sub("", self.created(foresee="").content.decode())))
         self.assertEqual(len(seen), 1)
 
+    def test_the_chosen_answer_counts_and_not_the_one_in_the_address(self):
+        self.say(OPEN_STATEMENT, "When will we be told?")
+        address = f"/c/{self.conversation.pk}/share?answer=3"
+        self.assertEqual(self.client.get(address).context["answer"], "3")
+        values = {"who": "some", "people": "reader", "days": "30", "answer": ""}
+        foreseen = self.client.post(address, values | {"foresee": ""})
+        self.assertContains(foreseen, "1 of 3 statements will be left out for readers")
+        self.client.post(address, values)
+        self.assertIsNone(Share.objects.get().answer)
+        self.client.post(address, values | {"answer": "3"})
+        self.assertEqual(Share.objects.exclude(answer=None).get().answer.position, 3)
+
     def test_the_form_is_collapsed_after_creating_a_link(self):
         self.assertContains(
             self.client.get(f"/c/{self.conversation.pk}/share"), '<details class="again" open>'

@@ -25,7 +25,7 @@ function begin() {
       box.focus();
       return;
     }
-    if (text.length > state.most) {
+    if (state.count(text) > state.most) {
       show(words.tooLong.replace('{most}', state.most.toLocaleString()));
       return;
     }

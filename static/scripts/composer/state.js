@@ -14,6 +14,7 @@ export function composerState(form) {
   const problem = $('#problem');
   const words = form.dataset;
   const most = Number(words.most);
+  const count = text => [...text].length; // code points, as the server counts
   const rest = touch.matches ? words.touch : words.hint;
   let running = Boolean(page.run);
   // Keep the description of the box constant: a screen reader would interrupt an answer to read each change.
@@ -27,7 +28,7 @@ export function composerState(form) {
     problem.append(note);
   };
   const hintNow = () => {
-    const length = box.value.length;
+    const length = count(box.value);
     if (!navigator.onLine) return words.offline;
     if (length > most * 0.9)
       return words.long.replace('{n}', length.toLocaleString()).replace('{most}', most.toLocaleString());
@@ -53,6 +54,7 @@ export function composerState(form) {
     box,
     words,
     most,
+    count,
     show,
     hinted,
     isRunning: () => running,

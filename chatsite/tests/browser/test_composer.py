@@ -33,6 +33,16 @@ def place_of_box(page):
     return round(box["y"]), round(box["height"])
 
 
+def test_a_long_question_is_counted_in_characters_as_by_the_server(chromium, slow_site):
+    with signed_in(chromium, slow_site) as page:
+        page.goto("/")
+        box, hint = page.locator("#question"), page.locator("#hint")
+        box.fill("🙂" * 17_000)  # 34,000 UTF-16 units
+        expect(hint).not_to_contain_text("of 32,000")
+        box.fill("🙂" * 30_000)
+        expect(hint).to_contain_text("30,000 of 32,000 characters")
+
+
 def test_the_focus_of_a_removed_button_is_not_lost(chromium, slow_site):
     with signed_in(chromium, slow_site) as page:
         ask_and_wait(page)

@@ -90,7 +90,7 @@ class UsedDocumentAdmin(DocumentAdmin):
     def save_model(self, request: HttpRequest, obj: Document, form: Any, change: bool) -> None:
         """If the document's readers have changed, warn about verified answers that cite it.
 
-        For answers that the manager may open, the warning says how many people get them now.
+        For answers that the user who saves may open, the warning says how many people get them now.
         """
         former = obj.access_list_id
         answers = VerifiedAnswer.objects.filter(active=True, citations__document=obj.pk).distinct()
@@ -99,7 +99,7 @@ class UsedDocumentAdmin(DocumentAdmin):
         super().save_model(request, obj, form, change)
         if change and obj.access_list_id != former and request.user.has_perm("chat.view_verifiedanswer"):
             managed.update(mine.values_list("pk", flat=True))
-            reach = reach_of(answers)  # without answers that everyone who signs in gets
+            reach = reach_of(answers)  # omits answers that are given to everyone who signs in
             if closed := len(reach.keys() - managed):
                 text = gettext("Verified answers that you cannot open cite this document: %(count)s.")
                 messages.warning(request, text % {"count": closed})
@@ -120,7 +120,7 @@ class UsedDocumentAdmin(DocumentAdmin):
                 messages.warning(request, format_html(text, answer=link, people=reach[answer.pk].people))
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """Show up to which time answers are counted: citations in newer ones are missing."""
+        """Show the time until which answers have been counted: citations in newer ones are missing."""
         counted_at = CountedUntil.objects.filter(pk=PLACE).values_list("counted_at", flat=True).first()
         return super().changelist_view(request, {"counted_at": counted_at, **(extra_context or {})})
 

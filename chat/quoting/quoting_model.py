@@ -130,11 +130,11 @@ class QuotingModel:
         return team[len(contributions)][0] if len(contributions) < len(team) else ""
 
     async def has_more(self, prompt: Prompt) -> bool:
-        """Whether the sources clearly answer the question; passages that are only close add nothing."""
+        """Whether quotations would add to a team's answers: only if they clearly answer the question."""
         return (await retry_until_available(quote, prompt)).is_sure
 
     async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
-        """None: every attempt to grade without a model ranked passages worse than the search does."""
+        """None: all methods that were tried without a model ranked passages worse than the search does."""
         return None
 
     async def supported(
@@ -317,7 +317,7 @@ class _SubQuestion:
         return answer
 
     def _findings(self, context: str, shown: set[ShownRow], *, translated: bool) -> Findings:
-        """The findings for the question; `context` has earlier questions whose subject it may have."""
+        """The findings for the question; `context` has earlier questions, which may name its subject."""
         passages = self.sources.passages
         files = asked_files(self.text, passages, chosen=self.prompt.narrowed)
         before = " ".join(leaned_on(self.text, self.before))

@@ -38,7 +38,9 @@ NO_ANSWER = 0.2  # penalty for a sentence that refers elsewhere, is cut off, or 
 ELSEWHERE = 0.5  # penalty for a sentence that only says where the answer can be found
 OUTSIDERS = 0.1  # penalty for a text about passengers, customers, … whom the question does not mention
 HISTORY = 0.5  # penalty for a list of changes, or of contents, unless the question asks for it
-OPPOSITE = 0.5  # penalty for the opposite direction or another name, or a passage without `Question.subject`
+# Penalty for a sentence about another direction or name than the one asked for; also for one whose passage
+# lacks `Question.subject`.
+OPPOSITE = 0.5
 OFFICE = 0.5  # penalty if the thing whose price is asked for is only in an office's name: “the travel desk”
 ADDED = 0.5  # bonus for the term that a follow-up question adds: “and for crews?”
 EARLIER = 0.5  # factor for a word that only earlier questions have

@@ -38,7 +38,7 @@ MAX_PENDING = 2_000  # messages waiting to be sent; the oldest are dropped
 CHECK_SECONDS = 5.0  # pause between checks that the connection is alive
 IDLE_SECONDS = 10.0  # time without messages after which the sender's connection is closed
 PAUSE_SECONDS = 0.1  # pause after a batch, during which messages gather for the next one
-SEND_SECONDS = 1.0  # time limit for subscribing to Redis, and for sending a batch, which is then lost
+SEND_SECONDS = 1.0  # time limit for subscribing to Redis, and for sending a batch; a later batch is lost
 LAST_SECONDS = 0.2  # time limit at the end of the process, for pending messages and for unsubscribing
 NOTIFY = "SELECT pg_notify(%s, message) FROM unnest(%s::text[]) AS message"
 
@@ -192,7 +192,7 @@ class Listener(psycopg.AsyncConnection[Any]):
     psycopg's own connection wakes ten times a second to check for Ctrl-C.
     """
 
-    async def wait(self, gen: PQGen[T], **limits: Any) -> T:  # type: ignore[override]  # by name everywhere
+    async def wait(self, gen: PQGen[T], **limits: Any) -> T:  # type: ignore[override]  # always named
         return await super().wait(gen, **{"interval": CHECK_SECONDS, **limits})
 
 

@@ -89,9 +89,9 @@ class Counts:
 def counted(principal: Principal, digest: str = "") -> Counts:
     """The counts of the caller.
 
-    `failed` is the caller's last run of the same request, if it began within the last RETRY_SECONDS and
-    without an idempotency key, and only answers that failed before the first word follow its question. All
-    conditions are in failed_before_a_word.sql.
+    `failed` is the caller's last run of the same request, if it began within the last RETRY_SECONDS, has no
+    idempotency key, and is followed only by answers that failed before the first word. All conditions are in
+    failed_before_a_word.sql.
     """
     texts = [
         statement("take_turn", LIMITS_SQL),
@@ -379,9 +379,9 @@ def begin(
     argument says whether the request repeats an idempotency key, and so joins the run of an earlier request.
 
     A request that repeats an idempotency key gets the same run, whatever its state; only a run that no
-    process executed is replaced with a new one. A request without a key that repeats one whose answer failed
-    before the first word (see `counted`) gets a new answer to the stored question: clients repeat a POST that
-    got a 502. Raises Refused, or InvalidRequest for options that are not available.
+    process executed is replaced with a new one. If a request without a key repeats an earlier one whose
+    answer failed before the first word (see `counted`), the stored question gets a new answer: clients repeat
+    a POST that got a 502. Raises Refused, or InvalidRequest for options that are not available.
     """
     _check(principal, request)
     digest = digest_of(request)
@@ -451,7 +451,7 @@ def again(
 
 
 def _question_of(principal: Principal, answer_id: UUID) -> Message:
-    """The question of an answer; for an answer copied from a share, the question before it."""
+    """The question of an answer; for one copied from a shared conversation, the question before it."""
     answers = Message.objects.owned_by(principal).filter(role=Message.Role.ASSISTANT, pk=answer_id)
     answer = answers.first()
     if answer is None:
@@ -482,7 +482,7 @@ def choose_branch(principal: Principal, conversation_id: UUID, position: int) ->
 
 @retry_on_deadlock
 def request_stop(principal: Principal, run_id: UUID) -> None:
-    """Request the end of a run; its process notices with the next flush at the latest.
+    """Request the end of a run; its process sees that when it next writes to the journal, at the latest.
 
     Raises Refused.
     """

@@ -1,8 +1,8 @@
 """Finds people and groups by parts of their names, for forms that select readers.
 
 Everyone with an account finds all other people with an account, as in an organisation's address book. Guests
-find nobody, and the search offers no guests, service accounts or disabled accounts. Staff find all groups;
-others find only the groups that they are in.
+may not use the view, and the search offers no guests, service accounts or disabled accounts. Staff find all
+groups; others find only the groups that they are in.
 """
 
 import re
@@ -69,8 +69,8 @@ def entry(user: User) -> str:
 def usernames(text: str) -> set[str]:
     """The user names in typed text.
 
-    Commas, semicolons or line breaks separate its parts, which are results of `entry`, or user
-    names with spaces between them.
+    Commas, semicolons or line breaks separate the parts of the text; each part is a result of `entry`, or has
+    user names with spaces between them.
     """
     found: set[str] = set()
     for piece in re.split(r"[,;\n]", text):

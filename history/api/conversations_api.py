@@ -185,7 +185,7 @@ class SearchView(HistoryView):
 
 
 class SavingView(HistoryView):
-    """Saves a conversation, at either of its URLs."""
+    """The base of the two views that save a conversation's messages with a PUT."""
 
     @extend_schema(
         summary="Save messages: those with a known id are replaced, the others are appended",

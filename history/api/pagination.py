@@ -78,7 +78,7 @@ class ConversationPagination(BasePagination):
 
 
 class ProjectPagination(ConversationPagination):
-    """Pages of projects, last used first, with the numbers of the caller's conversations."""
+    """Pages of projects, last used first, each with the count of the caller's conversations in it."""
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self.request, self.view = request, view

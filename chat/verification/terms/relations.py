@@ -64,7 +64,7 @@ class Relations:
         return ""
 
     def mentions(self, whole: str) -> bool:
-        """Whether the text has a German noun, a form, synonym or compound of it, or its last part."""
+        """Whether the text has a German noun, its last part, or a form, synonym or compound of the noun."""
         if (len(whole) <= MAX_STEM + 3 or whole in LISTED) and any(
             form in self._forms for form in forms(whole)
         ):

@@ -14,7 +14,8 @@ from .lone_titles import has_title_form, is_title
 from .pdf_page_text import BULLETS, Line
 
 HEADING_SCALE = 1.12  # a heading is larger than the document's text by this factor
-# The factor for a long heading above lower-case text, and for any heading within a table of contents.
+# Like HEADING_SCALE, for a long line above text that begins in lower case, and for any line of a table of
+# contents.
 CERTAIN_SCALE = 1.3
 # A size is not that of headings if at least this share of the text, and this many lines, have it.
 TEXT_SHARE = 0.2

@@ -65,14 +65,6 @@ _BREAK = re.compile(r"[,;:()–—]")
 _CONJUNCTION = re.compile(r"\b(?:and|or|but|while|whereas|und|oder|aber|während|sondern)\b", re.IGNORECASE)
 # “sechsmonatig”, “dreiwöchige”: a number with its unit.
 _LASTING = re.compile(r"(\w{3,8}?)(tägig|wöchig|monatig|jährig|stündig|minütig)(?:e[mnrs]?)?")
-_LASTING_UNITS = {
-    "tägig": "tage",
-    "wöchig": "wochen",
-    "monatig": "monate",
-    "jährig": "jahre",
-    "stündig": "stunden",
-    "minütig": "minuten",
-}
 _GERMAN_COMPOUND = re.compile(r"(ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun)und(\w{4,8}zig|dreißig)")
 
 
@@ -266,9 +258,9 @@ def _word(word: str, *, fresh: bool) -> Iterator[Token]:
         unit = lexicon.UNITS[folded]
         yield Token(Kind.WORD, stem(folded if unit == "person" else unit), start, end, unit, whole=folded)
     elif (lasting := _LASTING.fullmatch(folded)) and lasting[1] in lexicon.ONES:
-        unit = _LASTING_UNITS[lasting[2]]
+        unit = lexicon.UNITS[lasting[2]]
         yield Token(Kind.NUMBER, str(lexicon.ONES[lasting[1]]), start, end)
-        yield Token(Kind.WORD, stem(lexicon.UNITS[unit]), start, end, lexicon.UNITS[unit], whole=unit)
+        yield Token(Kind.WORD, stem(unit), start, end, unit, whole=lasting[2])
     elif len(word) == 1 and capital and not fresh and word != "I":
         yield Token(Kind.NAME, f"letter {folded}", start, end)  # Class B
     elif "/" in word:

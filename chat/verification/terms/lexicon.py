@@ -275,7 +275,7 @@ chf franken
 person persons people personen menschen
 """
 )
-# “eine 30-tägige Frist”
+# “eine 30-tägige Frist”; also the endings of “dreiwöchig”
 UNITS |= {
     f"{adjective}{ending}": unit
     for adjective, unit in (

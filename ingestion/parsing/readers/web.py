@@ -259,7 +259,7 @@ class Page(HTMLParser):
         if self._boilerplate or tag in ("html", "body", "main"):
             return False
         return bool(
-            (tag in BOILERPLATE and not (tag == "button" and self._heading))  # a button may open the section
+            (tag in BOILERPLATE and not (tag == "button" and self._begins_heading()))
             or (tag == "aside" and not self._inside)
             or (tag == "a" and _changes_language(attributes))
             or attributes.get("role") in ROLES
@@ -268,6 +268,13 @@ class Page(HTMLParser):
             or HIDING.search(attributes.get("style", ""))
             or self._is_banner(tag, attributes)
         )
+
+    def _begins_heading(self) -> bool:
+        """Whether the text of a heading has not begun: a button is then the heading, and opens its section.
+
+        After text, it belongs to the page, such as one that copies the heading's address.
+        """
+        return bool(self._heading) and not "".join(self._words).strip()
 
     def _is_banner(self, tag: str, attributes: Attributes) -> bool:
         """Whether the id or class of an element is typical of banners, except headings.

@@ -151,6 +151,19 @@ class TextsTests(SimpleTestCase):
         page = '<main><div id="cookies"><p>We use them.</p></div><p class="cookie-banner">Accept</p></main>'
         self.assertEqual(self.texts("a.html", page), {"": "We use them."})
 
+    def test_a_button_after_the_text_of_a_heading_is_not_part_of_it(self):
+        """As in pages that Rustdoc makes."""
+        page = "<h1>Struct <span>Global</span> <button>Copy item path</button></h1><p>The allocator.</p>"
+        found = reading("a.html", page.encode())
+        self.assertEqual(
+            (found.title, found.sections[0].text), ("Struct Global", "Struct Global\n\nThe allocator.")
+        )
+
+    def test_a_cell_that_spans_very_many_rows_and_columns_does_not_fill_the_memory(self):
+        cell = "<td rowspan=999 colspan=999>x</td>"
+        found = reading("a.html", f"<table>{f'<tr>{cell}</tr>' * 300}</table>".encode())
+        self.assertLess(sum(len(section.text) for section in found.sections), 10_000)
+
     def test_html_elements_left_out_within_a_line_do_not_end_it(self):
         page = (
             '<h1><a class="anchor" aria-hidden="true"><svg/></a>Tool</h1>'

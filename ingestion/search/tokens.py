@@ -8,6 +8,7 @@ import re
 import unicodedata
 
 from chatsite.normal_form import normal_form
+from chatsite.superscripts import without_note_marks
 
 NORMAL_MARGIN = 1_000  # characters of a normal form that are used beyond twice the length of the text
 SEARCH_TEXT_LIMIT = 100_000  # characters; PostgreSQL refuses a tsvector of more than a megabyte
@@ -43,11 +44,12 @@ def normal_limit(text: str) -> int:
 
 
 def plain_words(text: str) -> str:
-    """The words of `text` in lower case, separated by single spaces.
+    """The words of `text` in lower case, separated by single spaces, without marks of footnotes.
 
     Combining characters stay in their words.
     """
-    folded = normal_form("NFKC", text[:SEARCH_TEXT_LIMIT])[: normal_limit(text)].lower()
+    text = without_note_marks(text[:SEARCH_TEXT_LIMIT])
+    folded = normal_form("NFKC", text)[: normal_limit(text)].lower()
     return " ".join(folded.translate(_separators).split())
 
 

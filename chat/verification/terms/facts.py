@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from chatsite.normal_form import normal_form
+from chatsite.superscripts import without_note_marks
 
 from . import lexicon
 from .clock import clock_time
@@ -73,7 +74,7 @@ def tokens(text: str, offset: int = 0) -> list[Token]:
 
     `offset` is added to all positions.
     """
-    text = _CAPITALS.sub(lambda match: match[0].lower(), text)
+    text = _CAPITALS.sub(lambda match: match[0].lower(), without_note_marks(text))
     found = _with_bounds(_multiplied(list(_tokens(text)), text), text)
     end = found[0].start if found else 0
     for place, token in enumerate(found):

@@ -11,6 +11,7 @@ from statistics import median
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+from chatsite.superscripts import superscript
 from ingestion.parsing.sections import one_line
 
 from .pdf_tables import Rule
@@ -37,6 +38,14 @@ BREAK = "\U000f00ad"
 BROKEN_LINE = re.compile(r"[\x02\ufffe\xad](?=\s*\Z)|(?<=\w)[\x02\ufffe](?=\w)")
 BROKEN_INSIDE = re.compile(r"(?<=\w)[\x02\ufffe](?=\w)")
 BROKEN_WORD = re.compile(rf"\b(\w++){BREAK}(?=(\w++))")
+
+
+# Digits that may be a superscript of the letter, digit or sign before them.
+RAISED = re.compile(
+    r"(?:(?<=[^\W_])[-−+]?[0-9]{1,12}|(?<=[.,;:)%€$\"”’'])[0-9]{1,3}|(?<=[^\W\d_] )[0-9]{1,3})(?![0-9])"
+)
+# Of a superscript: its rise, and its height, relative to the height of the text before it.
+LEAST_RISE, GREATEST_RISE, SMALLER = 0.15, 0.7, 0.85
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +79,50 @@ class Line:
 def text_units(textpage: pypdfium2.PdfTextPage) -> str:
     """The text of the page in PDFium's units: a character beyond U+FFFF, such as an emoji, has two."""
     text = str(textpage.get_text_range())
-    if not text or max(text) <= "\uffff":
-        return text
-    return "".join(map(chr, memoryview(text.encode("utf-16-le")).cast("H")))
+    if text and max(text) > "\uffff":
+        text = "".join(map(chr, memoryview(text.encode("utf-16-le")).cast("H")))
+    return _with_superscripts(textpage, text)
+
+
+def _with_superscripts(textpage: pypdfium2.PdfTextPage, text: str) -> str:
+    """The text of the page with raised digits as superscript digits. Positions do not change."""
+
+    def raised(match: re.Match[str]) -> str:
+        base = _character(textpage, match.start() - (2 if text[match.start() - 1] == " " else 1))
+        start, end = match.span()
+        place = start
+        if not _is_raised(textpage, base, _character(textpage, end - 1)):
+            return match[0]
+        # The digits before are part of the number, not of the superscript.
+        while place < end and not _is_raised(textpage, base, _character(textpage, place)):
+            place += 1
+        return match[0][: place - start] + superscript(match[0][place - start :])
+
+    return RAISED.sub(raised, text)
+
+
+def _is_raised(textpage: pypdfium2.PdfTextPage, base: int, character: int) -> bool:
+    """Whether a character is smaller than the one at `base`, on the same line, and raised above it."""
+    across, up, next_across, next_up = (ctypes.c_double() for _ in range(4))
+    if not (
+        pdfium.FPDFText_GetCharOrigin(textpage.raw, base, across, up)
+        and pdfium.FPDFText_GetCharOrigin(textpage.raw, character, next_across, next_up)
+    ):
+        return False
+    rise = next_up.value - up.value
+    if rise <= 0 or next_across.value <= across.value:
+        return False
+    height, raised_height = pdfium.FS_RECTF(), pdfium.FS_RECTF()
+    if not (
+        pdfium.FPDFText_GetLooseCharBox(textpage.raw, base, height)
+        and pdfium.FPDFText_GetLooseCharBox(textpage.raw, character, raised_height)
+    ):
+        return False
+    size = height.top - height.bottom
+    return bool(
+        LEAST_RISE * size < rise < GREATEST_RISE * size
+        and raised_height.top - raised_height.bottom < SMALLER * size
+    )
 
 
 def _whole(text: str) -> str:

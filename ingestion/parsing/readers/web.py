@@ -8,6 +8,7 @@ from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
+from chatsite.superscripts import superscript
 from ingestion.parsing.encodings import decode
 from ingestion.parsing.sections import Contents, Limits
 from ingestion.parsing.titles import first_title
@@ -144,6 +145,7 @@ class Page(HTMLParser):
         self._depth = 0  # nesting depth of elements of that name
         self._in_title = self._in_header = False
         self._words: list[str] = []
+        self._raised: int | None = None  # the index in `_words` at which an open superscript begins
         self._lists: list[_List] = []  # the open lists
         self._bullet = ""  # the label of a list item, until its text begins
         self._term = ""  # the term of a definition list, until its definition begins
@@ -205,6 +207,8 @@ class Page(HTMLParser):
                 self._words.append(label)
         elif tag in BLOCKS or tag == "br":
             self._break(tag)
+        elif tag == "sup":
+            self._raised = len(self._words)
         if tag in LISTS:
             self._lists.append(_List(tag, attributes))
         self._lines_kept = self._lines_kept or tag == "pre"
@@ -233,6 +237,9 @@ class Page(HTMLParser):
             self._flush_outside_table()
         elif tag == "dt" and self._grid is None:
             self._end_term()
+        elif tag == "sup" and self._raised is not None:
+            self._words[self._raised :] = [superscript("".join(self._words[self._raised :]))]
+            self._raised = None
         elif tag in BLOCKS or tag in HEADINGS or tag in ("li", "menu"):
             self._break(tag)
             self._end_list(tag)

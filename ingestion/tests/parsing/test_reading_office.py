@@ -293,6 +293,41 @@ DIAGRAM = """<dgm:dataModel xmlns:dgm="http://schemas.openxmlformats.org/drawing
 xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"><dgm:ptLst>{}</dgm:ptLst></dgm:dataModel>"""
 
 
+class WordOmissionsTests(SimpleTestCase):
+    def text(self, body, **parts):
+        return "\n".join(section.text for section in reading("a.docx", docx(body, **parts)).sections)
+
+    def test_hidden_text_and_deleted_rows_are_left_out(self):
+        hidden = "<w:r><w:rPr><w:vanish/></w:rPr><w:t>not for customers</w:t></w:r>"
+        shown = '<w:r><w:rPr><w:vanish w:val="0"/></w:rPr><w:t>for all</w:t></w:r>'
+        row = "<w:tr>{}" + cell("Ellery") + cell("45") + "</w:tr>"
+        deleted = row.format('<w:trPr><w:del w:id="1" w:author="A"/></w:trPr>').replace("45", "40")
+        head = f"<w:tr>{cell('Port')}{cell('Fare')}</w:tr>"
+        table = f"<w:tbl>{head}{deleted}{row.format('')}</w:tbl>"
+        text = self.text(f"<w:p>{hidden}{shown}</w:p>{table}")
+        self.assertEqual(text, "for all\n\nPort: Ellery; Fare: 45")
+
+    def test_a_generated_table_of_contents_is_left_out(self):
+        entry = paragraph("1 Leave 3", '<w:pStyle w:val="Verzeichnis1"/>')
+        style = '<w:style w:styleId="Verzeichnis1"><w:name w:val="toc 1"/></w:style>'
+        gallery = '<w:docPartObj><w:docPartGallery w:val="Table of Contents"/></w:docPartObj>'
+        generated = (
+            f"<w:sdt><w:sdtPr>{gallery}</w:sdtPr><w:sdtContent>{paragraph('Pay 5')}</w:sdtContent></w:sdt>"
+        )
+        self.assertEqual(self.text(entry + generated + paragraph("Five days."), styles=style), "Five days.")
+
+    def test_fractions_and_powers_are_written_in_a_line(self):
+        math = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+
+        def part(name, text):
+            return f"<m:{name}><m:r><m:t>{text}</m:t></m:r></m:{name}>"
+
+        fraction = f"<m:f>{part('num', 'days + 1')}{part('den', '12')}</m:f>"
+        powers = "".join(f"<m:sSup>{part('e', 'x')}{part('sup', power)}</m:sSup>" for power in ("2", "n + 1"))
+        body = f'<w:p xmlns:m="{math}"><m:oMath>{fraction}{powers}</m:oMath></w:p>'
+        self.assertEqual(self.text(body), "(days + 1)/12x²x^(n + 1)")
+
+
 def series(name, **values):
     def points(texts):
         return "".join(f'<c:pt idx="{place}"><c:v>{text}</c:v></c:pt>' for place, text in enumerate(texts))

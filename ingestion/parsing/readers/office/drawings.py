@@ -4,6 +4,7 @@ import zipfile
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
+from chatsite.superscripts import superscript
 from ingestion.parsing.packages import xml_part
 from ingestion.parsing.readers.tables import CELL_CHARACTERS, row_lines
 from ingestion.parsing.sections import clean, one_line
@@ -40,8 +41,15 @@ def paragraphs(element: ElementTree.Element) -> Iterator[str]:
     for paragraph in element.iter(f"{A}p"):
         fields = paragraph.iterfind(f"{A}fld")
         numbers = {part for field in fields if field.get("type") == "slidenum" for part in field}
+        raised = {
+            part
+            for run in paragraph.iter(f"{A}r")
+            for properties in run.iterfind(f"{A}rPr")
+            if properties.get("baseline", "0")[:1].isdigit() and properties.get("baseline") != "0"
+            for part in run
+        }
         words = (
-            " " if run.tag == f"{A}br" else run.text or ""
+            " " if run.tag == f"{A}br" else superscript(run.text or "") if run in raised else run.text or ""
             for run in paragraph.iter()
             if run.tag in RUNS and run not in numbers
         )

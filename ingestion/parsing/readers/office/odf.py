@@ -1,11 +1,13 @@
 """OpenDocument: texts by heading, sheets by cell range, presentations by slide."""
 
 import contextlib
+import re
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
+from chatsite.superscripts import superscript
 from ingestion.parsing.formats import DAMAGED, PASSWORD
 from ingestion.parsing.packages import open_package, optional_xml_part
 from ingestion.parsing.readers.lone_titles import is_title
@@ -57,6 +59,7 @@ SVG = URN("svg-compatible")
 SHAPE_TAGS = frozenset(f"{DRAW}{name}" for name in SHAPES)
 # Elements in a paragraph that end a line: shapes, and their paragraphs, titles and descriptions.
 ENDING_LINES = SHAPE_TAGS | {f"{TEXT}p", f"{TEXT}h", f"{SVG}title", f"{SVG}desc"}
+SUPERSCRIPT = re.compile(r"super|[1-9]")  # the text is raised by a share of its height
 MAX_REPEATED = 1_000  # how often one element may repeat a row
 MAX_DEPTH = 100
 # Level of a paragraph that is a heading only because it is bold, or because its style, or the parent of this
@@ -67,7 +70,7 @@ BOLD_LEVEL = 9
 def read_text(path: Path, limits: Limits) -> Contents:
     """Read a text by heading, with lists, tables and footnotes, without deleted text."""
     with _opened(path) as archive:
-        root = optional_xml_part(archive, "content.xml")
+        root = _content(archive)
         outline = Outline(limits)
         body = root.find(f"{OFFICE}body/{OFFICE}text")
         if body is None:
@@ -80,7 +83,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
 def read_sheets(path: Path, limits: Limits) -> Contents:
     """Read the visible sheets with formatted values; every row names its columns."""
     with _opened(path) as archive:
-        root = optional_xml_part(archive, "content.xml")
+        root = _content(archive)
         hidden = {
             style.get(f"{STYLE}name")
             for style in root.iter(f"{STYLE}style")
@@ -99,7 +102,7 @@ def read_sheets(path: Path, limits: Limits) -> Contents:
 def read_slides(path: Path, limits: Limits) -> Contents:
     """Read a presentation slide by slide, with tables and speaker's notes."""
     with _opened(path) as archive:
-        root = optional_xml_part(archive, "content.xml")
+        root = _content(archive)
         pages = root.findall(f"{OFFICE}body/{OFFICE}presentation/{DRAW}page")
         pages = pages or root.findall(f"{OFFICE}body/{OFFICE}drawing/{DRAW}page")
         if len(pages) > limits.pages:
@@ -139,6 +142,22 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
         if any(part.tag == f"{MANIFEST}encryption-data" for part in manifest.iter()):
             raise Unreadable(PASSWORD)
         yield archive
+
+
+def _content(archive: zipfile.ZipFile) -> ElementTree.Element:
+    """The content of a file, its superscript digits as such."""
+    root = optional_xml_part(archive, "content.xml")
+    raised = {
+        style.get(f"{STYLE}name", "")
+        for part in (optional_xml_part(archive, "styles.xml"), root)
+        for style in part.iter(f"{STYLE}style")
+        for properties in style.iterfind(f"{STYLE}text-properties")
+        if SUPERSCRIPT.match(properties.get(f"{STYLE}text-position", ""))
+    }
+    for span in root.iter(f"{TEXT}span") if raised else ():
+        if span.get(f"{TEXT}style-name") in raised and span.text:
+            span.text = superscript(span.text)
+    return root
 
 
 def _title(archive: zipfile.ZipFile) -> str:

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from chatsite.superscripts import superscript
 from ingestion.parsing.readers.lone_titles import is_title
 from ingestion.parsing.readers.outline import Outline
 from ingestion.parsing.sections import Contents, Limits, Unreadable
@@ -46,6 +47,7 @@ class _State:
     skipped: bool = False
     hidden: bool = False
     bold: bool = False
+    raised: bool = False
     unicode_skip: int = 1
     encoding: str = "cp1252"
 
@@ -179,6 +181,9 @@ class _Reader:
             on = number != 0
             state.bold = on if word == b"b" else False if word == b"plain" else state.bold
             state.hidden = on if word in (b"v", b"deleted") else False if word == b"plain" else state.hidden
+            state.raised = state.raised and word != b"plain"
+        elif word in (b"super", b"up", b"nosupersub", b"sub", b"dn"):
+            state.raised = word in (b"super", b"up") and number != 0
         elif word == b"pard":
             self._level, self._in_table = None, False
         elif word in (b"intbl", b"trowd"):
@@ -226,7 +231,7 @@ class _Reader:
         if self._title_at:
             self.title += text
         elif not (self._state.skipped or self._state.hidden):
-            self._words.append(text)
+            self._words.append(superscript(text) if self._state.raised else text)
             if text.strip():
                 self._all_bold = self._state.bold and self._all_bold is not False
 

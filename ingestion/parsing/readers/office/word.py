@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+from chatsite.superscripts import superscript
 from ingestion.parsing.formats import DAMAGED
 from ingestion.parsing.packages import open_package, optional_xml_part, relations
 from ingestion.parsing.readers.lone_titles import is_title
@@ -113,6 +114,7 @@ def _start(level: ElementTree.Element | None) -> int:
 
 
 HEADING = re.compile(r"heading ?([1-9])$", re.IGNORECASE)
+OF_CONTENTS = re.compile(r"toc ([1-9]|heading)$", re.IGNORECASE)
 DEEPEST = 12  # number of inherited styles that are followed: in a damaged file, inheritance may be circular
 
 
@@ -160,6 +162,13 @@ class Styles:
                 return NumberedAs(identifier, level, _value(properties, "pStyle"))
         return None
 
+    def is_of_contents(self, properties: ElementTree.Element | None) -> bool:
+        """Whether a paragraph is a line of a table of contents, or its title."""
+        if properties is None:
+            return False
+        styles = [style for _, style in self._along(properties) if style is not None]
+        return any(OF_CONTENTS.match(_value(style, "name")) for style in styles)
+
     def _along(self, properties: ElementTree.Element) -> list[tuple[str, ElementTree.Element | None]]:
         found: list[tuple[str, ElementTree.Element | None]] = []
         identifier = _value(properties, "pStyle")
@@ -191,6 +200,9 @@ DRAWINGS = {  # elements and the attributes that name the part with their data
     "{http://schemas.openxmlformats.org/drawingml/2006/chart}chart": f"{R}id",
     "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds": f"{R}dm",
 }
+GALLERY, CONTENTS = f"{W}sdtPr/{W}docPartObj", "Table of Contents"
+FRACTION = (f"{M}num", f"{M}den")
+POWER = (f"{M}e", f"{M}sup")
 BOLD_LEVEL = 9  # level of a heading that is only a bold paragraph
 BODY_DEPTH = 2  # nesting depth of w:body in w:document
 SIGNS = {f"{W}tab": " ", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
@@ -236,8 +248,10 @@ class _Reader:
                 self._attached(block)
 
     def _paragraph(self, paragraph: ElementTree.Element) -> None:
-        text = _text(paragraph)
         properties = paragraph.find(f"{W}pPr")
+        if self._styles.is_of_contents(properties):
+            return
+        text = _text(paragraph)
         mark = self._numbering.mark(self._styles.numbered(properties))  # empty paragraphs count, too
         if not text.strip():
             self._attached(paragraph)
@@ -273,8 +287,7 @@ def _bold(paragraph: ElementTree.Element, text: str) -> bool:
     ]
     if not runs or not is_title(text):
         return False
-    marks = [run.find(f"{W}rPr/{W}b") for run in runs]
-    return all(mark is not None and mark.get(f"{W}val", "true") not in ("0", "false") for mark in marks)
+    return all(_is_on(run.find(f"{W}rPr/{W}b")) for run in runs)
 
 
 def _body(archive: zipfile.ZipFile, name: str) -> Iterator[ElementTree.Element]:
@@ -294,8 +307,10 @@ def _body(archive: zipfile.ZipFile, name: str) -> Iterator[ElementTree.Element]:
 
 
 def _inside(elements: Iterable[ElementTree.Element]) -> Iterator[ElementTree.Element]:
-    """Yield the elements without deleted text, replacing mere wrappers with their children."""
+    """Yield the elements without deleted text and tables of contents; the children of mere wrappers."""
     for child in elements:
+        if child.tag == f"{W}sdt" and _value(child.find(GALLERY), "docPartGallery") == CONTENTS:
+            continue
         if child.tag in AROUND:
             yield from _inside(child)
         elif child.tag not in LEFT_OUT:
@@ -316,10 +331,40 @@ def _text(element: ElementTree.Element) -> str:
         else:
             if child.tag == f"{W}txbxContent":  # the text before a text box is another paragraph
                 words.append("\n")
-            words.append(_text(child))
+            words.append(_own_text(child))
             if child.tag == f"{W}p":  # a paragraph of a text box, a cell or a footnote
                 words.append("\n")
     return "".join(words)
+
+
+def _own_text(element: ElementTree.Element) -> str:
+    """The text of a run, a fraction, a power, or another element that is not itself text."""
+    if element.tag == f"{M}f":
+        over, under = (_text(part) if part is not None else "" for part in map(element.find, FRACTION))
+        return f"{_in_brackets(over)}/{_in_brackets(under)}"
+    if element.tag == f"{M}sSup":
+        base, power = (_text(part) if part is not None else "" for part in map(element.find, POWER))
+        raised = superscript(power)
+        return _in_brackets(base) + (raised if raised != power else f"^{_in_brackets(power)}")
+    text = _text(element)
+    properties = element.find(f"{W}rPr") if element.tag == f"{W}r" else None
+    if properties is None:
+        return text
+    if _is_on(properties.find(f"{W}vanish")):
+        return ""
+    position = _value(properties, "position")  # in half points
+    is_raised = position.isdecimal() and position != "0"
+    return superscript(text) if is_raised or _value(properties, "vertAlign") == "superscript" else text
+
+
+def _in_brackets(term: str) -> str:
+    """A term of a formula that is written in one line, in brackets if it has several parts."""
+    return f"({term})" if re.search(r"[-+−·×*/=\s]", term.strip()) else term
+
+
+def _is_on(mark: ElementTree.Element | None) -> bool:
+    """Whether a property such as w:b is present and not switched off."""
+    return mark is not None and mark.get(f"{W}val", "true") not in ("0", "false", "off")
 
 
 def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
@@ -329,7 +374,7 @@ def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
     """
     above: list[str] = []
     for row in _inside(table):
-        if row.tag != f"{W}tr":
+        if row.tag != f"{W}tr" or row.find(f"{W}trPr/{W}del") is not None:  # a deleted row
             continue
         cells: list[str] = []
         for cell in _inside(row):

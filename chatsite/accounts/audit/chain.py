@@ -53,11 +53,8 @@ def seal_new() -> int:
             last = AuditSeal.objects.order_by("-position").first()
             position, before = (last.position, last.hash) if last else (0, BEGINNING)
             seals = []
-            found = _unsealed()
-            if long_ago := AuditSeal.objects.filter(position=position - LATE).first():
-                # Limit the search, so that its cost does not grow with the log.
-                found = found.filter(pk__gt=long_ago.entry)
-            for entry in found[:AT_ONCE]:
+            # Limit the search, so that its cost does not grow with the log.
+            for entry in _unsealed().filter(pk__gt=_too_late(position))[:AT_ONCE]:
                 position += 1
                 salt = secrets.token_hex(16)
                 words = words_of(entry, salt)
@@ -77,6 +74,12 @@ def _unsealed() -> models.QuerySet[AuditEntry]:
     return AuditEntry.objects.filter(~models.Exists(sealed)).order_by("pk")
 
 
+def _too_late(position: int) -> int:
+    """The greatest number of an entry that is no longer sealed if the newest seal has this position."""
+    long_ago = AuditSeal.objects.filter(position=position - LATE).first()
+    return long_ago.entry if long_ago else 0
+
+
 def words_of(entry: AuditEntry, salt: str) -> str:
     """The digest of those parts of an entry that are removed when a person is erased."""
     return _digest([salt, entry.actor, entry.person, entry.subject])
@@ -94,7 +97,7 @@ def _digest(values: list[object]) -> str:
 
 
 def verify(expected: str = "") -> Verdict:
-    """Compare every seal with its entry and with the previous seal.
+    """Compare every seal with its entry and with the previous seal, and find entries that were never sealed.
 
     `expected` is a hash that was noted earlier, which the chain must still contain.
     """
@@ -102,6 +105,7 @@ def verify(expected: str = "") -> Verdict:
     anonymized = []
     newest = BEGINNING
     problem = ""
+    position = 0
     is_known = not expected
     for seal, entry, previous in _sealed():
         problem = _problem(seal, entry, previous)
@@ -112,6 +116,9 @@ def verify(expected: str = "") -> Verdict:
             anonymized.append(entry.pk)
         newest = seal.hash
         is_known = is_known or seal.hash == expected
+        position = seal.position
+    if not problem and (added := _unsealed().filter(pk__lte=_too_late(position)).first()):
+        problem = f"Entry {added.pk} has no seal: it was added after {LATE:,} newer ones."
     if not problem and not is_known:
         problem = f"The hash {expected} is not in the chain: entries after it were rewritten or cut off."
     return Verdict(checked, newest, anonymized, problem)

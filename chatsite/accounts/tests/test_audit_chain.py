@@ -7,6 +7,7 @@ from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 from uuid import uuid4
 
 from django.apps import apps
@@ -143,6 +144,19 @@ class ChainTests(TestCase):
         self.assertEqual(chain.seal_new(), 1)
         self.assertEqual(AuditSeal.objects.order_by("-pk").first().entry, number - 10)
         self.assertIn("7 entries", verified())
+
+    def test_an_entry_that_was_added_too_late_to_be_sealed_is_named(self):
+        first = self.entries[0]
+        added = first.pk - 1
+        with patch.object(chain, "LATE", 3):
+            tamper(
+                "INSERT INTO accounts_auditentry SELECT (jsonb_populate_record(entry, %s)).*"
+                " FROM accounts_auditentry entry WHERE id = %s",
+                json.dumps({"id": added}),
+                first.pk,
+            )
+            self.assertIn(f"Entry {added} has no seal", self.broken())
+        self.assertIn("6 entries are unchanged", verified())  # sealed now
 
     def test_erasing_a_person_keeps_the_chain_valid_and_no_digest_of_the_name(self):
         erase(self.ben, actor=self.ada)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from semantic_text_splitter import TextSplitter
 
 from ingestion.parsing.sections import Section
+from ingestion.search.sentence_splitting import full_stops_within
 
 from .passages import NewPassage
 
@@ -55,6 +56,7 @@ def _chunks(text: str) -> Iterator[tuple[int, str]]:
 
     The splitter gets blocks, each of which ends at the first of BOUNDARIES that its second half has.
     """
+    text = _without_full_stops_within(text)
     start = 0
     while start < len(text):
         end = start + BLOCK
@@ -64,3 +66,12 @@ def _chunks(text: str) -> Iterator[tuple[int, str]]:
         for offset, chunk in SPLITTER.chunk_indices(text[start:end]):
             yield start + offset, chunk
         start = end
+
+
+def _without_full_stops_within(text: str) -> str:
+    """The text with commas for full stops in sentences, at which the splitter would end a passage."""
+    parts, start = [], 0
+    for place in full_stops_within(text):
+        parts += [text[start:place], ","]
+        start = place + 1
+    return "".join([*parts, text[start:]])

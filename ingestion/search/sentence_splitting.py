@@ -247,25 +247,40 @@ def _whole_blocks(content: str, columns: Collection[str]) -> Iterator[tuple[int,
 def _sentences(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     first = start
     for match in _END.finditer(content, start, end):
-        if match[1] and match[1].islower():
-            continue
-        dot = match.start()
-        if content[dot] == "." and _LABEL.search(content, max(0, dot - _LABEL_CHARACTERS), dot):
-            continue
-        if _ABBREVIATION.search(content[max(first, dot - 12) : dot + 1]):
-            # A full stop after a number may end a sentence ("by 12.") or belong to an item number ("12.
-            # Item").
-            word = re.split(r"\W", content[max(0, dot - 12) : dot])[-1]
-            line_start = content.rfind("\n", 0, dot) + 1
-            is_answer = content[first:dot].strip() == "No" and not (match[1] or "").isdigit()
-            if not is_answer and (not word.isdigit() or content[line_start:dot].strip() == word):
-                continue
-            if word.isdigit() and _is_ordinal(content, dot):
-                continue
-        yield from _cut(content, first, match.end())
-        first = match.end()
+        if _is_end(content, match, first):
+            yield from _cut(content, first, match.end())
+            first = match.end()
     if first < end:
         yield from _cut(content, first, end)
+
+
+def full_stops_within(text: str) -> Iterator[int]:
+    """The positions of full stops of abbreviations and ordinals, which do not end sentences."""
+    first = 0
+    for match in _END.finditer(text):
+        if _is_end(text, match, first):
+            first = match.end()
+        elif match[0] == ".":
+            yield match.start()
+
+
+def _is_end(content: str, match: re.Match[str], first: int) -> bool:
+    """Whether a match of _END ends the sentence that begins at `first`."""
+    if match[1] and match[1].islower():
+        return False
+    dot = match.start()
+    if content[dot] == "." and _LABEL.search(content, max(0, dot - _LABEL_CHARACTERS), dot):
+        return False
+    if not _ABBREVIATION.search(content[max(first, dot - 12) : dot + 1]):
+        return True
+    # A full stop after a number may end a sentence ("by 12.") or belong to an item number ("12. Item").
+    before = content[max(0, dot - 12) : dot]
+    word = re.split(r"\W", before)[-1]
+    is_label = (dot <= 12 or "\n" in before) and before.rpartition("\n")[2].strip() == word
+    is_answer = dot - first <= 12 and content[first:dot].strip() == "No" and not (match[1] or "").isdigit()
+    if not is_answer and (not word.isdigit() or is_label):
+        return False
+    return not (word.isdigit() and _is_ordinal(content, dot))
 
 
 def _is_ordinal(content: str, dot: int) -> bool:

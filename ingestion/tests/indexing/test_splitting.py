@@ -30,6 +30,19 @@ class SplittingTests(SimpleTestCase):
             self.assertTrue(passage.content.endswith("permitting."), passage.content[-30:])
             self.assertLessEqual(len(passage.content), MAX_LENGTH)
 
+    def test_passages_do_not_end_within_sentences_with_abbreviations_and_ordinals(self):
+        sentences = (
+            "Der Beitrag nach § 3 Abs. 2 Nr. 4 ist bis zum 15. Februar zu zahlen.",
+            "Anträge sind bei Frau Dr. Meier bis zum 3. Oktober zu stellen, z. B. per E-Mail.",
+            "The fees in Fig. 2 are approx. 30 euros for Mr. Brown and others.",
+        )
+        text = " ".join(sentences * 20)
+        passages = contents(text)
+        self.assertGreater(len(passages), 5)
+        for passage in passages:
+            self.assertTrue(passage.content.endswith(sentences), passage.content[-40:])
+            self.assertIn(passage.content, text)
+
     def test_a_short_remainder_joins_its_neighbour(self):
         passages = contents(f"{(SENTENCE * 6).strip()}\n\nA scrap.\n\n{(SENTENCE * 6).strip()}")
         self.assertEqual([len(passage.content) > 300 for passage in passages], [True, True])

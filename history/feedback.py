@@ -1,7 +1,7 @@
 """Feedback on answers: good or bad, the reasons, and sources that do not support the answer."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db import transaction
@@ -43,6 +43,8 @@ def give(principal: Principal, message_id: UUID, opinion: Opinion) -> Feedback:
     caller's or is unfinished, Invalid if the opinion is not valid, and OnHold if a legal hold keeps the
     earlier comment.
     """
+    if opinion.rating == Feedback.Rating.GOOD:
+        opinion = replace(opinion, reasons=(), wrong_sources=())
     answer = rated(principal, message_id)
     if opinion.rating not in Feedback.Rating.values:
         raise Invalid(
@@ -67,8 +69,6 @@ def give(principal: Principal, message_id: UUID, opinion: Opinion) -> Feedback:
     if len(comment) > Feedback.MAX_COMMENT_CHARACTERS:
         most = number_format(Feedback.MAX_COMMENT_CHARACTERS, force_grouping=True)
         raise Invalid(gettext("“comment” has more than {most} characters.").format(most=most), "comment")
-    if opinion.rating == Feedback.Rating.GOOD:
-        reasons, wrong = [], []
     with transaction.atomic():
         Message.objects.select_for_update(of=("self",)).get(pk=answer.pk)  # concurrent calls wait here
         if Feedback.objects.filter(message=answer).exclude(comment__in=["", comment]).exists():

@@ -82,9 +82,11 @@ def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incomi
     new = [item for item in incoming if item.key not in known]
     if len(stored) + len(new) > MAX_MESSAGES:
         raise TooMany
-    changed = []
+    imported: list[Message] = []
+    changed: list[Message] = []
     for item in incoming:
         if (row := known.get(item.key)) and row.imported:
+            imported.append(row)
             size -= _size(row)
             if _replace(row, item):
                 changed.append(row)
@@ -96,20 +98,26 @@ def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incomi
         added[0].follows = before
     if size + sum(map(_size, added)) > most:
         raise TooLarge
-    if changed:
+    answers = _answers(principal, [*added, *imported])
+    # A program may have saved an answer while it was written.
+    completed = [row for row in imported if not row.imported]
+    changed = [row for row in changed if row.imported]
+    if changed or completed:
         demand_no_hold(principal.user_id)
     for row in changed:
         row.search = search_vector(conversation.owner_id, row.content)
-    Message.objects.bulk_update(changed, [*SAVED_FIELDS, "search"])
-    answers = _answers(principal, added)
-    for row in added:
+    for row in [*completed, *added]:
         row.search = search_vector(conversation.owner_id, without(row.content, row.citations))
+    Message.objects.bulk_update(changed, [*SAVED_FIELDS, "search"])
+    Message.objects.bulk_update(
+        completed, [*COPIED_FIELDS, "imported", "content_type", "client_members", "search"]
+    )
     Message.objects.bulk_create(added)
     sources = list(Source.objects.filter(message__in=answers).order_by())
     for source in sources:
         source.pk, source.message = None, answers[source.message_id]
     Source.objects.bulk_create(sources)
-    if changed or added:
+    if changed or completed or added:
         _date(conversation, [*stored, *added])
 
 
@@ -227,13 +235,13 @@ def _new(conversation: Conversation, position: int, item: Incoming) -> Message:
     )
 
 
-def _answers(principal: Principal, new: Sequence[Message]) -> dict[UUID, Message]:
-    """Turn new messages with the ids of answers in unlisted conversations into these answers.
+def _answers(principal: Principal, imported: Sequence[Message]) -> dict[UUID, Message]:
+    """Turn imported messages with the ids of answers in unlisted conversations into these answers.
 
     A message counts as the site's answer only for the caller who got that answer, and only if its text is the
-    same apart from links in citations. Returns {id of the old answer: new message}.
+    same apart from links in citations. Returns {id of the old answer: message}.
     """
-    named = {key: row for row in new if (key := _uuid(row.client_id or ""))}
+    named = {key: row for row in imported if (key := _uuid(row.client_id or ""))}
     originals = Message.objects.filter(
         pk__in=named,
         role=Message.Role.ASSISTANT,

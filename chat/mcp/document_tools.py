@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from chat.protocols.mcp_tools import Entry, Extract
+from chat.requests import InvalidRequest
 from chatsite.accounts.principal import Principal
 from ingestion.models import Document, DocumentQuerySet
 from ingestion.search.labels import content_address
@@ -26,9 +27,15 @@ Absolute = Callable[[str], str]  # turns a path of this site into an absolute UR
 def list_documents(
     principal: Principal, absolute: Absolute, *, words: str = "", cursor: str = "", limit: int
 ) -> tuple[list[Entry], str]:
-    """Documents that the caller can search, newest first, and the cursor of the next page."""
+    """Documents that the caller can search, newest first, and the cursor of the next page.
+
+    Raises InvalidRequest if `cursor` is not one of this site's.
+    """
     found = _readable(principal).with_words(words)
-    if match := CURSOR.fullmatch(cursor):
+    if cursor:
+        match = CURSOR.fullmatch(cursor)
+        if match is None:
+            raise InvalidRequest("“cursor” is not one that this server has sent.")
         moment, last = EPOCH + timedelta(microseconds=int(match[1])), UUID(match[2])
         found = found.filter(Q(created_at__lt=moment) | Q(created_at=moment, public_id__lt=last))
     rows = list(found.order_by("-created_at", "-public_id")[: limit + 1])

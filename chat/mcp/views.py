@@ -161,9 +161,12 @@ class McpView(StartingView):
                     name for name, scope in TOOL_SCOPES.items() if principal.has_scope(scope)
                 )
             case "resources/list":
-                found = document_tools.list_documents(
-                    principal, absolute, cursor=call.cursor, limit=PAGE_SIZE
-                )
+                try:
+                    found = document_tools.list_documents(
+                        principal, absolute, cursor=call.cursor, limit=PAGE_SIZE
+                    )
+                except InvalidRequest as error:
+                    raise McpError(mcp.INVALID_PARAMS, error.message) from None
                 return mcp_tools.resources(*found)
             case "resources/templates/list":
                 return mcp_tools.templates()

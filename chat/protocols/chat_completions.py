@@ -12,6 +12,7 @@ from chat.events import (
     ContextReady,
     Event,
     Failed,
+    Finished,
     FollowUps,
     Json,
     MessageDone,
@@ -56,7 +57,7 @@ class ChatCompletions:
         return request
 
     def streams(self, body: Any) -> bool:
-        return validators.require_boolean(body_object(body).get("stream", False), "stream")
+        return validators.require_boolean(body_object(body).get("stream") or False, "stream")
 
     def encoder(self) -> SingleMessageEncoder:
         return SingleMessageEncoder(ChatCompletionsEncoder(self).encode)
@@ -112,6 +113,7 @@ class ChatCompletionsEncoder:
         self._protocol = protocol
         self._started: Started | None = None
         self._done: MessageDone | None = None
+        self._is_ended = False
 
     def encode(self, event: Event) -> list[Json]:
         if self._done is None:
@@ -137,11 +139,13 @@ class ChatCompletionsEncoder:
             case TextDelta():
                 return [self._chunk(delta(content=event.text))]
             case MessageDone():
-                self._done = event
+                self._done, self._is_ended = event, True
             case Rechecked():
                 return [self._chunk(delta(role="assistant"), context=verification(event.verification))]
             case FollowUps():
                 return [self._chunk(delta(role="assistant"), context=followups(event.questions))]
+            case Finished() if not self._is_ended:  # the answer was stopped
+                return [self._chunk(delta(), finish_reason="stop") | {"usage": usage(None)}]
             case Failed():
                 status = errors.status(event.code)
                 return [self._protocol.error(errors.words(event.code), event.code, status=status)]

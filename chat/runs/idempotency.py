@@ -44,7 +44,7 @@ def run_of_key(principal: Principal, key: str | None) -> Run | None:
         return None
     return (
         Run.objects.filter(owner_id=principal.user_id, idempotency_key=key)
-        .select_related("answer", "question")
+        .select_related("answer", "question", "conversation")
         .first()
     )
 

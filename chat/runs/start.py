@@ -417,6 +417,8 @@ def begin(
             raise Refused("generation_in_progress") from None
     if earlier.body_digest != digest:
         raise Refused("idempotency_mismatch")
+    if earlier.conversation.deleted_at:
+        raise Refused("answer_not_found")
     return _repeated(principal, request, earlier)
 
 

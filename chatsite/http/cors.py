@@ -14,7 +14,10 @@ from .error_pages import is_for_programs
 Headers = list[tuple[bytes, bytes]]
 
 METHODS = b"GET, HEAD, POST, PUT, PATCH, DELETE"
-EXPOSED = b"Chat-Message, Chat-Run, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-ID"
+EXPOSED = (
+    b"Chat-Message, Chat-Run, Content-Disposition, Content-Range, ETag, Link, Location, RateLimit,"
+    b" RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-ID"
+)
 MAX_AGE = b"600"
 NAMES = re.compile(rb"[A-Za-z0-9_-]+( *, *[A-Za-z0-9_-]+)*")
 

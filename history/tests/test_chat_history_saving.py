@@ -232,6 +232,20 @@ class SavingTests(ChatHistoryCase):
         self.assertEqual(self.rows(), before)
         self.assertEqual(Source.objects.filter(message=answer).count(), 1)
 
+    def test_an_answer_saved_while_it_was_written_becomes_the_answer_when_it_is_complete(self):
+        hidden = recording.open_conversation(self.principal, listed=False)
+        answer = self.answered(hidden)
+        conversation = self.conversation()
+        whole = message(str(answer.pk), answer.content, "assistant")
+        self.put(conversation, whole | {"content": answer.content[:5], "status": "processing"})
+        self.put(conversation, whole)
+        [kept] = self.get(f"/{conversation.pk}/messages")
+        self.assertEqual(kept["sources"][0]["title"], "Leave guide")
+        stored = Message.objects.get(conversation=conversation)
+        self.assertEqual((stored.imported, stored.state), (False, answer.state))
+        self.put(conversation, whole)
+        self.assertEqual(stored.sources.count(), 1)
+
     def test_an_answer_to_another_person_brings_no_sources(self):
         hidden = recording.open_conversation(command_principal(self.other), listed=False)
         answer = self.answered(hidden)

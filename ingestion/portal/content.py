@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
@@ -28,11 +28,13 @@ from django.template.loader import render_to_string
 from django.utils.cache import patch_vary_headers
 from django.utils.http import content_disposition_header, parse_etags, quote_etag
 from django.utils.translation import gettext_lazy
+from rest_framework import views
 from rest_framework.exceptions import APIException, NotAuthenticated
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from chatsite.accounts.api.authentication import KEY_HEADERS
@@ -156,12 +158,23 @@ class Content(APIView):
     content_negotiation_class = AnyAccept
     http_method_names = ["get", "head", "options"]
 
+    def get_exception_handler(self) -> Any:
+        return _handle_exception
+
     def handle_exception(self, exc: Exception) -> Any:
         if isinstance(exc, Http404):
             raise exc  # the site's error page, as for every URL that does not exist
         if isinstance(exc, NotAuthenticated) and "text/html" in self.request.headers.get("Accept", ""):
             return redirect_to_login(self.request.get_full_path())
         return super().handle_exception(exc)
+
+
+def _handle_exception(exc: Exception, context: dict[str, Any]) -> Response | None:
+    """An error in the form of the chat protocols, whose citations lead here."""
+    response = views.exception_handler(exc, context)
+    if response is not None:
+        response.data = {"error": str(cast(APIException, exc).detail)}
+    return response
 
 
 class DocumentFile(Content):

@@ -257,6 +257,13 @@ class Tools(McpTestCase):
         self.assertEqual([e["name"] for e in self.call("list_sources", query="hr guide")["documents"]],
                          ["leave.md"])  # fmt: skip
 
+    def test_an_unknown_cursor_is_refused(self):
+        for message in BOTH_REVISIONS:
+            told = self.result(message("tools/call", name="list_sources", arguments={"cursor": "x"}))
+            self.assertTrue(told["isError"])
+            status = 200 if message is old_message else 400
+            self.assertEqual(self.error(message("resources/list", cursor="x"), status)["code"], -32602)
+
     def test_an_answer_has_sources_and_is_stored_in_the_history(self):
         for message in BOTH_REVISIONS:
             told = self.call("ask", message, user=self.bob, question=QUESTION)

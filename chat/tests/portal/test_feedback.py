@@ -122,6 +122,12 @@ class ApiTests(FeedbackCase):
         self.assertEqual(self.call("delete").status_code, 204)
         self.assertEqual(self.call("get").status_code, 404)
 
+    def test_reasons_of_a_good_rating_are_ignored(self):
+        said = {"rating": "good", "reasons": ["outdated"], "wrong_sources": ["other.md"]}
+        given = self.call("put", said)
+        self.assertEqual(given.status_code, 201)
+        self.assertEqual((given.json()["reasons"], given.json()["wrong_sources"]), ([], []))
+
     def test_refusals_are_problem_details_that_name_the_member(self):
         for body, pointer in (
             ({}, "/rating"),

@@ -45,6 +45,17 @@ class UsageTests(SimpleTestCase):
             self.assertEqual(last["choices"][0]["finish_reason"], "stop")
             self.assertEqual(last["usage"]["total_tokens"], total)
 
+    def test_a_stopped_stream_ends_with_a_reason_and_a_count(self):
+        encoder = ChatCompletions().encoder()
+        started = Started("r", "c", "q", "a", "2026-01-01T00:00:00.000Z", "m")
+        events = [started, TextDelta("x"), Finished("stopped")]
+        *_, last = [chunk for event in events for chunk in encoder.encode(event)]
+        self.assertEqual(last["choices"][0]["finish_reason"], "stop")
+        self.assertEqual(last["usage"]["total_tokens"], 0)
+
+    def test_a_stream_that_is_null_counts_as_not_given(self):
+        self.assertFalse(ChatCompletions().streams({"messages": [], "stream": None}))
+
 
 class SimpleForm:
     """Tests of RAG chat and the AI Chat Protocol, which differ in the session's name and the media type."""

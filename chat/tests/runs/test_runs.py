@@ -439,6 +439,11 @@ class BeginTests(TransactionTestCase):
                 idempotency_key="k1",
             )
 
+    def test_the_key_of_a_deleted_conversation_is_refused_at_once(self):
+        first = ask(self.principal, idempotency_key="k1")
+        Conversation.objects.filter(pk=first.conversation_id).update(deleted_at=timezone.now())
+        self.refused("answer_not_found", ask, self.principal, idempotency_key="k1")
+
     def test_a_run_that_no_process_executed_starts_with_the_next_request_of_its_key(self):
         lost = ask(
             self.principal, idempotency_key="k1"

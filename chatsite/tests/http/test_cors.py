@@ -66,7 +66,8 @@ class ListedOrigins(TransactionTestCase):
         self.assertEqual(headers["access-control-allow-origin"], ORIGIN)
         self.assertEqual(
             headers["access-control-expose-headers"],
-            "Chat-Message, Chat-Run, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-ID",
+            "Chat-Message, Chat-Run, Content-Disposition, Content-Range, ETag, Link, Location, RateLimit,"
+            " RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-ID",
         )
         self.assertIn("Origin", headers["vary"])
         status, headers = await exchange("POST", "/chat", origin=ORIGIN, content_length="999999999")

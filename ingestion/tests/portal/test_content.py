@@ -146,6 +146,7 @@ class ContentTests(MediaMixin, TestCase):
         self.mine("a.md", "Text.")
         response = self.client.get("/content/a.md", headers={"authorization": "Bearer wrong"} | BROWSER)
         self.assertEqual(response.status_code, 401)
+        self.assertEqual(set(response.json()), {"error"}, "like the refusals of the chat protocols")
 
     @override_settings(LOGIN_URL="/accounts/sign-in/")
     def test_without_signing_in_nothing_is_sent(self):

@@ -164,14 +164,35 @@ def choose_branch(conversation: Conversation, position: int) -> None:
 
 
 @transaction.atomic
-def copy_shared(
-    principal: Principal, title: str, said: Sequence[tuple[Message, Sequence[Source]]]
+def copy_branch(principal: Principal, answer_id: UUID, title: str) -> Conversation:
+    """Create a conversation with copies of the messages of one of the caller's up to this answer.
+
+    Raises Message.DoesNotExist.
+    """
+    answer = Message.objects.owned_by(principal).select_related("conversation").get(pk=answer_id)
+    path = Branches(answer.conversation_id).path_to(answer.position)
+    messages = answer.conversation.messages.filter(position__in=path).exclude(state__in=Message.UNFINISHED)
+    said = [
+        (each, list(each.sources.all())) for each in messages.order_by("position").prefetch_related("sources")
+    ]
+    copied = copy_messages(principal, title, said, answer.conversation.mode)
+    if answer.conversation.scope:
+        set_scope(copied, answer.conversation.scope)
+    return copied
+
+
+@transaction.atomic
+def copy_messages(
+    principal: Principal,
+    title: str,
+    said: Sequence[tuple[Message, Sequence[Source]]],
+    mode: str = Conversation.Mode.STANDARD,
 ) -> Conversation:
-    """Create the caller's own conversation from messages of a shared one.
+    """Create the caller's own conversation from messages of a shared one, or another one of their own.
 
     The messages are copied with those sources that the caller may see; the originals do not change.
     """
-    conversation = open_conversation(principal, title=title[:TITLE_LENGTH])
+    conversation = open_conversation(principal, title=title[:TITLE_LENGTH], mode=mode)
     sources = []
     for message, readable in said:
         values = {name: getattr(message, name) for name in COPIED_FIELDS}

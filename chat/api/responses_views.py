@@ -213,8 +213,8 @@ def _continued(principal: Principal, asked: RunRequest, previous: UUID) -> RunRe
     """The request as a continuation of the earlier response with the run `previous`.
 
     If that response is the last one on the chosen branch of a listed conversation, the question is added to
-    the conversation, unless the request is unlisted. Otherwise it begins a new conversation, and `earlier`
-    has the messages up to the response.
+    the conversation, unless the request is unlisted. Otherwise it begins a new conversation, which begins
+    with copies of the messages up to the response. If it is unlisted, `earlier` has these messages.
     """
     member = "previous_response_id"
     run = Run.objects.owned_by(principal).filter(pk=previous).select_related("conversation").first()
@@ -229,7 +229,9 @@ def _continued(principal: Principal, asked: RunRequest, previous: UUID) -> RunRe
     last = messages.filter(run_id=run.pk).latest("position")
     if asked.listed and run.conversation.listed and run.question_id == newest.pk and last.chosen:
         return replace(asked, conversation_id=run.conversation_id, listed=True)
+    if asked.listed and run.conversation.listed:
+        return replace(asked, copies=str(last.pk))
     path = Branches(run.conversation_id).path_to(last.position)
     said = messages.filter(position__in=path).exclude(state__in=Message.UNFINISHED)
     turns = stored_messages(principal, run.conversation_id, said)
-    return replace(asked, earlier=turns, listed=asked.listed and run.conversation.listed)
+    return replace(asked, earlier=turns, listed=False)

@@ -217,7 +217,7 @@ def continue_conversation(request: HttpRequest, page: SharedPage) -> HttpRespons
     copies = [(_plain(each), each.sources) for turn in page.open_turns for each in turn]
     if request.method != "POST" or not copies:
         return SeeOther(reverse("chat:shared", args=[page.token]))
-    copied = recording.copy_shared(page.principal, page.title, copies)
+    copied = recording.copy_messages(page.principal, page.title, copies)
     return SeeOther(reverse("chat:conversation", args=[copied.pk]) + "#latest")
 
 

@@ -29,6 +29,7 @@ def digest_of(request: RunRequest) -> str:
         ("echo", {}),
         ("instead_of", None),
         ("project_id", None),
+        ("copies", ""),
         ("continues", ""),
     ):
         if getattr(request, name) == nothing:

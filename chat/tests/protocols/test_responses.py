@@ -20,7 +20,7 @@ from chat.quoting.quoting_model import QuotingModel
 from chat.tests.golden_exchange import FILE, WORDS, GoldenTestCase
 from chat.tests.scripted_model import ScriptedModel
 from chatsite.accounts.models import ApiKey
-from history.models import Conversation, Message
+from history.models import Conversation, Message, Source
 from ingestion.models import Document
 from ingestion.tests.factories import make_user
 
@@ -134,9 +134,17 @@ class ResponseTests(ResponsesTestCase):
         first = await self.asked()
         await self.asked(ScriptedModel(words=["Second."]), input="And?", previous_response_id=first["id"])
         model = ScriptedModel(words=["Other."])
-        await self.asked(model, input="What else?", previous_response_id=first["id"])
+        other = await self.asked(model, input="What else?", previous_response_id=first["id"])
         self.assertEqual([turn.content for turn in model.prompts[0].earlier], [QUESTION, ANSWER])
         self.assertEqual(await Conversation.objects.filter(listed=True).acount(), 2)
+        model = ScriptedModel(words=["Third."])
+        await self.asked(model, input="And then?", previous_response_id=other["id"])
+        self.assertEqual(
+            [turn.content for turn in model.prompts[0].earlier], [QUESTION, ANSWER, "What else?", "Other."]
+        )
+        newest = await Conversation.objects.filter(listed=True).alatest("created_at")
+        self.assertEqual(await newest.messages.acount(), 6)
+        self.assertTrue(await Source.objects.filter(message__conversation=newest).aexists())
 
     async def test_withdrawn_sources_are_not_named_to_the_model_again(self):
         first = await self.asked()

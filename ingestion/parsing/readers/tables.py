@@ -42,7 +42,10 @@ class Grid:
         self._reach_down()
 
     def cell(self, kind: str, attributes: dict[str, str]) -> None:
-        """Start a cell of this element, `th` or `td`; `fill` provides its text."""
+        """Start a cell of this element, `th` or `td`; `fill` provides its text.
+
+        The name of the element is empty if the text of the cell is left out.
+        """
         if not self.rows:
             self.row()
         spans = (attributes.get(name, "") for name in ("colspan", "rowspan"))
@@ -59,7 +62,8 @@ class Grid:
             return
         self.is_open = False
         row = self.rows[-1]
-        self._kinds[-1].append(self._kind)
+        if self._kind:
+            self._kinds[-1].append(self._kind)
         if len(row) >= MAX_COLUMNS:  # from here on, spans are ignored
             row.append(text)
         else:
@@ -81,6 +85,7 @@ class Grid:
                 self._kinds[-1].append(kind)
 
     def text(self) -> str:
+        self._remove_empty_columns()
         if not self._has_row_names():
             return table_text(self.rows)
         rows = [
@@ -88,6 +93,11 @@ class Grid:
             for row in self.rows
         ]
         return "\n".join(table_lines(rows, named=False))
+
+    def _remove_empty_columns(self) -> None:
+        used = sorted({column for row in self.rows for column, cell in enumerate(row) if cell})
+        if used and len(used) <= used[-1]:
+            self.rows = [[row[column] for column in used if column < len(row)] for row in self.rows]
 
     def _has_row_names(self) -> bool:
         """Whether the first column has the names of the rows, and no row has the names of columns.

@@ -33,14 +33,25 @@ BANNER = re.compile(
 MARKED = re.compile(r"<!\[[^<>]{0,200}>|<!\[|<\?[^<>]{0,200}>|<\?")  # <![if IE]>, <?php … ?>
 CDATA = "<![CDATA["
 HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+REMOVING = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 BLOCKS = _tags(
     "p div section article main header ul ol dl dt dd blockquote pre figure figcaption address aside details "
     "summary form fieldset hr body html table"
 )
 # Elements that, if left out, still separate the words around them.
 BOXES = _tags("svg math iframe object select audio video canvas button")
-# A start tag of one of these elements closes an open element of the same kind.
+# The end tags of these elements may be omitted.
 SIBLINGS = _tags("p li td th tr dt dd option")
+CELLS = _tags("td th")
+# By element, the elements whose start tags close it.
+ENDING = {
+    **{tag: _tags(tag) for tag in SIBLINGS},
+    **dict.fromkeys(CELLS, _tags("td th tr tbody tfoot")),
+    "tr": _tags("tr tbody tfoot"),
+    "dt": _tags("dt dd"),
+    "dd": _tags("dt dd"),
+    "head": _tags("body"),
+}
 # If one of these elements is left out, the text after it is another paragraph.
 SEPARATE = BLOCKS | SIBLINGS | (BOILERPLATE - {"button"}) | _tags("h1 h2 h3 h4 h5 h6")
 TERM_CHARACTERS = 120  # characters of a term in a definition list
@@ -102,6 +113,11 @@ def _with_escaped_cdata(text: str) -> str:
 def _changes_language(attributes: Attributes) -> bool:
     """Whether a link leads to the page in another language, and has its text in that language."""
     return attributes.get("hreflang", "") != "" and attributes.get("hreflang") == attributes.get("lang")
+
+
+def _is_removed(attributes: Attributes) -> bool:
+    """Whether browsers leave no space for an element, such as a cell of a table."""
+    return "hidden" in attributes or bool(REMOVING.search(attributes.get("style", "")))
 
 
 def _integer(text: str, default: int) -> int:
@@ -168,14 +184,23 @@ class Page(HTMLParser):
             self._in_title = not self.title
         elif self._skipped and not self._skip_ends(tag):
             self._depth += tag == self._skipped
-        elif tag not in VOID and self._left_out(tag, {name: value or "" for name, value in attrs}):
-            if tag in SEPARATE:
-                self._flush_outside_table()
-            elif tag in BOXES:
-                self._words.append(" ")
-            self._skipped, self._depth = tag, 1
         else:
-            self._open(tag, {name: value or "" for name, value in attrs})
+            attributes = {name: value or "" for name, value in attrs}
+            if tag not in VOID and self._left_out(tag, attributes):
+                self._skip(tag, attributes)
+            else:
+                self._open(tag, attributes)
+
+    def _skip(self, tag: str, attributes: Attributes) -> None:
+        """Begin to leave out an element, which still separates the words around it."""
+        if self._grid and tag in CELLS and not _is_removed(attributes):
+            self._end_cell()
+            self._grid.cell("", attributes)  # so that the cells after it are below the names of their columns
+        elif tag in SEPARATE:
+            self._flush_outside_table()
+        elif tag in BOXES:
+            self._words.append(" ")
+        self._skipped, self._depth = tag, 1
 
     def _open(self, tag: str, attributes: Attributes) -> None:
         if tag in ("main", "article") or attributes.get("role") == "main":
@@ -297,7 +322,7 @@ class Page(HTMLParser):
 
     def _skip_ends(self, tag: str) -> bool:
         """Stop skipping if this start tag implicitly ends the skipped element; returns whether it does."""
-        if (tag == self._skipped and tag in SIBLINGS) or (self._skipped, tag) == ("head", "body"):
+        if tag in ENDING.get(self._skipped, ()):
             self._skipped = ""
         return not self._skipped
 

@@ -315,6 +315,25 @@ class TextsTests(SimpleTestCase):
             )
             self.assertIn("Fare: 28; Weight: 6", self.texts("a.html", f"<table>{first}{rows}</table>")[""])
 
+    def test_an_html_cell_that_is_left_out_does_not_move_other_cells(self):
+        for left_out in ("aria-hidden=true", 'style="visibility:hidden"', "class=no-print"):
+            names = f"<tr><th {left_out}>x</th><th>Monday</th><th>Sunday</th></tr>"
+            rows = (
+                f"{names}<tr><td>8:00</td><td>Art<td {left_out}>x<tr><td>9:00<td {left_out}>x</td><td>Music"
+            )
+            self.assertEqual(
+                self.texts("a.html", f"<table>{rows}</table>after")[""],
+                "8:00; Monday: Art\n9:00; Sunday: Music\n\nafter",
+            )
+        for removed in ("hidden", 'style="display: none"'):
+            rows = f"<tr><th>A<th {removed}>x<th>B<tr><td>1<td {removed}>x<td>2"
+            self.assertEqual(self.texts("a.html", f"<table>{rows}</table>")[""], "A: 1; B: 2")
+        row = "<tr><td aria-hidden=true>x</td><th>{}</th><td>{}</td></tr>"
+        rows = row.format("Address", "High St 1") + row.format("Phone", "0123 456")
+        self.assertEqual(
+            self.texts("a.html", f"<table>{rows}</table>")[""], "Address: High St 1\nPhone: 0123 456"
+        )
+
     def test_a_heading_with_nothing_under_it_is_text(self):
         self.assertEqual(self.texts("a.md", "# Only this\n")["only-this"], "Only this")
 

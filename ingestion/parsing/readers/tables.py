@@ -25,11 +25,13 @@ class Grid:
     def __init__(self) -> None:
         self.rows: list[list[str]] = []
         self.is_open = False  # whether a cell has started and its text is still missing
+        self.has_head = False  # whether a `thead` has the names of the columns
         self._across = self._down = 1
         # For each row, the name of each cell's element, `th` or `td`. A cell that spans several columns
         # counts once; a cell that spans several rows counts in each.
         self._kinds: list[list[str]] = []
         self._kind = "td"
+        self._has_plain: list[bool] = []  # for each row, whether some of its text is not bold
         # By column, (rows left, text, element) of the cells that extend into this row, and into the next row.
         # The element is empty except in the first column of a cell.
         self._above: dict[int, tuple[int, str, str]] = {}
@@ -39,6 +41,7 @@ class Grid:
         self._above, self._below = self._below, {}
         self.rows.append([])
         self._kinds.append([])
+        self._has_plain.append(False)
         self._reach_down()
 
     def cell(self, kind: str, attributes: dict[str, str]) -> None:
@@ -56,11 +59,12 @@ class Grid:
         self._down = min(self._down, max(1, MAX_AREA // self._across))
         self.is_open = True
 
-    def fill(self, text: str) -> None:
+    def fill(self, text: str, *, is_bold: bool = False) -> None:
         """End the open cell, if any."""
         if not self.is_open:
             return
         self.is_open = False
+        self._has_plain[-1] = self._has_plain[-1] or bool(text and not is_bold)
         row = self.rows[-1]
         if self._kind:
             self._kinds[-1].append(self._kind)
@@ -89,7 +93,9 @@ class Grid:
         if not self._has_row_names():
             return table_text(self.rows)
         rows = [
-            [f"{row[0].rstrip(' :')}:", *row[1:]] if row and row[0] and sum(map(bool, row)) == 2 else row
+            [f"{row[0].rstrip(' :')}:", *row[1:]]
+            if row and _is_label(row[0]) and sum(map(bool, row)) == 2
+            else row
             for row in self.rows
         ]
         return "\n".join(table_lines(rows, named=False))
@@ -102,20 +108,54 @@ class Grid:
     def _has_row_names(self) -> bool:
         """Whether the first column has the names of the rows, and no row has the names of columns.
 
-        Then all rows begin with a `th` and also have a `td`. Rows of a single cell, such as titles, are
-        ignored.
+        Then all rows begin with a `th` and also have a `td`, or the table is a list of properties. Rows of a
+        single cell, such as titles, are ignored.
         """
-        rows = [(row, kinds) for row, kinds in zip(self.rows, self._kinds, strict=True) if len(kinds) > 1]
-        return (
-            bool(rows)
-            and bool(rows[0][0][0])  # an empty cell is above names of rows and before names of columns
-            and all(kinds[0] == "th" and "td" in kinds for _, kinds in rows)
-        )
+        numbers = [number for number, kinds in enumerate(self._kinds) if len(kinds) > 1]
+        # An empty cell is above names of rows and before names of columns.
+        if not numbers or not self.rows[numbers[0]][0]:
+            return False
+        if any("th" in self._kinds[number] for number in numbers):
+            return all(
+                kinds[0] == "th" and "td" in kinds for kinds in (self._kinds[number] for number in numbers)
+            )
+        plain = [self._has_plain[number] for number in numbers]
+        is_apart = self.has_head or (not plain[0] and any(plain))
+        return not is_apart and _are_properties([self.rows[number] for number in numbers])
+
+
+def _is_label(text: str) -> bool:
+    return len(text) <= NAME_CHARACTERS and any(map(str.isalpha, text))
+
+
+def _are_properties(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether rows without a `th` are names and values, such as an address above a phone number.
+
+    Names of two columns have no digit, and are above a column of texts with digits in all rows or above a
+    column of amounts of one unit.
+    """
+    if len(rows) < 2 or any(len(row) != 2 for row in rows) or not all(rows[0]):
+        return False
+    (first, second), *below = rows
+    labels = [label for label, _ in below if label]
+    if not _has_digit(first) and labels and all(map(_has_digit, labels)):
+        return len(labels) == 1 and not is_number(labels[0])
+    values = [value for _, value in below if value]
+    is_list = len(values) >= AMOUNT_ROWS and not any(map(PHONE.match, values))
+    return (
+        _has_digit(second)
+        or not is_list
+        or any(len(AMOUNT.findall(value)) != 1 for value in values)
+        or len({AMOUNT.sub("", value).strip(" +-−") for value in values}) > 1
+    )
 
 
 ROW_CHARACTERS = 450  # a longer row becomes several lines, which repeat the first value if it is short
 CELL_CHARACTERS = 1_000_000
-NAME_CHARACTERS = 100  # characters of a column's name
+NAME_CHARACTERS = 100  # characters of a column's name, or of the name of a row before its value
+AMOUNT_ROWS = 4  # minimum number of amounts below the name of the second of two columns
+AMOUNT = re.compile(r"\d+(?:[.,:'’ ]\d+)*")
+PHONE = re.compile(r"\(?(?:\+|0\d+(?![\d.,:]))")
 MAX_HEADER_ROWS = 3
 # A row of up to FORM_COLUMNS cells, with fewer than FORM_ROWS rows below it, may begin a form.
 FORM_COLUMNS, FORM_ROWS = 2, 3

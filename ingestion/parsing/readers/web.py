@@ -57,6 +57,7 @@ SEPARATE = BLOCKS | SIBLINGS | (BOILERPLATE - {"button"}) | _tags("h1 h2 h3 h4 h
 TERM_CHARACTERS = 120  # characters of a term in a definition list
 VOID = _tags("area base br col embed hr img input link meta source track wbr")
 LINK_SIGN = re.compile(r"[¶🔗]\Z|\s#\Z")  # the text of a link from a heading to itself
+BOLD = _tags("b strong")
 HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 LISTS = _tags("ol ul menu")
 BULLET = "- "
@@ -168,6 +169,8 @@ class Page(HTMLParser):
         self._heading = 0
         self._lines_kept = False
         self._grid: Grid | None = None
+        self._bold = 0  # nesting depth of bold elements in the open cell
+        self._is_plain = False  # whether some text of the open cell is not bold
         self._tables = 0  # nesting depth of tables
         # Whether the open table contains h1 to h6, and therefore is not a table of data.
         self._is_layout = False
@@ -232,11 +235,19 @@ class Page(HTMLParser):
                 self._words.append(label)
         elif tag in BLOCKS or tag == "br":
             self._break(tag)
-        elif tag == "sup":
-            self._raised = len(self._words)
+        else:
+            self._open_other(tag)
         if tag in LISTS:
             self._lists.append(_List(tag, attributes))
         self._lines_kept = self._lines_kept or tag == "pre"
+
+    def _open_other(self, tag: str) -> None:
+        if tag == "sup":
+            self._raised = len(self._words)
+        elif tag in BOLD:
+            self._bold += 1
+        elif tag == "thead" and self._grid:
+            self._grid.has_head = True
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag not in NEVER:  # in HTML, a slash does not close an element; in XHTML, `<script/>` is closed
@@ -265,6 +276,8 @@ class Page(HTMLParser):
         elif tag == "sup" and self._raised is not None:
             self._words[self._raised :] = [superscript("".join(self._words[self._raised :]))]
             self._raised = None
+        elif tag in BOLD:
+            self._bold = max(0, self._bold - 1)
         elif tag in BLOCKS or tag in HEADINGS or tag in ("li", "menu"):
             self._break(tag)
             self._end_list(tag)
@@ -284,6 +297,7 @@ class Page(HTMLParser):
             return
         elif self._heading or not self._in_header:  # in the header of a page, read only headings
             self._words.append(data)
+            self._is_plain = self._is_plain or not (self._bold or data.isspace())
 
     def _left_out(self, tag: str, attributes: Attributes) -> bool:
         if tag in NEVER:
@@ -372,11 +386,13 @@ class Page(HTMLParser):
             self._flush()
             return
         text = " ".join("".join(self._words).split())
+        is_bold = not self._is_plain
         self._words.clear()
+        self._bold, self._is_plain = 0, False
         if caption or not self._grid.is_open:  # captions, and text between cells
             self.outline.paragraph(text)
         else:
-            self._grid.fill(text)
+            self._grid.fill(text, is_bold=is_bold)
 
     def _end_table(self) -> None:
         if self._grid:

@@ -334,6 +334,41 @@ class TextsTests(SimpleTestCase):
             self.texts("a.html", f"<table>{rows}</table>")[""], "Address: High St 1\nPhone: 0123 456"
         )
 
+    def html_table(self, rows, head=""):
+        """The lines of an HTML table without `th`, of rows such as "Address | High St 1"."""
+        cells = (f"<tr>{''.join(f'<td>{cell}</td>' for cell in row.split(' | '))}</tr>" for row in rows)
+        return self.texts("a.html", f"<table>{head}{''.join(cells)}</table>")[""].split("\n")
+
+    def test_the_first_of_the_properties_in_an_html_table_does_not_name_columns(self):
+        for rows in (
+            ["Address: Ellery", "Phone: 0221", "Open: 8-12"],
+            ["Length: 5 m", "Width: 3 m"],
+            ["Chair: Ann Hall", "Treasurer: Bo Lee"],
+            ["Contact: Ann Hall", "Phone: 01632 960118", "Mobile: 07700 900461", "Fax: 0221-4", "Desk: 0221"],
+            ["Monday: closed", "Tuesday: 9-13", "Wednesday: 9-13", "Thursday: 9-18", "Friday: 9-13"],
+            ["<b>Length</b>: 5 m", "<b>Colour</b>: green", "<b>Weight</b>: 120 kg"],
+        ):
+            lines = [row.replace("<b>", "").replace("</b>", "") for row in rows]
+            self.assertEqual(self.html_table([row.replace(": ", " | ") for row in rows]), lines)
+            titled = self.html_table(
+                [row.replace(": ", " | ") for row in rows], "<tr><th colspan=2>Facts</th>"
+            )
+            self.assertEqual(titled, ["Facts", *lines])
+
+    def test_a_first_row_of_names_in_an_html_table_names_the_two_columns(self):
+        rows = ["France | Paris", "Spain | Madrid"]
+        named = ["Country: France; Capital: Paris", "Country: Spain; Capital: Madrid"]
+        self.assertEqual(self.html_table(["<p><b>Country</b></p> | <strong>Capital</strong>", *rows]), named)
+        head = "<thead><tr><td>Country</td><td>Capital</td></tr></thead>"
+        self.assertEqual(self.html_table(rows, head), named)
+        fares = ["Ellery | 45.00 €", "Carrow | 5 €", "Sennick | 1 250 €", "Dunmore | 38 €"]
+        self.assertEqual(self.html_table(["Port | Fare", *fares])[1], "Port: Carrow; Fare: 5 €")
+        self.assertEqual(
+            self.html_table(["Departs | Arrives", "8:00 | 9:30"]), ["Departs: 8:00; Arrives: 9:30"]
+        )
+        dates = ["3 May | Fair", "7 June | Market"]
+        self.assertEqual(self.html_table(["Date | Event", *dates])[1], "Date: 7 June; Event: Market")
+
     def test_a_heading_with_nothing_under_it_is_text(self):
         self.assertEqual(self.texts("a.md", "# Only this\n")["only-this"], "Only this")
 

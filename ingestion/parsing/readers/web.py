@@ -38,11 +38,14 @@ BLOCKS = _tags(
     "p div section article main header ul ol dl dt dd blockquote pre figure figcaption address aside details "
     "summary form fieldset hr body html table"
 )
+LISTS = _tags("ol ul menu")
 # Elements that, if left out, still separate the words around them.
 BOXES = _tags("svg math iframe object select audio video canvas button")
 # The end tags of these elements may be omitted.
 SIBLINGS = _tags("p li td th tr dt dd option")
 CELLS = _tags("td th")
+# If one of these elements is left out, the text after it is another paragraph.
+SEPARATE = BLOCKS | SIBLINGS | (BOILERPLATE - {"button"}) | _tags("h1 h2 h3 h4 h5 h6")
 # By element, the elements whose start tags close it.
 ENDING = {
     **{tag: _tags(tag) for tag in SIBLINGS},
@@ -51,15 +54,15 @@ ENDING = {
     "dt": _tags("dt dd"),
     "dd": _tags("dt dd"),
     "head": _tags("body"),
+    "p": SEPARATE,
 }
-# If one of these elements is left out, the text after it is another paragraph.
-SEPARATE = BLOCKS | SIBLINGS | (BOILERPLATE - {"button"}) | _tags("h1 h2 h3 h4 h5 h6")
+# Inside these elements, others of SIBLINGS have their own parents.
+PARENTS = LISTS | _tags("dl table select datalist")
 TERM_CHARACTERS = 120  # characters of a term in a definition list
 VOID = _tags("area base br col embed hr img input link meta source track wbr")
 LINK_SIGN = re.compile(r"[¶🔗]\Z|\s#\Z")  # the text of a link from a heading to itself
 BOLD = _tags("b strong")
 HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
-LISTS = _tags("ol ul menu")
 BULLET = "- "
 # Formats of `formatted` by the type of a list, and by its style.
 NUMBERS = {
@@ -186,7 +189,7 @@ class Page(HTMLParser):
         if tag == "title":
             self._in_title = not self.title
         elif self._skipped and not self._skip_ends(tag):
-            self._depth += tag == self._skipped
+            self._depth += self._nests(tag)
         else:
             attributes = {name: value or "" for name, value in attrs}
             if tag not in VOID and self._left_out(tag, attributes):
@@ -256,12 +259,8 @@ class Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag == "title":
             self._in_title = False
-        elif self._skipped:
-            around = self._skipped in SIBLINGS and tag in BLOCKS
-            self._depth -= tag == self._skipped or around
-            self._skipped = self._skipped if self._depth else ""
-            if around and not self._skipped:
-                self._end_list(tag)
+        elif self._skipped and self._is_skipped(tag):
+            return
         elif tag in ("tr", "td", "th", "caption") and self._grid:
             self._end_cell(caption=tag == "caption")
         elif tag == "table":
@@ -336,9 +335,27 @@ class Page(HTMLParser):
 
     def _skip_ends(self, tag: str) -> bool:
         """Stop skipping if this start tag implicitly ends the skipped element; returns whether it does."""
-        if tag in ENDING.get(self._skipped, ()):
+        if self._depth == 1 and tag in ENDING.get(self._skipped, ()):
             self._skipped = ""
         return not self._skipped
+
+    def _nests(self, tag: str) -> bool:
+        """Whether the end of the skipped element can only be after the end of this element inside it."""
+        if self._skipped == "p":
+            return tag in SEPARATE
+        return tag in PARENTS if self._skipped in SIBLINGS else tag == self._skipped
+
+    def _is_skipped(self, tag: str) -> bool:
+        """Whether an end tag belongs to the skipped element or is inside it.
+
+        The end tag of the element around the skipped one ends both.
+        """
+        is_own = tag == self._skipped and (self._depth == 1 or tag not in SIBLINGS)
+        self._depth -= is_own or self._nests(tag)
+        if not self._depth:
+            self._skipped = ""
+            return is_own
+        return True
 
     def _break(self, tag: str) -> None:
         if self._grid is not None or tag == "br":

@@ -369,6 +369,24 @@ class TextsTests(SimpleTestCase):
         dates = ["3 May | Fair", "7 June | Market"]
         self.assertEqual(self.html_table(["Date | Event", *dates])[1], "Date: 7 June; Event: Market")
 
+    def test_an_html_element_that_is_left_out_ends_also_without_an_end_tag(self):
+        for page, text in {
+            "<p class=breadcrumb>Start<h1>Fees</h1><div>12 euros.</div>": "Fees\n\n12 euros.",
+            "<p hidden>x<ul><li>Children<li>Adults</ul>": "- Children\n\n- Adults",
+            "<p hidden>x<table><tr><td>A<td>B<tr><td>1<td>2</table>": "A: 1; B: 2",
+            "<div><p hidden>x</div>after": "after",
+            "<ul><li hidden><div>x</div>x<ul><li>x</ul>x<li>One<li hidden>x</ul>after": "- One\n\nafter",
+            "<ul><li hidden><div>x</li><li>One</ul>": "- One",
+            "<dl><dt>A<dd hidden><dl><dt>x<dd>x</dl>x<dt>B</dt><dd>Two</dl>": "A\n\n- B: Two",
+            "<table><tr><td>A<td aria-hidden=true>x</table>after": "A\n\nafter",
+            "<table><tr><td>A<td><table><tr><td aria-hidden=true>x</table><td>B</table>C": "A\n\nB\n\nC",
+            "<table><tr hidden><td><table><tr><td>x</table>x<tr><td>A</table>": "A",
+        }.items():
+            with self.subTest(page):
+                self.assertEqual("\n\n".join(self.texts("a.html", page).values()), text)
+        page = "<main><div hidden><article>x</article></div>text</main>"
+        self.assertEqual(self.texts("a.html", page), {"": "text"})
+
     def test_a_heading_with_nothing_under_it_is_text(self):
         self.assertEqual(self.texts("a.md", "# Only this\n")["only-this"], "Only this")
 

@@ -30,6 +30,11 @@ BANNER = re.compile(
     r"no-?print|catlinks|nav-?(?:header|footer|bar)|toc|newsletter-?(?:signup|popup)|share-?(?:buttons|bar)|social-?(?:links|share))(?:[\s_-]|$)",
     re.IGNORECASE,
 )
+NOTE = re.compile(
+    r"(?:^|[\s_-])(?:(?:foot|end|side|margin)?-?notes?|warning|caution|danger|important|hint|tip|admonition|callout|hinweis|achtung|"
+    r"warnung|fu(?:ß|ss)noten?)(?:[\s_-]|$)",
+    re.IGNORECASE,
+)
 MARKED = re.compile(r"<!\[[^<>]{0,200}>|<!\[|<\?[^<>]{0,200}>|<\?")  # <![if IE]>, <?php … ?>
 CDATA = "<![CDATA["
 HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
@@ -117,6 +122,11 @@ def _with_escaped_cdata(text: str) -> str:
 def _changes_language(attributes: Attributes) -> bool:
     """Whether a link leads to the page in another language, and has its text in that language."""
     return attributes.get("hreflang", "") != "" and attributes.get("hreflang") == attributes.get("lang")
+
+
+def _is_note(attributes: Attributes) -> bool:
+    """Whether an `aside` is a note or a warning, which belongs to the text around it."""
+    return attributes.get("role", "").startswith("doc-") or bool(NOTE.search(attributes.get("class", "")))
 
 
 def _is_removed(attributes: Attributes) -> bool:
@@ -305,7 +315,7 @@ class Page(HTMLParser):
             return False
         return bool(
             (tag in BOILERPLATE and not (tag == "button" and self._begins_heading()))
-            or (tag == "aside" and not self._inside)
+            or (tag == "aside" and not self._inside and not _is_note(attributes))
             or (tag == "a" and _changes_language(attributes))
             or attributes.get("role") in ROLES
             or "hidden" in attributes

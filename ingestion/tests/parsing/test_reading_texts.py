@@ -130,6 +130,19 @@ class TextsTests(SimpleTestCase):
             self.texts("a.html", page), {"guide": "Guide\n\nText.\n\n- One\n\n- Two\n\na = 1\nb = 2"}
         )
 
+    def test_notes_and_warnings_beside_the_text_of_an_html_page_are_read(self):
+        page = (
+            "<h1>Oven</h1><aside class='note'>Cut the power first.</aside><p>Open it.</p>"
+            "<aside>Advert</aside><aside class='sidebar-news'>News</aside>"
+            "<aside class='admonition-warning'><p>Hot!</aside>"
+            "<aside role='complementary' class='notes'>Related</aside>"
+            "<aside role='doc-endnotes'><ol><li>For ovens of 2024.</ol></aside>"
+        )
+        self.assertEqual(
+            self.texts("a.html", page),
+            {"oven": "Oven\n\nCut the power first.\n\nOpen it.\n\nHot!\n\n1. For ovens of 2024."},
+        )
+
     def test_html_ids_derived_from_headings_do_not_make_a_section_a_banner(self):
         page = (
             '<div id="cookie-consent">Accept all</div><h1>Privacy</h1>'

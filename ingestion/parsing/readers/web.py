@@ -26,10 +26,13 @@ NEVER = _tags("script style template noscript svg math iframe object select head
 BOILERPLATE = frozenset(["nav", "footer", "dialog", "button", "menu"])
 ROLES = _tags("navigation banner contentinfo search dialog alertdialog complementary menu menubar")
 BANNER = re.compile(
-    r"(?:^|[\s_-])(?:cookies?|consent|gdpr|breadcrumbs?|skip-?(?:link|nav|to-content)|sr-only|visually-hidden|"
+    r"(?:^|\s|(?<!has)(?<!with)[_-])(?:(?:cookies?|consent|gdpr)[_-]?(?:banner|bar|box|consent|dialog|message|modal|notice|overlay|popup)|"
+    r"breadcrumbs?|skip-?(?:link|nav|to-content)|sr-only|visually-hidden|"
     r"no-?print|catlinks|nav-?(?:header|footer|bar)|toc|newsletter-?(?:signup|popup)|share-?(?:buttons|bar)|social-?(?:links|share))(?:[\s_-]|$)",
     re.IGNORECASE,
 )
+# Names of banners, and of sections of policies. The latter have headings and no buttons.
+SUBJECT = re.compile(r"(?:^|\s|(?<!has)(?<!with)[_-])(?:cookies?|consent|gdpr)(?:[\s_-]|$)", re.IGNORECASE)
 NOTE = re.compile(
     r"(?:^|[\s_-])(?:(?:foot|end|side|margin)?-?notes?|warning|caution|danger|important|hint|tip|admonition|callout|hinweis|achtung|"
     r"warnung|fu(?:ß|ss)noten?)(?:[\s_-]|$)",
@@ -66,6 +69,8 @@ PARENTS = LISTS | _tags("dl table select datalist")
 TERM_CHARACTERS = 120  # characters of a term in a definition list
 VOID = _tags("area base br col embed hr img input link meta source track wbr")
 LINK_SIGN = re.compile(r"[¶🔗]\Z|\s#\Z")  # the text of a link from a heading to itself
+WHOLE = _tags("html body main")
+CONTROLS = _tags("button input select form")
 BOLD = _tags("b strong")
 HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 BULLET = "- "
@@ -84,6 +89,8 @@ Attributes = dict[str, str]
 def read(path: Path, limits: Limits) -> Contents:
     text = _without_slow_markup(decode(path.read_bytes()))
     page = Page(text, Outline(limits), boilerplate=False)
+    if page.is_about_cookies:
+        page = Page(text, Outline(limits), boilerplate=False, is_about_cookies=True)
     if not page.outline.contents.sections:  # perhaps all of it is navigation, or a tag is not closed
         page = Page(text, Outline(limits), boilerplate=True)
     return page.outline.titled(first_title(page.outline.first_heading, page.title))
@@ -160,10 +167,17 @@ class _List:
 
 
 class Page(HTMLParser):
-    """Parses a page into `outline` and `title`."""
+    """Parses a page into `outline` and `title`.
 
-    def __init__(self, text: str, outline: Outline, *, boilerplate: bool) -> None:
+    `is_about_cookies` says whether an element that is named after cookies or consent is a section of a policy
+    instead of a banner. If it was left out, the page should be parsed again.
+    """
+
+    def __init__(
+        self, text: str, outline: Outline, *, boilerplate: bool, is_about_cookies: bool = False
+    ) -> None:
         super().__init__(convert_charrefs=True)
+        self.is_about_cookies = is_about_cookies
         self.outline = outline
         self.title = ""
         self._boilerplate = boilerplate
@@ -173,6 +187,10 @@ class Page(HTMLParser):
         self._inside = 0  # nesting depth of main and article elements
         self._skipped = ""  # the name of the element that is skipped
         self._depth = 0  # nesting depth of elements of that name
+        self._may_be_policy = (
+            False  # whether the skipped element is a section of a policy if it has a heading
+        )
+        self._has_heading = False  # whether the skipped element has a heading
         self._in_title = self._in_header = False
         self._words: list[str] = []
         self._raised: int | None = None  # the index in `_words` at which an open superscript begins
@@ -200,6 +218,8 @@ class Page(HTMLParser):
             self._in_title = not self.title
         elif self._skipped and not self._skip_ends(tag):
             self._depth += self._nests(tag)
+            self._has_heading = self._has_heading or tag in HEADINGS
+            self._may_be_policy = self._may_be_policy and not (tag in CONTROLS or ("role", "button") in attrs)
         else:
             attributes = {name: value or "" for name, value in attrs}
             if tag not in VOID and self._left_out(tag, attributes):
@@ -217,6 +237,7 @@ class Page(HTMLParser):
         elif tag in BOXES:
             self._words.append(" ")
         self._skipped, self._depth = tag, 1
+        self._may_be_policy, self._has_heading = not self._is_boilerplate(tag, attributes), False
 
     def _open(self, tag: str, attributes: Attributes) -> None:
         if tag in ("main", "article") or attributes.get("role") == "main":
@@ -309,9 +330,15 @@ class Page(HTMLParser):
             self._is_plain = self._is_plain or not (self._bold or data.isspace())
 
     def _left_out(self, tag: str, attributes: Attributes) -> bool:
+        return self._is_boilerplate(tag, attributes) or (
+            not (self._boilerplate or self.is_about_cookies or tag in WHOLE)
+            and self._is_named(tag, attributes, SUBJECT)
+        )
+
+    def _is_boilerplate(self, tag: str, attributes: Attributes) -> bool:
         if tag in NEVER:
             return True
-        if self._boilerplate or tag in ("html", "body", "main"):
+        if self._boilerplate or tag in WHOLE:
             return False
         return bool(
             (tag in BOILERPLATE and not (tag == "button" and self._begins_heading()))
@@ -321,7 +348,7 @@ class Page(HTMLParser):
             or "hidden" in attributes
             or attributes.get("aria-hidden") == "true"
             or HIDING.search(attributes.get("style", ""))
-            or self._is_banner(tag, attributes)
+            or self._is_named(tag, attributes, BANNER)
         )
 
     def _begins_heading(self) -> bool:
@@ -331,8 +358,8 @@ class Page(HTMLParser):
         """
         return bool(self._heading) and not "".join(self._words).strip()
 
-    def _is_banner(self, tag: str, attributes: Attributes) -> bool:
-        """Whether the id or class of an element is typical of banners, except headings.
+    def _is_named(self, tag: str, attributes: Attributes, names: re.Pattern[str]) -> bool:
+        """Whether the id or class of an element has one of these names, except headings.
 
         Ids of sections and of parts of the main text are ignored: generators derive them from headings.
         """
@@ -341,7 +368,7 @@ class Page(HTMLParser):
             self._inside or self._heading or tag in ("section", "article") or "section" in classes.split()
         )
         named = classes if is_text else f"{attributes.get('id', '')} {classes}"
-        return tag not in HEADINGS and bool(BANNER.search(named))
+        return tag not in HEADINGS and bool(names.search(named))
 
     def _skip_ends(self, tag: str) -> bool:
         """Stop skipping if this start tag implicitly ends the skipped element; returns whether it does."""
@@ -364,6 +391,7 @@ class Page(HTMLParser):
         self._depth -= is_own or self._nests(tag)
         if not self._depth:
             self._skipped = ""
+            self.is_about_cookies = self.is_about_cookies or (self._may_be_policy and self._has_heading)
             return is_own
         return True
 

@@ -164,6 +164,26 @@ class TextsTests(SimpleTestCase):
         page = '<main><div id="cookies"><p>We use them.</p></div><p class="cookie-banner">Accept</p></main>'
         self.assertEqual(self.texts("a.html", page), {"": "We use them."})
 
+    def test_sections_of_an_html_page_about_cookies_are_not_banners(self):
+        banners = (
+            "<div id=cookies><h2>Cookies</h2><p>Accept?</p><button>Yes</button></div>",
+            "<div class=cookie-notice><h2>We value your privacy</h2></div>",
+            "<div class=consent>Accept all</div>",
+            "<div id=gdpr><h2>Your data</h2><a role=button>Accept</a></div>",
+        )
+        page = f"<body class=cookies>{''.join(banners)}<h1>Guide</h1><p>Text.</p>"
+        self.assertEqual(self.texts("a.html", page), {"guide": "Guide\n\nText."})
+        section = "<div class={0}><h2>Storage</h2><div class={0}__text>30 days.</div></div>"
+        for name in ("cookies", "privacy-consent"):
+            page = f"{banners[1]}<h1>Policy</h1><p>Text.</p>{section.format(name)}"
+            self.assertEqual(self.texts("a.html", page), {"policy": "Policy\n\nText.", "storage": "30 days."})
+            self.assertEqual(self.texts("a.html", f"<main>{page}</main>")["storage"], "30 days.")
+
+    def test_an_html_page_with_a_table_of_contents_is_not_one(self):
+        contents = "<div class=page-toc><h2>Contents</h2>Fees</div>"
+        page = f"<div class='layout has-toc with_breadcrumbs'>{contents}<p>12 euros.</p></div>"
+        self.assertEqual(self.texts("a.html", page), {"": "12 euros."})
+
     def test_a_button_after_the_text_of_a_heading_is_not_part_of_it(self):
         """As in pages that Rustdoc makes."""
         page = "<h1>Struct <span>Global</span> <button>Copy item path</button></h1><p>The allocator.</p>"

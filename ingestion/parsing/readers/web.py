@@ -47,8 +47,10 @@ BLOCKS = _tags(
     "summary form fieldset hr body html table"
 )
 LISTS = _tags("ol ul menu")
+STRUCK = _tags("del s strike")
+STRIKING = re.compile(r"text-decoration(?:-line)?\s*:[a-z\s]{0,40}line-through", re.IGNORECASE)
 # Elements that, if left out, still separate the words around them.
-BOXES = _tags("svg math iframe object select audio video canvas button")
+BOXES = STRUCK | _tags("svg math iframe object select audio video canvas button")
 # The end tags of these elements may be omitted.
 SIBLINGS = _tags("p li td th tr dt dd option")
 CELLS = _tags("td th")
@@ -63,6 +65,7 @@ ENDING = {
     "dd": _tags("dt dd"),
     "head": _tags("body"),
     "p": SEPARATE,
+    **dict.fromkeys(STRUCK, SIBLINGS - {"p"}),
 }
 # Inside these elements, others of SIBLINGS have their own parents.
 PARENTS = LISTS | _tags("dl table select datalist")
@@ -199,6 +202,7 @@ class Page(HTMLParser):
         self._term = ""  # the term of a definition list, until its definition begins
         self._heading = 0
         self._lines_kept = False
+        self._in_code = False
         self._grid: Grid | None = None
         self._bold = 0  # nesting depth of bold elements in the open cell
         self._is_plain = False  # whether some text of the open cell is not bold
@@ -234,7 +238,7 @@ class Page(HTMLParser):
             self._grid.cell("", attributes)  # so that the cells after it are below the names of their columns
         elif tag in SEPARATE:
             self._flush_outside_table()
-        elif tag in BOXES:
+        elif tag in BOXES or STRIKING.search(attributes.get("style", "")):
             self._words.append(" ")
         self._skipped, self._depth = tag, 1
         self._may_be_policy, self._has_heading = not self._is_boilerplate(tag, attributes), False
@@ -274,6 +278,7 @@ class Page(HTMLParser):
         if tag in LISTS:
             self._lists.append(_List(tag, attributes))
         self._lines_kept = self._lines_kept or tag == "pre"
+        self._in_code = self._in_code or tag == "code"
 
     def _open_other(self, tag: str) -> None:
         if tag == "sup":
@@ -319,6 +324,7 @@ class Page(HTMLParser):
             self._inside = max(0, self._inside - 1)
         self._in_header = self._in_header and tag != "header"
         self._lines_kept = self._lines_kept and tag != "pre"
+        self._in_code = self._in_code and tag != "code" and tag not in SEPARATE
 
     def handle_data(self, data: str) -> None:
         if self._in_title:
@@ -336,7 +342,7 @@ class Page(HTMLParser):
         )
 
     def _is_boilerplate(self, tag: str, attributes: Attributes) -> bool:
-        if tag in NEVER:
+        if tag in NEVER or self._is_struck(tag, attributes):
             return True
         if self._boilerplate or tag in WHOLE:
             return False
@@ -349,6 +355,12 @@ class Page(HTMLParser):
             or attributes.get("aria-hidden") == "true"
             or HIDING.search(attributes.get("style", ""))
             or self._is_named(tag, attributes, BANNER)
+        )
+
+    def _is_struck(self, tag: str, attributes: Attributes) -> bool:
+        """Whether text is struck through, and therefore not valid any more. Code is read as it is."""
+        return not (self._lines_kept or self._in_code or tag in WHOLE) and (
+            tag in STRUCK or bool(STRIKING.search(attributes.get("style", "")))
         )
 
     def _begins_heading(self) -> bool:
@@ -378,8 +390,8 @@ class Page(HTMLParser):
 
     def _nests(self, tag: str) -> bool:
         """Whether the end of the skipped element can only be after the end of this element inside it."""
-        if self._skipped == "p":
-            return tag in SEPARATE
+        if self._skipped == "p" or self._skipped in STRUCK:
+            return tag in SEPARATE and tag not in VOID
         return tag in PARENTS if self._skipped in SIBLINGS else tag == self._skipped
 
     def _is_skipped(self, tag: str) -> bool:
@@ -389,7 +401,7 @@ class Page(HTMLParser):
         """
         is_own = tag == self._skipped and (self._depth == 1 or tag not in SIBLINGS)
         self._depth -= is_own or self._nests(tag)
-        if not self._depth:
+        if not self._depth or (is_own and tag in STRUCK):
             self._skipped = ""
             self.is_about_cookies = self.is_about_cookies or (self._may_be_policy and self._has_heading)
             return is_own

@@ -420,6 +420,21 @@ class TextsTests(SimpleTestCase):
         page = "<main><div hidden><article>x</article></div>text</main>"
         self.assertEqual(self.texts("a.html", page), {"": "text"})
 
+    def test_struck_text_of_an_html_page_is_not_valid(self):
+        for page, text in {
+            "<p>Within <del>14</del><ins>30</ins> days, <s>19</s>25 € or <strike>2 h</strike>1 h</p>": (
+                "Within 30 days, 25 € or 1 h"
+            ),
+            "<p>Now <span style='color:red;text-decoration: solid line-through'>19</span>25 €": "Now 25 €",
+            "<p>Rule</p><del><p>old<p>old</del><p>New": "Rule\n\nNew",
+            "<ul><li>A <s>old<li>B</ul><p><del>x</p>C": "- A\n\n- B\n\nC",
+            "<table><tr><td>A<td><s>x<td>B</table>C": "A B\n\nC",
+            "<p>Use <code>a<s>b</s>c</code></p><pre>a <del>b</del></pre><p>D": "Use abc\n\na b\n\nD",
+            "<p>Use <code>a</p><p><s>14</s>30": "Use a\n\n30",
+        }.items():
+            with self.subTest(page):
+                self.assertEqual(self.texts("a.html", page)[""], text)
+
     def test_a_heading_with_nothing_under_it_is_text(self):
         self.assertEqual(self.texts("a.md", "# Only this\n")["only-this"], "Only this")
 

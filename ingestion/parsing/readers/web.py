@@ -44,7 +44,7 @@ HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE
 REMOVING = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 BLOCKS = _tags(
     "p div section article main header ul ol dl dt dd blockquote pre figure figcaption address aside details "
-    "summary form fieldset hr body html table"
+    "summary form fieldset legend center hgroup optgroup search nav footer dialog menu hr body html table"
 )
 LISTS = _tags("ol ul menu")
 STRUCK = _tags("del s strike")
@@ -55,7 +55,7 @@ BOXES = STRUCK | _tags("svg math iframe object select audio video canvas button"
 SIBLINGS = _tags("p li td th tr dt dd option")
 CELLS = _tags("td th")
 # If one of these elements is left out, the text after it is another paragraph.
-SEPARATE = BLOCKS | SIBLINGS | (BOILERPLATE - {"button"}) | _tags("h1 h2 h3 h4 h5 h6")
+SEPARATE = BLOCKS | SIBLINGS | _tags("h1 h2 h3 h4 h5 h6")
 # By element, the elements whose start tags close it.
 ENDING = {
     **{tag: _tags(tag) for tag in SIBLINGS},
@@ -213,8 +213,7 @@ class Page(HTMLParser):
         self.close()
         self._flush()
         self._end_table()
-        if self._term:
-            self.outline.paragraph(self._term)
+        self._write_term("{}")
         self.outline.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -254,6 +253,7 @@ class Page(HTMLParser):
             self._heading = HEADINGS[tag]
         elif tag == "table":
             self._flush()
+            self._write_term("- {}:")
             self._grid = self._grid or Grid()
             self._tables += 1
         elif tag == "tr" and self._grid is None and self._tables and not self._is_layout:
@@ -313,12 +313,11 @@ class Page(HTMLParser):
             self._raised = None
         elif tag in BOLD:
             self._bold = max(0, self._bold - 1)
-        elif tag in BLOCKS or tag in HEADINGS or tag in ("li", "menu"):
+        elif tag in BLOCKS or tag in HEADINGS or tag == "li":
             self._break(tag)
             self._end_list(tag)
-        if tag == "dl" and self._term:  # a term without a definition
-            self.outline.paragraph(self._term)
-            self._term = ""
+        if tag == "dl":  # perhaps after a term without a definition
+            self._write_term("{}")
         if tag in ("main", "article"):
             self._flush_outside_table()
             self._inside = max(0, self._inside - 1)
@@ -428,6 +427,12 @@ class Page(HTMLParser):
         else:
             self._flush()
 
+    def _write_term(self, form: str) -> None:
+        """Add the term that waits for its definition, if any, as a paragraph of its own."""
+        if self._term:
+            self.outline.paragraph(form.format(self._term))
+            self._term = ""
+
     def _flush_outside_table(self) -> None:
         if self._grid is None:
             self._flush()
@@ -437,8 +442,7 @@ class Page(HTMLParser):
         self._words.clear()
         text = raw.strip("\n") if self._lines_kept else " ".join(raw.split())
         if self._term and (self._heading or (text.strip() and self._bullet)):
-            self.outline.paragraph(f"- {self._term}:")
-            self._term = ""
+            self._write_term("- {}:")
         if self._heading:
             label = "" if self._bullet == BULLET else self._bullet
             self.outline.heading(self._heading, LINK_SIGN.sub("", text).rstrip(), label)

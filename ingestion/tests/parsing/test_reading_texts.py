@@ -235,6 +235,28 @@ class TextsTests(SimpleTestCase):
             ],
         )
 
+    def test_blocks_of_an_html_page_do_not_join_words(self):
+        page = (
+            "<fieldset><legend>Address</legend>High St 1</fieldset><center>Rules</center>"
+            "<center>2024</center><hgroup>Tool<p>Manual</hgroup>After"
+        )
+        self.assertEqual(
+            self.texts("a.html", page)[""].split("\n\n"),
+            ["Address", "High St 1", "Rules", "2024", "Tool", "Manual", "After"],
+        )
+        page = "<nav>Home</nav><dialog>Yes</dialog><menu><li>Cut<li>Copy</menu><footer>Imprint</footer>"
+        self.assertEqual(self.texts("a.html", page)[""], "Home\n\nYes\n\n- Cut\n\n- Copy\n\nImprint")
+
+    def test_a_table_that_defines_a_term_of_an_html_page_follows_it(self):
+        table = "<table><tr><th>Item<th>Price<tr><td>Bread<td>3 €</table>"
+        place = "<dt>Place</dt><dd>Ellery</dd>"
+        page = f"<dl><dt>Costs</dt><dd>{table}</dd>{place}<dt>Fees</dt><dd>As here:{table}</dl>"
+        row = "Item: Bread; Price: 3 €"
+        self.assertEqual(
+            self.texts("a.html", page)[""].split("\n\n"),
+            ["- Costs:", row, "- Place: Ellery", "- Fees: As here:", row],
+        )
+
     def test_underlined_lines_of_a_text_are_headings(self):
         text = "Guide\n*****\n\nHello.\n\n1 Use\n=====\n\n1.1 Start\n---------\n\nPress it.\n\n2 End\n=====\n"
         self.assertEqual(

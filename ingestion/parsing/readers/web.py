@@ -200,6 +200,8 @@ class Page(HTMLParser):
         self._lists: list[_List] = []  # the open lists
         self._bullet = ""  # the label of a list item, until its text begins
         self._term = ""  # the term of a definition list, until its definition begins
+        self._in_term = False
+        self._last_term = ""  # the term of the definitions that follow
         self._heading = 0
         self._lines_kept = False
         self._in_code = False
@@ -271,6 +273,8 @@ class Page(HTMLParser):
             self._bullet = label if self._grid is None else ""
             if self._grid is not None and label != BULLET:
                 self._words.append(label)
+        elif tag in ("dt", "dd") and self._grid is None:
+            self._open_definition(tag)
         elif tag in BLOCKS or tag == "br":
             self._break(tag)
         else:
@@ -279,6 +283,12 @@ class Page(HTMLParser):
             self._lists.append(_List(tag, attributes))
         self._lines_kept = self._lines_kept or tag == "pre"
         self._in_code = self._in_code or tag == "code"
+
+    def _open_definition(self, tag: str) -> None:
+        self._end_term() if self._in_term else self._flush()
+        self._in_term = tag == "dt"
+        if tag == "dd":  # perhaps a further definition of a term
+            self._term = self._term or self._last_term
 
     def _open_other(self, tag: str) -> None:
         if tag == "sup":
@@ -306,7 +316,7 @@ class Page(HTMLParser):
             self._is_layout = self._is_layout and self._tables > 0
         elif tag in ("tr", "td", "th"):
             self._flush_outside_table()
-        elif tag == "dt" and self._grid is None:
+        elif tag in ("dt", "dl") and self._in_term and self._grid is None:
             self._end_term()
         elif tag == "sup" and self._raised is not None:
             self._words[self._raised :] = [superscript("".join(self._words[self._raised :]))]
@@ -318,6 +328,7 @@ class Page(HTMLParser):
             self._end_list(tag)
         if tag == "dl":  # perhaps after a term without a definition
             self._write_term("{}")
+            self._last_term = ""
         if tag in ("main", "article"):
             self._flush_outside_table()
             self._inside = max(0, self._inside - 1)
@@ -420,12 +431,14 @@ class Page(HTMLParser):
 
     def _end_term(self) -> None:
         """Keep the term of a definition list for its definition: “- term: definition”."""
+        self._in_term = False
         term = " ".join("".join(self._words).split()).rstrip(":")
         if 0 < len(term) <= TERM_CHARACTERS and not self._heading and not self._lines_kept:
-            self._term = f"{self._term}, {term}" if self._term else term
+            self._term = self._last_term = f"{self._term}, {term}" if self._term else term
             self._words.clear()
         else:
             self._flush()
+            self._last_term = ""
 
     def _write_term(self, form: str) -> None:
         """Add the term that waits for its definition, if any, as a paragraph of its own."""

@@ -230,8 +230,29 @@ class TextsTests(SimpleTestCase):
                 "- Parts:",
                 "- One",
                 "Last",
-                "Open",
-                "Text",
+                "- Open: Text",
+            ],
+        )
+
+    def test_each_definition_in_an_html_page_has_its_term(self):
+        page = (
+            "<dl><dt>Leave<dd>30 days<dd>5 days more for parents<dt>Unpaid</dt><dd></dd><dd>10 days</dd>"
+            "<dd>See:<ul><li>Rules</ul><dt><h2>Sick leave</h2><dd>Call<dd>Write<dt>Last</dl>"
+            "<dl><dd>Indented</dl>"
+        )
+        self.assertEqual(
+            "\n\n".join(self.texts("a.html", page).values()).split("\n\n"),
+            [
+                "- Leave: 30 days",
+                "- Leave: 5 days more for parents",
+                "- Unpaid: 10 days",
+                "- Unpaid: See:",
+                "- Rules",
+                "Sick leave",
+                "Call",
+                "Write",
+                "Last",
+                "Indented",
             ],
         )
 

@@ -203,6 +203,7 @@ class Page(HTMLParser):
         self._in_term = False
         self._last_term = ""  # the term of the definitions that follow
         self._heading = 0
+        self._has_blocks = False  # whether the text of the open heading is in blocks
         self._lines_kept = False
         self._in_code = False
         self._grid: Grid | None = None
@@ -418,7 +419,9 @@ class Page(HTMLParser):
         return True
 
     def _break(self, tag: str) -> None:
-        if self._grid is not None or tag == "br":
+        if self._heading and tag in BLOCKS and not (self._has_blocks or "".join(self._words).strip()):
+            self._has_blocks = True
+        if self._grid is not None or tag == "br" or (self._has_blocks and tag in BLOCKS):
             self._words.append("\n" if self._lines_kept else " ")
         else:
             self._flush()
@@ -463,7 +466,7 @@ class Page(HTMLParser):
         elif text.strip():
             self.outline.paragraph(f"- {self._term}: {text}" if self._term else self._bullet + text)
             self._bullet = self._term = ""
-        self._heading = 0
+        self._heading, self._has_blocks = 0, False
 
     def _end_cell(self, caption: bool = False) -> None:
         if self._grid is None:

@@ -463,6 +463,16 @@ class TextsTests(SimpleTestCase):
         page = "<main><div hidden><article>x</article></div>text</main>"
         self.assertEqual(self.texts("a.html", page), {"": "text"})
 
+    def test_an_html_heading_is_one_also_if_its_text_is_in_blocks(self):
+        page = (
+            "<h1><div>Rules</div></h1><h2> <div>§ 5</div><div>Fees</div></h2><div>12 euros.</div>"
+            "<h2>Refunds<p>None.</p><h2><p>Other</p></h2><p>One.</p><p>Two.</p>"
+        )
+        self.assertEqual(
+            [(section.heading, section.text) for section in reading("a.html", page).sections],
+            [("§ 5 Fees", "12 euros."), ("Refunds", "None."), ("Other", "One.\n\nTwo.")],
+        )
+
     def test_struck_text_of_an_html_page_is_not_valid(self):
         for page, text in {
             "<p>Within <del>14</del><ins>30</ins> days, <s>19</s>25 € or <strike>2 h</strike>1 h</p>": (

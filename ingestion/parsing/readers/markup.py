@@ -11,6 +11,7 @@ from markdown_it.token import Token
 from ingestion.parsing.encodings import decode
 from ingestion.parsing.sections import Contents, Limits, one_line
 
+from . import web
 from .outline import Outline
 from .tables import CELL_CHARACTERS
 
@@ -38,6 +39,7 @@ def read(path: Path, limits: Limits) -> Contents:
     outline = Outline(limits)
     environment: Environment = {}
     tokens = BLOCKS.parse(text.replace("\x00", ""), environment)
+    last_end = max((index for index, token in enumerate(tokens) if _is_html(token, "</table")), default=-1)
     prefix = ""
     skip_until = 0
     for index, token in enumerate(tokens):
@@ -56,10 +58,37 @@ def read(path: Path, limits: Limits) -> Contents:
             prefix = ""
         elif token.type in ("fence", "code_block"):
             outline.paragraph(token.content)
+        elif index <= last_end and _is_html(token, "<table"):
+            skip_until = _end_of_html_table(tokens, index, last_end)
+            web.fragment(_html(tokens[index:skip_until], environment), outline)
         elif token.type == "html_block":
             outline.paragraph(TAG.sub(" ", token.content))
     outline.find_lone_titles()
     return outline.titled(title)
+
+
+def _is_html(token: Token, tag: str) -> bool:
+    return token.type == "html_block" and tag in token.content.lower()
+
+
+def _end_of_html_table(tokens: Sequence[Token], start: int, last_end: int) -> int:
+    """The index after the table in HTML that opens at `start`; blank lines divide it into several tokens."""
+    depth = 0
+    for index in range(start, last_end + 1):
+        if tokens[index].type == "html_block":
+            content = tokens[index].content.lower()
+            depth += content.count("<table") - content.count("</table")
+        if depth <= 0:
+            return index + 1
+    return last_end + 1
+
+
+def _html(tokens: Sequence[Token], environment: Environment) -> str:
+    """The tokens as HTML."""
+    for token in tokens:
+        if token.type == "inline":
+            token.children = [Token("text", "", 0, content=_plain(token.content, environment))]
+    return str(BLOCKS.renderer.render(tokens, BLOCKS.options, environment))
 
 
 def _table(tokens: Sequence[Token], start: int, environment: Environment) -> tuple[list[list[str]], int]:

@@ -94,13 +94,19 @@ def read(path: Path, limits: Limits) -> Contents:
     page = Page(text, Outline(limits), boilerplate=False)
     if page.is_about_cookies:
         page = Page(text, Outline(limits), boilerplate=False, is_about_cookies=True)
-    if not page.outline.contents.sections:  # perhaps all of it is navigation, or a tag is not closed
+    if not page.outline.close().sections:  # perhaps all of it is navigation, or a tag is not closed
         page = Page(text, Outline(limits), boilerplate=True)
     return page.outline.titled(first_title(page.outline.first_heading, page.title))
 
 
 def chapter(text: str, outline: Outline) -> None:
     """Add a page to the outline of the book or message that contains it."""
+    fragment(text, outline)
+    outline.close()
+
+
+def fragment(text: str, outline: Outline) -> None:
+    """Add a part of a text to its outline."""
     Page(_without_slow_markup(text), outline, boilerplate=True)
 
 
@@ -217,7 +223,6 @@ class Page(HTMLParser):
         self._flush()
         self._end_table()
         self._write_term("{}")
-        self.outline.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "title":

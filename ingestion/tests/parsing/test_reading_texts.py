@@ -473,6 +473,17 @@ class TextsTests(SimpleTestCase):
             [("§ 5 Fees", "12 euros."), ("Refunds", "None."), ("Other", "One.\n\nTwo.")],
         )
 
+    def test_a_table_in_html_is_one_also_in_a_markdown_text(self):
+        names = "<tr>\n<th>Port</th>\n<th>Fare</th>\n</tr>"
+        table = f"<table>\n{names}\n\n<tr><td>\n\n**Ellery** & co.\n\n</td><td>22</td></tr>\n</table>"
+        text = f"# Guide\n\n## Fares\n\nAll:\n\n{table}\n\nMore.\n\n```\n<table><tr><td>x\n```\n"
+        self.assertEqual(
+            self.texts("a.md", text),
+            {"fares": "All:\n\nPort: Ellery & co.; Fare: 22\n\nMore.\n\n<table><tr><td>x"},
+        )
+        text = "<table><tr><td>One\n\nTwo.\n\n# Three\n\nFour.\n"
+        self.assertEqual(self.texts("a.md", text), {"": "One\n\nTwo.", "three": "Three\n\nFour."})
+
     def test_struck_text_of_an_html_page_is_not_valid(self):
         for page, text in {
             "<p>Within <del>14</del><ins>30</ins> days, <s>19</s>25 € or <strike>2 h</strike>1 h</p>": (

@@ -392,9 +392,22 @@ def _to_read(document_id: int, stored: files.StoredFile | None) -> Document | No
         return None
     if stored:
         # If a worker died before it could end its job, the file may already be in place or refused.
-        refused = document.status == Document.Status.FAILED and not files.exists(stored.name)
-        return None if refused or document.file.name == stored.name else document
+        return None if document.file.name == stored.name or _is_removed(document, stored) else document
     return document if document.status in Document.UNFINISHED else None
+
+
+def _is_removed(document: Document, stored: files.StoredFile) -> bool:
+    """Whether the queued file was refused, or removed after a later one was read.
+
+    A missing file for which alone the document waits is not removed, but lost.
+    """
+    if files.exists(stored.name):
+        return False
+    if document.status not in Document.UNFINISHED:
+        return True
+    jobs = ProcrastinateJob.objects.filter(lock=lock_name(document.pk), status__in=("todo", "doing"))
+    queued = [job.args["replacement"] for job in jobs]
+    return any(file is None or file["name"] != stored.name for file in queued)
 
 
 def _store(upload: "File[bytes]") -> files.StoredFile:

@@ -276,7 +276,8 @@ class YieldTests(Queue):
         self.assertEqual(self.next_file(), "second")
 
         interrupted = mock.patch.object(pipeline.reading, "read", side_effect=Interrupted)
-        with interrupted, self.assertRaises(pipeline.Yielded) as yielded:
+        stored = mock.patch.object(pipeline.files, "exists", return_value=True)
+        with interrupted, stored, self.assertRaises(pipeline.Yielded) as yielded:
             pipeline.read_document(document.pk, files[0])
         self.give_back(yielded.exception)
         self.assertEqual([self.next_file() for _ in files], ["second", "third", "fourth"])

@@ -13,7 +13,7 @@ from ingestion.indexing import reading
 from ingestion.management.progress import read_now
 from ingestion.models import Document
 from ingestion.storage import files
-from ingestion.tests.media import EVERYONE, MediaMixin, stored_bytes
+from ingestion.tests.media import EVERYONE, MediaMixin, forget_jobs, stored_bytes
 
 
 class FaultsAtTheEndTests(MediaMixin, TestCase):
@@ -117,3 +117,24 @@ class FaultsAtTheEndTests(MediaMixin, TestCase):
         self.assertEqual(self.state(), ("ready", 3, b"Old words."))
         put = upsert(ContentFile(b"Old words."), "guide.md", owner=None, audience=EVERYONE)
         self.assertEqual(put.outcome, "unchanged")
+
+    def test_a_file_that_a_later_one_has_replaced_fails_nothing(self):
+        first, second = self.replacement(), self.replacement(b"Newer words.")
+        with self.captureOnCommitCallbacks(execute=True):
+            read_now(self.document, first)
+            read_now(self.document, second)
+        read_now(self.document, first)
+        self.assertEqual(self.state(), ("ready", 3, b"Newer words."))
+        documents.retry(self.document)
+        read_now(self.document, first)
+        self.assertEqual(self.document.reason, "")
+        read_now(self.document)
+        self.assertEqual(self.state(), ("ready", 4, b"Newer words."))
+
+    def test_a_lost_new_file_is_reported_as_lost(self):
+        forget_jobs()
+        replacement = self.replacement()
+        files.remove(str(replacement["name"]))
+        read_now(self.document, replacement)
+        self.assertEqual(self.state(), ("failed", 1, b"Old words."))
+        self.assertIn(documents.LOST, self.document.reason)

@@ -56,6 +56,14 @@ def folder_above(path: str) -> str:
     return "" if above == "." else above
 
 
+def is_link(path: Path) -> bool:
+    """Whether a path is a symbolic link; False if it cannot be looked up, which opening it will report."""
+    try:
+        return path.is_symlink()
+    except OSError:
+        return False
+
+
 def scan_tree(root: Path) -> Tree:
     """Scan the tree without hidden folders.
 
@@ -67,7 +75,7 @@ def scan_tree(root: Path) -> Tree:
         tree.problems.append((_below(root, Path(error.filename)), f"It cannot be opened: {error.strerror}."))
 
     for folder, folders, names in os.walk(root, onerror=unreadable):
-        tree.links += sum(Path(folder, name).is_symlink() for name in folders)
+        tree.links += sum(is_link(Path(folder, name)) for name in folders)
         # Do not enter hidden folders, nor folders whose path is too long to store.
         folders[:] = sorted(
             name

@@ -1,5 +1,6 @@
 """`manage.py ingest PATH…`: add files and folders as documents, and read them."""
 
+import contextlib
 import os
 import sys
 from argparse import ArgumentParser
@@ -14,11 +15,25 @@ from django.core.management.base import BaseCommand, CommandError
 from chatsite.db.migration_state import demand_migrations
 from ingestion import documents
 from ingestion.access import lists
+from ingestion.document_identity import sha256_of
 from ingestion.documents import upsert
+from ingestion.file_names import file_name, folder_name
 from ingestion.management import document_options
 from ingestion.management.progress import Bar, counted, failed_parts, read_now, shown
 from ingestion.models import Document, Passage
-from ingestion.sources.tree import folder_above, open_below
+from ingestion.sources.tree import folder_above, is_link, open_below
+
+
+@dataclass(frozen=True, slots=True)
+class AddedFile:
+    """A file that has become a document, or its next version."""
+
+    path: Path
+    sha256: str
+
+
+# The files that the command has added, by folder and name of their documents.
+Added = dict[tuple[str, str], AddedFile]
 
 
 @dataclass
@@ -51,8 +66,10 @@ class Command(BaseCommand):
         items, skipped, links = _files(options["paths"])
         bar = Bar(sys.stderr, len(items))
         # Store all files first, so that a worker reads the rest if the command is killed.
+        added: Added = {}
         for item in items:
-            _store(item, wanted)
+            if not item.reason:
+                _store(item, wanted, added)
         for done, item in enumerate(items):
             bar.show(done, item.path.name)
             if item.document and not item.unchanged:
@@ -100,27 +117,43 @@ def _files(paths: Iterable[Path]) -> tuple[list[Item], list[Path], list[Path]]:
     skipped: list[Path] = []
     links: list[Path] = []
     for given in paths:
-        if not given.is_dir():
+        is_folder = False
+        with contextlib.suppress(OSError):  # opening the path gives the reason
+            is_folder = given.is_dir()
+        if not is_folder:
             items.append(Item(given, ""))
             continue
-        for root, folders, names in os.walk(given):
+        errors: list[OSError] = []
+        for root, folders, names in os.walk(given, onerror=errors.append):
             folders.sort()
-            linked = [name for name in folders if Path(root, name).is_symlink()]
+            linked = [name for name in folders if is_link(Path(root, name))]
             for name in sorted([*names, *linked]):
                 path = Path(root, name)
-                relative = path.relative_to(given)
-                if any(part.startswith(".") for part in relative.parts):
+                if _is_hidden(path, given):
                     skipped.append(path)
-                elif path.is_symlink():
+                elif is_link(path):
                     links.append(path)
                 else:
-                    items.append(Item(path, folder_above(relative.as_posix()), given))
+                    items.append(Item(path, folder_above(path.relative_to(given).as_posix()), given))
+        unlisted = [(Path(error.filename), error) for error in errors]
+        items += [
+            Item(path, "", reason=_unopened(error)) for path, error in unlisted if not _is_hidden(path, given)
+        ]
     return items, skipped, links
 
 
-def _store(item: Item, wanted: document_options.DocumentOptions) -> None:
+def _is_hidden(path: Path, given: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(given).parts)
+
+
+def _unopened(error: OSError) -> str:
+    return f"It cannot be opened: {error.strerror or error}."
+
+
+def _store(item: Item, wanted: document_options.DocumentOptions, added: Added) -> None:
     """Create or find the file's document; for a file that cannot be added, note the reason."""
     try:
+        place = folder_name(item.folder), file_name(item.path.name)
         if item.root is None:
             if item.path.exists() and not item.path.is_file():
                 raise OSError("It is not a regular file")  # opening a pipe would wait forever
@@ -128,6 +161,13 @@ def _store(item: Item, wanted: document_options.DocumentOptions) -> None:
         else:
             opened = open_below(item.root.resolve(), item.path.relative_to(item.root).as_posix())
         with opened as file:
+            first = added.get(place)
+            if first and sha256_of(File(file)) != first.sha256:
+                item.reason = (
+                    f"It would replace {shown(first.path)}, which gets the same folder and name on the site."
+                    " Rename one, or ingest a folder that contains both."
+                )
+                return
             put = upsert(
                 File(file),
                 item.path.name,
@@ -139,9 +179,11 @@ def _store(item: Item, wanted: document_options.DocumentOptions) -> None:
     except FileNotFoundError:
         item.reason = "There is no such file."
     except OSError as error:
-        item.reason = f"It cannot be opened: {error.strerror or error}."
+        item.reason = _unopened(error)
     except documents.UploadRefused as refusal:
         item.reason = refusal.message
     else:
         item.document, item.replacement = put.document, put.replacement
+        sha256 = put.replacement["sha256"] if put.replacement else put.document.sha256
+        added.setdefault(place, AddedFile(item.path, str(sha256)))
         item.unchanged = put.outcome == "unchanged" and put.document.status == Document.Status.READY

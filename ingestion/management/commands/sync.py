@@ -1,7 +1,9 @@
 """`manage.py sync`: mirror a folder tree as documents."""
 
 import contextlib
+import errno
 import hashlib
+import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
@@ -113,8 +115,10 @@ class Command(BaseCommand):
 def _source(options: dict[str, Any]) -> mirror.Source:
     try:
         root = options["folder"].resolve(strict=True)
-    except OSError as error:
-        raise CommandError(f"{shown(options['folder'])} cannot be opened: {error.strerror}.") from error
+    except (OSError, RuntimeError) as error:
+        # Before Python 3.13, links that lead back to themselves raise RuntimeError.
+        reason = error.strerror if isinstance(error, OSError) else os.strerror(errno.ELOOP)
+        raise CommandError(f"{shown(options['folder'])} cannot be opened: {reason}.") from error
     if not root.is_dir():
         raise CommandError(f"{shown(options['folder'])} is not a folder.")
     given = document_options.parse(options)

@@ -1,5 +1,6 @@
 """`manage.py ingest`: files and folders, rights, summary and exit status."""
 
+import errno
 import io
 import os
 import tempfile
@@ -92,6 +93,72 @@ class IngestTests(MediaMixin, TestCase):
         self.assertIn("a.pdf: The file is empty.", self.output)
         self.assertIn("b.xyz: Files ending in .xyz cannot be read.", self.output)
         self.assertIn("nothing.md: There is no such file.", self.output)
+
+    def test_a_file_never_replaces_another_one_of_the_same_command(self):
+        first, second, same = (
+            self.write("a/x.md", "One."),
+            self.write("b/x.md", "Two."),
+            self.write("c/x.md", "One."),
+        )
+        with self.assertRaisesMessage(CommandError, "1 of 4 files failed; see above."):
+            self.ingest(first, second, same, first, "--everyone")
+        self.assertIn(f"{second}: It would replace {first}, which gets the same folder and name", self.output)
+        self.assertEqual(Passage.objects.get().content, "One.")
+        with self.assertRaises(CommandError):
+            self.ingest(self.folder / "b", self.folder / "c", "--everyone")
+        self.assertEqual(Passage.objects.get().content, "Two.")
+        self.ingest(self.folder, "--everyone")
+        self.assertEqual(Document.objects.count(), 4)
+
+    def test_a_folder_that_cannot_be_listed_is_reported_unless_it_is_hidden(self):
+        self.write("a.md")
+        scandir = os.scandir
+        for name in ("locked", ".locked"):
+            (self.folder / name).mkdir()
+
+        def refusing(path):
+            if str(path).endswith("locked"):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+            return scandir(path)
+
+        with (
+            mock.patch.object(os, "scandir", refusing),
+            self.assertRaisesMessage(CommandError, "1 of 2 files failed"),
+        ):
+            self.ingest(self.folder, "--everyone")
+        self.assertIn(f"{self.folder}/locked: It cannot be opened: Permission denied.", self.output)
+        self.assertTrue(Document.objects.filter(name="a.md").exists())
+
+    def test_a_path_that_cannot_be_looked_up_keeps_no_other_file_from_being_added(self):
+        loop = self.folder / "loop"
+        loop.symlink_to(loop)
+        long = self.folder / ("n" * 300)
+        with self.assertRaisesMessage(CommandError, "2 of 3 files failed"):
+            self.ingest(long, loop, self.write("a.md"), "--everyone")
+        self.assertIn(f"{long}: It cannot be opened: File name too long.", self.output)
+        self.assertIn("loop: It cannot be opened: Too many levels of symbolic links.", self.output)
+        self.assertEqual(Document.objects.get().status, "ready")
+
+    def test_files_of_a_folder_that_cannot_be_entered_are_reported(self):
+        self.write("listed/a.md")
+        (self.folder / "listed" / "deeper").mkdir()
+        self.write("b.md")
+        look_up = os.lstat
+
+        def refusing(path, *arguments, **options):
+            if Path(path).parent.name == "listed":
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+            return look_up(path, *arguments, **options)
+
+        with (
+            mock.patch.object(Path, "lstat", refusing),
+            mock.patch(
+                "ingestion.management.commands.ingest.open_below", side_effect=PermissionError(13, "No")
+            ),
+            self.assertRaises(CommandError),
+        ):
+            self.ingest(self.folder, "--everyone")
+        self.assertIn("listed/a.md: It cannot be opened: No.", self.output)
 
     def test_the_command_fails_if_there_is_nothing_to_ingest(self):
         with self.assertRaisesMessage(CommandError, "Nothing was ingested."):

@@ -174,6 +174,12 @@ class GuardTests(SyncMixin, TestCase):
 
     def test_a_folder_that_is_missing_is_an_error(self):
         self.assertIn("cannot be opened", self.refused("--everyone", folder=self.root / "no"))
+        loop = self.root / "loop"
+        loop.symlink_to(loop)
+        self.assertIn(
+            "loop cannot be opened: Too many levels of symbolic links.",
+            self.refused("--everyone", folder=loop),
+        )
 
     def test_links_and_hidden_files_are_skipped(self):
         self.put("a.md")

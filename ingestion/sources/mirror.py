@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from django.core.files import File
 from django.db import transaction
@@ -183,7 +184,7 @@ def follow(source: Source, differences: Differences) -> Iterator[SyncedDocument 
         yield None
     for each in differences.stamped:
         assert each.known
-        _stamp(each.known, each.found, each.known.sha256)
+        _update(each.known, each.found, each.known.sha256)
         yield None
     for difference in [*differences.changed, *differences.new]:
         each = difference
@@ -247,18 +248,24 @@ def _take(source: Source, each: Difference, file: "File[bytes]") -> SyncedDocume
     with transaction.atomic():
         if row:
             replacement = documents.replace_file(row.document, file)
-            _stamp(row, each.found, str(replacement["sha256"]))
-            return SyncedDocument(row.document, replacement)
+            if _update(row, each.found, str(replacement["sha256"])):
+                return SyncedDocument(row.document, replacement)
+            # The document was deleted on the site meanwhile: the queued job removes the replacement.
         document = documents.upsert(
             file, each.found.name, owner=source.owner, audience=each.rights.audience,
             folder=source.folder_of(each.found), category=each.rights.category, mirrored=True,
         ).document  # fmt: skip
-        new = SourceFile(document=document, source=source.name, path=each.found.path)
-        _stamp(new, each.found, document.sha256)
+        SourceFile.objects.create(
+            document=document, source=source.name, path=each.found.path, **_state(each.found, document.sha256)
+        )
         return SyncedDocument(document)
 
 
-def _stamp(row: SourceFile, found: TreeFile, sha256: str) -> None:
+def _update(row: SourceFile, found: TreeFile, sha256: str) -> bool:
+    """Store the state of a known file. False if its document was deleted meanwhile."""
+    return bool(SourceFile.objects.filter(pk=row.pk).update(**_state(found, sha256)))
+
+
+def _state(found: TreeFile, sha256: str) -> dict[str, Any]:
     unsure = time.time_ns() - found.modified_ns < UNSURE_NS
-    row.size, row.modified_ns, row.sha256 = found.size, 0 if unsure else found.modified_ns, sha256
-    row.save()
+    return {"size": found.size, "modified_ns": 0 if unsure else found.modified_ns, "sha256": sha256}

@@ -16,6 +16,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from ingestion import documents as pipeline
 from ingestion.management.commands.sync import SYNC_LOCK
 from ingestion.models import Document, Passage
+from ingestion.sources import mirror
 from ingestion.tests.media import MediaMixin, forget_jobs
 
 LONG_AGO = time.time() - 1_000
@@ -152,6 +153,29 @@ class MirrorTests(SyncMixin, TestCase):
         self.sync("--everyone")
         pipeline.delete_document(Document.objects.get())
         self.assertEqual(self.sync("--everyone"), "1 new.")
+
+    def test_a_document_deleted_on_the_site_meanwhile_does_not_end_the_command(self):
+        for name in ("changed.md", "stamped.md", "last.md"):
+            self.put(name, "One.")
+        self.sync("--everyone", now=True)
+        self.put("changed.md", "Two, changed.")
+        self.put("last.md", "Three.")
+        self.put("stamped.md", "One.", age=-5)
+        compare = mirror.compare
+
+        def meanwhile(source):
+            found = compare(source)
+            for document in Document.objects.exclude(name="last.md"):
+                pipeline.delete_document(document)
+            return found
+
+        with mock.patch.object(mirror, "compare", meanwhile):
+            self.assertEqual(self.sync("--everyone", now=True), "2 changed; 1 unchanged.")
+        self.assertEqual(self.texts(), ["Three.", "Two, changed."])
+        for job in ProcrastinateJob.objects.all():
+            pipeline.read_document(**job.args)
+        self.assertEqual(len([path for path in Path(self.media).rglob("*") if path.is_file()]), 2)
+        self.assertEqual(self.sync("--everyone", now=True), "1 new; 2 unchanged.")
 
 
 class GuardTests(SyncMixin, TestCase):

@@ -59,7 +59,7 @@ class Command(BaseCommand):
             if isinstance(place, Path) and not place.parent.is_dir():
                 raise CommandError(f"{place.parent} is not a folder: create it first.")
             with database.connect() as session, backup_file.written(place, passphrase) as target:
-                summary, lost = _write(session, target)
+                summary, missing = _write(session, target)
         except OSError as error:
             is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}
             reason = "the disk is full" if is_full else error.strerror or str(error)
@@ -67,8 +67,14 @@ class Command(BaseCommand):
             left = " No part of it was kept." if isinstance(place, Path) else ""
             raise CommandError(f"The backup could not be written to {place}: {reason}.{left}") from None
         note_backup(timezone.now(), place)
+        lost = _still_needed(missing)
         encrypted = ", encrypted" if passphrase else ""
         self.stdout.write(f"{place}: {summary}, {target.size / 1e6:.1f} MB{encrypted}.")
+        if removed := len(missing) - len(lost):
+            self.stdout.write(
+                f"Documents that were deleted or replaced while the backup was made: {removed}. After a"
+                " restore, they have their text, but their files cannot be opened."
+            )
         for name in lost:
             self.stderr.write(
                 f"The file {name} is missing from the storage, or differs from what was uploaded."
@@ -96,16 +102,16 @@ def _write(session: Session, target: backup_file.Archive) -> tuple[str, list[str
         target.add(backup_file.SECRET, settings.SECRET_KEY.encode())
         # Copy the files before the dump, which takes a long time: deleting a document meanwhile also deletes
         # its file.
-        lost = _write_files(target, files) if settings.STORAGE == "FILESYSTEM" else []
+        missing = _write_files(target, files) if settings.STORAGE == "FILESYSTEM" else []
         for number, part in enumerate(database.dumped(session, name)):
             target.add(f"{backup_file.DATABASE}{number:06d}", part)
     rows = sum(table.rows for table in tables.values())
     kept = "files" if settings.STORAGE == "FILESYSTEM" else "names of files in the bucket"
-    return f"{len(tables)} tables with {rows} rows, {len(files) - len(lost)} {kept}", lost
+    return f"{len(tables)} tables with {rows} rows, {len(files) - len(missing)} {kept}", missing
 
 
 def _write_files(target: backup_file.Archive, files: Mapping[str, tuple[int, str]]) -> list[str]:
-    lost = []
+    missing = []
     for name, (size, digest) in files.items():
         try:
             with default_storage.open(name) as file:
@@ -113,5 +119,17 @@ def _write_files(target: backup_file.Archive, files: Mapping[str, tuple[int, str
         except FileNotFoundError:
             found = ""
         if found != digest:
-            lost.append(name)
-    return lost
+            missing.append(name)
+    return missing
+
+
+def _still_needed(missing: list[str]) -> list[str]:
+    """The missing files that documents or jobs still have.
+
+    The others were removed after the snapshot, because their documents were deleted or replaced.
+    """
+    if not missing:
+        return []
+    with database.connect() as session:
+        needed = {row[0] for row in session.execute(FILES).fetchall()}
+    return [name for name in missing if name in needed]

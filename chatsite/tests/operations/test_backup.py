@@ -16,6 +16,7 @@ from unittest import mock
 import psycopg
 import pytest
 from django.conf import settings
+from django.core.files.base import ContentFile
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import SimpleTestCase, TransactionTestCase, override_settings
@@ -33,6 +34,7 @@ from chatsite.server.backup import age, backup_file, database
 from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.rows import fill_tables
 from history.models import Conversation, Message
+from ingestion import documents
 from ingestion.models import Document
 from ingestion.tests.media import MediaMixin
 
@@ -392,6 +394,22 @@ class Writing(Site):
             self.backup(stderr=said)
         self.assertEqual(ended.exception.code, 2)
         self.assertIn(self.document.file.name, said.getvalue())
+        self.assertIn("is complete", self.restore(verify=True))
+
+    def test_a_document_deleted_or_replaced_meanwhile_is_no_lost_file(self):
+        replaced = self.add("b.md", owner=self.owner)
+        new = documents.replace_file(replaced, ContentFile(b"Six days."))
+        tables = database.tables
+
+        def later(session):
+            found = tables(session)
+            documents.delete_document(self.document)
+            documents.read_document(replaced.pk, new)
+            return found
+
+        with mock.patch.object(backup_command.database, "tables", later):
+            said = self.backup()
+        self.assertIn("Documents that were deleted or replaced while the backup was made: 2.", said)
         self.assertIn("is complete", self.restore(verify=True))
 
     def test_a_backup_shows_one_moment(self):

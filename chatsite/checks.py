@@ -129,10 +129,10 @@ def check_database_settings(app_configs: Sequence[AppConfig] | None, **kwargs: A
 def check_storage_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
     """S3 storage needs a bucket and the packages of the extra “s3”; a bucket needs S3 storage."""
     if settings.STORAGE != "S3":
-        if not settings.S3_BUCKET:
-            return []
-        words = "CHATSITE_S3_BUCKET is set, but CHATSITE_STORAGE is not s3: set both, or neither."
-        return [Error(words, id="chatsite.E024")]
+        words = "is set, but CHATSITE_STORAGE is not s3: set both, or neither."
+        names = ("S3_BUCKET", "S3_REGION", "S3_ACCESS_KEY", "S3_SECRET_KEY", "S3_PREFIX")
+        given = [f"{PREFIX}{name}" for name in names if getattr(settings, name)]
+        return [Error(f"{name} {words}", id="chatsite.E024") for name in given]
     problems = []
     if not settings.S3_BUCKET:
         problems.append(("E021", "CHATSITE_STORAGE is s3, but CHATSITE_S3_BUCKET is not set."))

@@ -242,6 +242,10 @@ STATICFILES_FINDERS = [
 STORAGE = environment.one_of("CHATSITE_STORAGE", "FILESYSTEM", ("FILESYSTEM", "S3"))
 S3_BUCKET = environment.text("CHATSITE_S3_BUCKET")
 S3_ENDPOINT = environment.text("CHATSITE_S3_ENDPOINT")
+S3_REGION = environment.text("CHATSITE_S3_REGION")
+S3_ACCESS_KEY = environment.text("CHATSITE_S3_ACCESS_KEY")
+S3_SECRET_KEY = environment.text("CHATSITE_S3_SECRET_KEY")
+S3_PREFIX = environment.text("CHATSITE_S3_PREFIX")
 STORAGES: dict[str, dict[str, Any]] = {
     "default": {"BACKEND": "ingestion.storage.durable.DurableStorage"}
     if STORAGE == "FILESYSTEM"
@@ -250,10 +254,10 @@ STORAGES: dict[str, dict[str, Any]] = {
         "OPTIONS": {
             "bucket_name": S3_BUCKET,
             "endpoint_url": S3_ENDPOINT or None,
-            "region_name": environment.text("CHATSITE_S3_REGION") or None,
-            "access_key": environment.text("CHATSITE_S3_ACCESS_KEY") or None,
-            "secret_key": environment.text("CHATSITE_S3_SECRET_KEY") or None,
-            "location": environment.text("CHATSITE_S3_PREFIX"),
+            "region_name": S3_REGION or None,
+            "access_key": S3_ACCESS_KEY or None,
+            "secret_key": S3_SECRET_KEY or None,
+            "location": S3_PREFIX,
         },
     },
     "staticfiles": {"BACKEND": "chatsite.joined_files.JoinedStaticFilesStorage"},
@@ -296,11 +300,8 @@ OPENAI_API_KEY = environment.text("OPENAI_API_KEY")
 OPENAI_BASE_URL = environment.text("OPENAI_BASE_URL")
 CHAT_MODEL = environment.text("CHAT_MODEL")
 CHAT_BACKEND = "chat.llm.remote.RemoteModel" if CHAT_MODEL else "chat.quoting.quoting_model.QuotingModel"
-QUESTION_WRITER = (
-    "chat.llm.document_questions.write"
-    if CHAT_MODEL and environment.flag("CHATSITE_DOCUMENT_QUESTIONS", True)
-    else ""
-)
+DOCUMENT_QUESTIONS = environment.flag("CHATSITE_DOCUMENT_QUESTIONS", True)
+QUESTION_WRITER = "chat.llm.document_questions.write" if CHAT_MODEL and DOCUMENT_QUESTIONS else ""
 # How many citations of an answer, at most, the model checks again because their wording differs from the
 # source; 0 for none.
 SECOND_LOOK: int = environment.integer("CHATSITE_SECOND_LOOK", 8, most=50)

@@ -55,6 +55,14 @@ class ModelSettings(SimpleTestCase):
         ):
             found = [problem.id for problem in check_storage_settings(None)]
         self.assertEqual(found, ["chatsite.E021", "chatsite.E022", "chatsite.E023"])
+        with override_settings(STORAGE="FILESYSTEM", S3_BUCKET="files", S3_REGION="eu"):
+            self.assertEqual(
+                [problem.msg.partition(":")[0] for problem in check_storage_settings(None)],
+                [
+                    f"CHATSITE_S3_{name} is set, but CHATSITE_STORAGE is not s3"
+                    for name in ("BUCKET", "REGION")
+                ],
+            )
         self.assertEqual(check_storage_settings(None), [])
 
     def test_a_direct_address_requires_a_pooler(self):
@@ -107,6 +115,13 @@ class ModelSettings(SimpleTestCase):
             self.assertRaisesMessage(ImproperlyConfigured, "DATABASE_URL must be text in UTF-8."),
         ):
             environment.database_url("DATABASE_URL")
+
+    def test_each_setting_is_known_whatever_the_others_are(self):
+        """A setting that is only read depending on another one would be refused as misspelt."""
+        text = (Path(settings.BASE_DIR) / "chatsite" / "settings.py").read_text()
+        names = set(re.findall(r'environment\.\w+\(\s*"(\w+)"', text))
+        self.assertIn("CHATSITE_DOCUMENT_QUESTIONS", names)
+        self.assertEqual(names - environment.variables.keys(), set())
 
     def test_each_problem_has_an_id_of_its_own(self):
         """Each id belongs to one message of one check."""

@@ -5,6 +5,7 @@ installed package.
 """
 
 import gc
+import sys
 
 from chatsite.server.interrupt import interrupt
 
@@ -12,10 +13,12 @@ interrupt.install()  # first, because loading everything else takes a second
 # With Python's default threshold, garbage collections would take a sixth of that second.
 gc.set_threshold(100_000, 10, 10)
 
+if sys.platform != "linux":  # checked here, because the imports below fail on some systems
+    sys.exit("chatsite needs Linux: on other systems, run it in a container or a virtual machine.")
+
 # isort: split
 
 import os  # noqa: E402
-import sys  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 from django.core.exceptions import ImproperlyConfigured  # noqa: E402

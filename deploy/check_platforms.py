@@ -11,10 +11,6 @@ GLIBC = ("2_28", "2_27", "2_26", "2_24", "2_17", "2_5")  # pip needs each tag as
 PLATFORMS = {
     "Linux x86-64": [*(f"manylinux_{version}_x86_64" for version in GLIBC), "manylinux2014_x86_64"],
     "Linux ARM64": [*(f"manylinux_{version}_aarch64" for version in GLIBC), "manylinux2014_aarch64"],
-    "macOS ARM64": [
-        *(f"macosx_{version}_0_arm64" for version in (14, 13, 12, 11)),
-        *(f"macosx_{version}_universal2" for version in ("11_0", "10_13", "10_12", "10_9")),
-    ],
 }
 
 

@@ -3,6 +3,8 @@
 import ast
 import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from unittest import mock
@@ -257,6 +259,14 @@ def test_an_old_database_server_is_named(server, vector, words):
 def test_a_recent_database_server_is_fine():
     assert complaint(160_000, "0.8.0") is None
     assert complaint(180_001, "0.10.1") is None
+
+
+def test_another_operating_system_than_linux_is_refused_in_one_line():
+    for platform in ("darwin", "win32"):
+        code = f"import sys; sys.platform = {platform!r}; from chatsite.command_line import main; main()"
+        done = subprocess.run([sys.executable, "-c", code, "up"], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+        assert done.stderr.startswith("chatsite needs Linux")
 
 
 def test_a_site_on_every_interface_is_reached_through_loopback():

@@ -220,11 +220,20 @@ def check_secrets(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
 
 
 def check_telemetry(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
-    """URLs for traces and error reports need the packages that send them."""
+    """URLs for traces and error reports must be valid, and need the packages that send them."""
     asked = {"OTEL_EXPORTER_OTLP_ENDPOINT": settings.TRACES_ENDPOINT, "SENTRY_DSN": settings.SENTRY_DSN}
     words = "needs more packages: install chatsite[telemetry], or remove it."
     missing = [] if traces.INSTALLED else [name for name, address in asked.items() if address]
-    return [Error(f"{name} {words}", id="chatsite.E052") for name in missing]
+    problems = [("E052", f"{name} {words}") for name in missing]
+    if settings.TRACES_ENDPOINT and not _is_web_address(settings.TRACES_ENDPOINT):
+        words = "must be an address that starts with http:// or https://."
+        problems.append(("E054", f"OTEL_EXPORTER_OTLP_ENDPOINT {words}"))
+    if settings.SENTRY_DSN and not _is_sentry_address(settings.SENTRY_DSN):
+        # The address contains a key, so the message does not repeat it.
+        problems.append(
+            ("E055", "SENTRY_DSN must be an address such as https://KEY@sentry.example.org/PROJECT.")
+        )
+    return [Error(message, id=f"chatsite.{number}") for number, message in problems]
 
 
 def check_audit(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
@@ -347,3 +356,11 @@ def _is_web_address(value: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in {"http", "https"} and bool(parts.hostname) and not re.search(r"\s", value)
+
+
+def _is_sentry_address(value: str) -> bool:
+    """Whether a web address has a key, and the number of a project at its end."""
+    if not _is_web_address(value):
+        return False
+    parts = urlsplit(value)
+    return bool(parts.username) and parts.path.rpartition("/")[2].isdecimal()

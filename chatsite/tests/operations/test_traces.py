@@ -14,6 +14,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from sentry_sdk.integrations.logging import LoggingIntegration
 from sentry_sdk.transport import Transport
+from sentry_sdk.utils import BadDsn, Dsn
 
 from chatsite import traces
 from chatsite.checks import check_telemetry
@@ -93,6 +94,21 @@ class Missing(SimpleTestCase):
         with mock.patch.object(traces, "INSTALLED", new=False):
             (error,) = check_telemetry(None)
         self.assertIn("SENTRY_DSN needs more packages", error.msg)
+
+    def test_an_invalid_address_is_refused_and_not_repeated(self):
+        for dsn in ("foo", "https://faults.example.org/1", "https://key@faults.example.org/", "key@faults/1"):
+            with override_settings(SENTRY_DSN=dsn):
+                (error,) = check_telemetry(None)
+            self.assertEqual((error.id, dsn in error.msg), ("chatsite.E055", False), dsn)
+            with self.assertRaises(BadDsn):
+                Dsn(dsn)
+        for dsn in ("https://key@faults.example.org/1", "http://key:secret@[::1]:9000/prefix/23"):
+            with override_settings(SENTRY_DSN=dsn):
+                self.assertEqual(check_telemetry(None), [], dsn)
+            Dsn(dsn)
+        for address, problems in (("collector:4318", ["chatsite.E054"]), ("http://collector:4318", [])):
+            with override_settings(TRACES_ENDPOINT=address):
+                self.assertEqual([error.id for error in check_telemetry(None)], problems)
 
     def test_without_an_address_nothing_needs_the_packages(self):
         with mock.patch.object(traces, "INSTALLED", new=False):

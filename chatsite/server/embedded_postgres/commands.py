@@ -10,6 +10,7 @@ from pathlib import Path
 
 from chatsite import environment
 
+from . import paths
 from .cluster import (
     MIN_CONNECTIONS,
     Cluster,
@@ -54,6 +55,11 @@ def running(data: Path, connections: int = MIN_CONNECTIONS) -> Iterator[Cluster]
 def database_for(arguments: Sequence[str]) -> Iterator[None]:
     """Run the embedded PostgreSQL during a command that needs a database, if none is configured."""
     command = arguments[1] if len(arguments) > 1 else "help"
+    if command == "doctor" and not _has_site(data_directory()):
+        sys.exit(
+            f"There is no site in the data directory {data_directory()}: correct CHATSITE_DATA_DIR, or start"
+            " the site first."
+        )
     if command in DATABASE_FREE or environment.given("DATABASE_URL")[0]:
         yield
         return
@@ -62,6 +68,21 @@ def database_for(arguments: Sequence[str]) -> Iterator[None]:
             yield
     except EmbeddedDatabaseError as error:
         sys.exit(str(error))
+
+
+def _has_site(data: Path) -> bool:
+    """Whether a site was started in this data directory, as far as its other settings require that.
+
+    Loading the settings, and starting the database, would create what is missing.
+    """
+    needed = []
+    if not environment.given("DATABASE_URL")[0]:
+        needed.append(paths.cluster_directory(data))
+    if not environment.given("CHATSITE_SECRET_KEY")[0]:
+        needed.append(paths.secret_key_file(data))
+    with contextlib.suppress(OSError):  # a path that cannot be looked up is reported later
+        return all(path.exists() for path in needed)
+    return True
 
 
 @contextlib.contextmanager

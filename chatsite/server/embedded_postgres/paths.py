@@ -30,6 +30,10 @@ def password_file(data: Path) -> Path:
     return data / "postgres.pgpass"
 
 
+def secret_key_file(data: Path) -> Path:
+    return data / "secret_key"
+
+
 def socket_directory(data: Path) -> Path:
     """The directory of the socket: the cluster's, or a shorter one if that path is too long."""
     directory = cluster_directory(data)
@@ -93,7 +97,7 @@ def secret_key(data: Path) -> str:
     If the directory is not writable, the key only lasts as long as the process, so that commands that need
     no data (`check`, `makemessages`) still work; `up` reports such a directory.
     """
-    path = data / "secret_key"
+    path = secret_key_file(data)
     with contextlib.suppress(OSError):
         return path.read_text().strip()
     key = secrets.token_urlsafe(48)

@@ -4,6 +4,8 @@ import contextlib
 import gzip
 import io
 import os
+import subprocess
+import sys
 import tempfile
 import threading
 from collections import namedtuple
@@ -23,11 +25,38 @@ from chatsite import environment
 from chatsite.accounts.models import User
 from chatsite.management.commands.config import shown
 from chatsite.server import diagnosis
+from chatsite.tests.server import BASE
 from ingestion.models import Document
 from ingestion.tests.media import MediaMixin
 
 Usage = namedtuple("Usage", ("total", "used", "free"))
 MODEL = {"CHAT_MODEL": "small", "OPENAI_API_KEY": "sk-secret", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+
+
+class WithoutSite(SimpleTestCase):
+    def test_in_a_directory_without_a_site_nothing_is_created(self):
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        for name, settings in (
+            ("mistyped", {}),
+            ("mistyped", {"DATABASE_URL": "postgresql://a@127.0.0.1:9/b"}),
+            ("empty", {}),
+        ):
+            (folder / "empty").mkdir(exist_ok=True)
+            cleared = {"DATABASE_URL": "", "CHATSITE_SECRET_KEY": "", "CHATSITE_DATA_DIR": str(folder / name)}
+            done = subprocess.run(
+                [sys.executable, "manage.py", "doctor"],
+                cwd=BASE,
+                env=os.environ | cleared | settings,
+                check=False,
+                capture_output=True,
+                text=True,
+            )
+            expected = (
+                f"There is no site in the data directory {folder / name}: correct CHATSITE_DATA_DIR, or start"
+                " the site first.\n"
+            )
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "", expected))
+            self.assertEqual(list(folder.rglob("*")), [folder / "empty"])
 
 
 class Doctor(MediaMixin, TestCase):

@@ -26,7 +26,7 @@ CSRF_TRUSTED_ORIGINS = environment.words("CHATSITE_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "chatsite.admin.admin_config.SiteAdminConfig",
-    "chatsite.accounts",  # before django.contrib.auth, whose command `changepassword` it overrides
+    "chatsite.accounts",  # before django.contrib.auth, whose commands it overrides
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

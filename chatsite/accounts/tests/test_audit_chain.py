@@ -1,7 +1,9 @@
 """The chain of hashes over the audit log, and the log for other programs."""
 
 import csv
+import errno
 import json
+import os
 from datetime import timedelta
 from importlib import import_module
 from io import StringIO
@@ -20,6 +22,7 @@ from django.utils import timezone
 
 from chat.persons.erasure import erase
 from chatsite.accounts.audit import audit_export, chain, record
+from chatsite.accounts.management.commands import audit
 from chatsite.accounts.models import AuditEntry, AuditSeal, User
 from ingestion.tests.factories import make_user
 
@@ -221,6 +224,20 @@ class ExportTests(TestCase):
         rows = list(csv.DictReader(StringIO(self.exported("log.csv", "--format", "csv"))))
         self.assertEqual((rows[0]["actor"], rows[0]["person"], rows[0]["subject"]), ("ada", "ben", "'=1+1"))
         self.assertEqual([row["position"] for row in rows[:3]], ["1", "2", "3"])
+
+    def test_of_an_export_onto_a_full_disk_no_part_is_kept(self):
+        def full(target, *days):
+            target.write("{}")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "log.jsonl")
+            with (
+                patch.dict(audit.WRITERS, {"jsonl": full}),
+                self.assertRaisesMessage(CommandError, f"{path} cannot be written: No space left on device."),
+            ):
+                call_command("audit", "export", str(path))
+            self.assertEqual(list(Path(folder).iterdir()), [])
 
     def test_only_the_requested_days_are_exported_and_the_export_is_logged(self):
         tomorrow = (timezone.localdate() + timedelta(days=1)).isoformat()

@@ -36,6 +36,9 @@ class Unmigrated(SimpleTestCase):
             ("reembed",),
             ("explain_access", "ann", "a.pdf"),
             ("create_api_key", "ann"),
+            ("audit", "verify"),
+            ("changepassword", "ann"),
+            ("createsuperuser",),
         )
         for command in commands:
             with (

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import groupby
+from pathlib import Path
 from typing import Any, TextIO
 
 from django.conf import settings
@@ -16,6 +17,7 @@ from django.utils.dateparse import parse_date
 
 from chatsite.accounts.audit import audit_export, chain, record_before
 from chatsite.accounts.models import AuditEntry
+from chatsite.db.migration_state import demand_migrations
 
 WRITERS = {"csv": audit_export.write_csv, "jsonl": audit_export.write_lines}
 
@@ -37,6 +39,7 @@ class Command(BaseCommand):
         acts.add_parser("trim", help="Remove entries older than CHATSITE_AUDIT_DAYS now.")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        demand_migrations()
         chain.seal_new()
         if options["act"] == "verify":
             self._verify(options["expect"])
@@ -77,7 +80,10 @@ def _day(text: str) -> datetime:
 
 @contextmanager
 def _new_file(path: str) -> Iterator[TextIO]:
-    """A new file that only its owner may read; “-” is the standard output. Raises CommandError."""
+    """A new file that only its owner may read; “-” is the standard output. Raises CommandError.
+
+    After an error, no part of the file is kept.
+    """
     if path == "-":
         yield sys.stdout
         return
@@ -85,5 +91,11 @@ def _new_file(path: str) -> Iterator[TextIO]:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
         raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
-    with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as target:
-        yield target
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as target:
+            yield target
+    except BaseException as error:
+        Path(path).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise CommandError(f"{path} cannot be written: {error.strerror or error}.") from error
+        raise

@@ -8,9 +8,11 @@ from django.core.management.base import CommandParser
 
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import ApiKey, AuditEntry, User
+from chatsite.db.migration_state import demand_migrations
 
 
 class Command(changepassword.Command):
+    requires_migrations_checks = False  # handle() demands the migrations
     help = "Change a user's password. Their sessions end; API keys stay valid unless --revoke-keys is given."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -18,6 +20,7 @@ class Command(changepassword.Command):
         parser.add_argument("--revoke-keys", action="store_true", help="Revoke the user's API keys too.")
 
     def handle(self, *args: Any, **options: Any) -> str:
+        demand_migrations()
         options["username"] = options["username"] or getpass.getuser()
         output = str(super().handle(*args, **options))
         person = User.objects.get(username=options["username"])

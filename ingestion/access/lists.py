@@ -6,14 +6,16 @@ An access list is a set of people and groups, stored once for all documents, sha
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.utils.translation import gettext, override
 
 from chatsite.accounts.audit import NamedPerson, named, record
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.db.threads import reading_everything
+from chatsite.normal_form import normal_form
 from ingestion import document_events
 from ingestion.models import Document
 
@@ -127,6 +129,20 @@ def narrowed(before: Audience, after: Audience) -> Audience:
         user_ids=before.user_ids & after.user_ids,
         group_ids=before.group_ids & after.group_ids,
     )
+
+
+def find_named(rows: QuerySet[Any], field: str, names: Sequence[str]) -> dict[str, Any]:
+    """The accounts or groups with these names, by the given name.
+
+    A name of which the letters and accents are separate characters, as some systems write them, is also found
+    in its composed form.
+    """
+    composed = {name: normal_form("NFC", name) for name in names}
+    found = {
+        getattr(row, field): row for row in rows.filter(**{f"{field}__in": {*names, *composed.values()}})
+    }
+    named = {name: found.get(name) or found.get(form) for name, form in composed.items()}
+    return {name: row for name, row in named.items() if row is not None}
 
 
 def set_audience(document: Document, audience: Audience) -> None:

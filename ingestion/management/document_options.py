@@ -8,7 +8,7 @@ from django.contrib.auth.models import Group
 from django.core.management.base import CommandError
 
 from chatsite.accounts.models import User
-from ingestion.access.lists import Audience
+from ingestion.access.lists import Audience, find_named
 from ingestion.file_names import category_name
 
 
@@ -76,7 +76,7 @@ def parse(options: dict[str, Any]) -> DocumentOptions:
 
 
 def _named(rows: Any, field: str, names: list[str], kind: str) -> list[Any]:
-    found = {getattr(row, field): row for row in rows.filter(**{f"{field}__in": names})}
+    found = find_named(rows, field, names)
     missing = [name for name in names if name not in found]
     if missing:
         raise CommandError(f"There is no {kind} named {', '.join(missing)}.")

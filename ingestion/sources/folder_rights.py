@@ -17,7 +17,7 @@ from typing import Any
 from django.contrib.auth.models import Group
 
 from chatsite.accounts.models import User
-from ingestion.access.lists import Audience
+from ingestion.access.lists import Audience, find_named
 from ingestion.file_names import category_name
 
 from .tree import (
@@ -92,7 +92,7 @@ class FolderRights:
         if len(text) > FILE_BYTES:
             raise RightsError(f"{path} is larger than {FILE_BYTES:,} bytes.")
         try:
-            return self._parse(tomllib.loads(text.decode()))
+            return self._parse(tomllib.loads(text.decode("utf-8-sig")))
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise RightsError(f"{path} is not TOML: {error}.") from error
         except RecursionError as error:
@@ -131,8 +131,7 @@ class FolderRights:
 
 
 def _ids(rows: Any, field: str, names: list[str], kind: str) -> frozenset[int]:
-    possible = [name for name in names if "\0" not in name]
-    found = dict(rows.filter(**{f"{field}__in": possible}).values_list(field, "pk"))
+    found = find_named(rows, field, [name for name in names if "\0" not in name])
     if missing := sorted(set(names) - found.keys()):
         raise ValueError(f"there is no {kind} named {', '.join(missing)}.")
-    return frozenset(found.values())
+    return frozenset(row.pk for row in found.values())

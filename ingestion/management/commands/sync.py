@@ -136,6 +136,9 @@ def _guard(differences: mirror.Differences, options: dict[str, Any]) -> None:
     Perhaps the folder is not mounted.
     """
     gone, documents = len(differences.gone), differences.documents
+    reason = next((reason for path, reason in differences.problems if path == "."), "")
+    if reason and not differences.files:
+        raise CommandError(f"The folder could not be read, and nothing was done. {reason}")
     if documents and not differences.files and not options["allow_empty"]:
         raise CommandError(
             f"The folder is empty, and {counted(documents, 'document')} came from it. Nothing was done;"

@@ -272,6 +272,16 @@ class GuardTests(SyncMixin, TestCase):
             self.assertIn("b: It cannot be opened: Permission denied.", self.refused("--everyone"))
         self.assertEqual(self.paths(), ["a.md", "b/a.md"])
 
+    def test_a_root_that_cannot_be_listed_is_not_called_empty(self):
+        self.put("a.md")
+        self.sync("--everyone")
+        refusal = PermissionError(13, "Permission denied", str(self.root))
+        with mock.patch.object(os, "scandir", side_effect=refusal):
+            self.assertEqual(
+                self.refused("--everyone"),
+                "The folder could not be read, and nothing was done. It cannot be opened: Permission denied.",
+            )
+
     def test_two_syncs_of_one_source_at_a_time_are_refused(self):
         other = connection.copy()
         self.addCleanup(other.close)

@@ -38,6 +38,21 @@ class RightsTests(SyncMixin, TestCase):
         self.assertEqual((self.readable(self.ann), self.readable(self.bob)), (["a.md", "b.md"], ["a.md"]))
         self.assertEqual(Document.objects.get(name="b.md").category, "pay")
 
+    def test_a_byte_order_mark_and_decomposed_letters_change_no_rights(self):
+        people = Group.objects.create(name="B\u00fcro")
+        self.ann.groups.add(people)
+        self.put(".chatsite.toml", '\ufeffgroups = ["Bu\u0308ro"]\nusers = ["bob"]')
+        self.put("a.md")
+        self.assertEqual(self.sync(), "1 new.")
+        self.assertEqual((self.readable(self.ann), self.readable(self.bob)), (["a.md"], ["a.md"]))
+        (self.root / ".chatsite.toml").unlink()
+        self.assertEqual(self.sync("--group", "Bu\u0308ro"), "1 with other readers or another place.")
+        self.assertEqual((self.readable(self.ann), self.readable(self.bob)), (["a.md"], []))
+        exact = Group.objects.create(name="Bu\u0308ro")
+        self.bob.groups.add(exact)
+        self.sync("--group", "Bu\u0308ro")
+        self.assertEqual((self.readable(self.ann), self.readable(self.bob)), ([], ["a.md"]))
+
     def test_a_tree_without_rights_is_not_ingested(self):
         self.put("a.md")
         self.assertIn("No readers are specified", self.refused())

@@ -17,8 +17,11 @@ from .pdf_page_text import Line
 SCAN_SIDE = 4_000  # longest side of a picture for text recognition, in pixels
 SCAN_LETTERS = 20  # a page with fewer letters and large pictures is a scan
 SCAN_SHARE = 0.3  # share of the page that its pictures must cover
+# A page with fewer letters, such as a stamp or the name of the program that scanned it, is a scan if pictures
+# cover COVERED of it.
+STAMP_LETTERS, COVERED = 200, 0.8
 DRAWN_SHAPES = 20  # a page without words is worth recognising if it has this many drawn shapes
-IMAGES = [pdfium.FPDF_PAGEOBJ_IMAGE]
+IMAGES, TEXTS = [pdfium.FPDF_PAGEOBJ_IMAGE], [pdfium.FPDF_PAGEOBJ_TEXT]
 DEPTH = 3  # nesting depth of form objects in which pictures are searched for
 NOTHING_READ = "No text was found on the scanned pages, or it is too faint or blurred to be read."
 WHAT = "The pages are scanned images"
@@ -33,36 +36,55 @@ CENTRED = 0.12
 def is_scanned(page: pypdfium2.PdfPage, lines: Sequence[Line]) -> bool:
     """Whether the page has too few letters for its pictures, so that its text should be recognised.
 
-    Raises DecompressionBombError if its pictures are too large to render.
+    Raises DecompressionBombError if its pictures are too large to render, and it has hardly any letters.
     """
-    letters = sum(character.isalnum() for line in lines for character in line.text)
-    is_scan = letters < SCAN_LETTERS and _pictured(page, wordless=not letters)
+    letters = _letters(lines)
+    if letters < SCAN_LETTERS:
+        is_scan = _pictured(page, wordless=not letters)
+    else:
+        is_scan = letters < STAMP_LETTERS and _covered(page) >= COVERED and not _has_invisible_text(page)
     pixels = 0  # total size of the pictures: large ones take a long time to render
     for picture in page.get_objects(filter=IMAGES, max_depth=DEPTH) if is_scan else ():
         columns, rows = picture.get_px_size()
         pixels += columns * rows
         if pixels > ocr.PIXELS:
+            if letters >= SCAN_LETTERS:
+                return False
             raise Image.DecompressionBombError
     return is_scan
 
 
+def _letters(lines: Sequence[Line]) -> int:
+    return sum(character.isalnum() for line in lines for character in line.text)
+
+
 def _pictured(page: pypdfium2.PdfPage, wordless: bool) -> bool:
     """Whether pictures cover much of the page, or a wordless page has a picture or many shapes."""
+    if not wordless:
+        return _covered(page) >= SCAN_SHARE
+    drawings = page.get_objects(filter=[*IMAGES, pdfium.FPDF_PAGEOBJ_PATH], max_depth=DEPTH)
+    for shapes, drawn in enumerate(drawings, 1):
+        if drawn.type == pdfium.FPDF_PAGEOBJ_IMAGE or shapes >= DRAWN_SHAPES:
+            return True
+    return False
+
+
+def _covered(page: pypdfium2.PdfPage) -> float:
+    """The share of the page that its pictures cover."""
     width, height = page.get_size()
     covered = 0.0
-    shapes = 0
-    kinds = [pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_PATH]
-    for drawn in page.get_objects(filter=kinds if wordless else kinds[:1], max_depth=DEPTH):
-        if drawn.type == pdfium.FPDF_PAGEOBJ_PATH:
-            shapes += 1
-            if shapes >= DRAWN_SHAPES:
-                return True
-            continue
-        if wordless:
-            return True
-        left, bottom, right, top = drawn.get_bounds()
+    for picture in page.get_objects(filter=IMAGES, max_depth=DEPTH):
+        left, bottom, right, top = picture.get_bounds()
         covered += max(0, right - left) * max(0, top - bottom)
-    return bool(covered >= width * height * SCAN_SHARE)
+    return float(covered / max(width * height, 1))
+
+
+def _has_invisible_text(page: pypdfium2.PdfPage) -> bool:
+    """Whether some text of the page is invisible, as in a scan with recognised text."""
+    return any(
+        pdfium.FPDFTextObj_GetTextRenderMode(text.raw) == pdfium.FPDF_TEXTRENDERMODE_INVISIBLE
+        for text in page.get_objects(filter=TEXTS, max_depth=DEPTH)
+    )
 
 
 def recognise_pages(
@@ -72,7 +94,10 @@ def recognise_pages(
     limits: Limits,
     progress: Progress,
 ) -> None:
-    """Replace the lines of scanned pages with recognised text."""
+    """Replace the lines of scanned pages with recognised text.
+
+    Lines of a stamp, or of text over the picture of a page, are kept: only the rest is recognised.
+    """
     if reason := ocr.why_not(limits.ocr_languages, WHAT):
         if any(pages):
             return  # the other pages can still be read
@@ -82,9 +107,15 @@ def recognise_pages(
     for done, number in enumerate(scans, 1):
         page = document[number]
         scale = min(ocr.DOTS_PER_INCH / 72, SCAN_SIDE / max(*page.get_size(), 1))
-        picture = page.render(scale=scale, grayscale=True).to_pil()
+        kept = pages[number] if _letters(pages[number]) >= SCAN_LETTERS else []
+        for text_object in page.get_objects(filter=TEXTS, max_depth=DEPTH) if kept else ():
+            pdfium.FPDFTextObj_SetTextRenderMode(text_object.raw, pdfium.FPDF_TEXTRENDERMODE_INVISIBLE)
+        picture = page.render(scale=scale, grayscale=True, may_draw_forms=not kept).to_pil()
         if text := ocr.recognise(picture, limits.ocr_languages):
-            pages[number] = [Line(text, 0, whole=True)]
+            middle = page.get_height() / 2
+            above = [line for line in kept if line.baseline is not None and line.baseline > middle]
+            below = [line for line in kept if line not in above]
+            pages[number] = [*above, Line(text, 0, whole=True), *below]
         page.close()
         characters += len(text)
         Contents(limits).check(characters)

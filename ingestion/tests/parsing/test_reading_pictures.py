@@ -1,5 +1,6 @@
 """Scanned pages and images: read by tesseract if it is installed, or refused with that reason."""
 
+import ctypes
 import os
 import shutil
 import tempfile
@@ -9,6 +10,7 @@ from pathlib import Path
 from unittest import mock
 
 import pypdfium2
+import pypdfium2.raw as pdfium
 import pytest
 from django.test import SimpleTestCase, override_settings
 from PIL import Image, ImageOps
@@ -18,6 +20,7 @@ from ingestion.parsing.readers import ocr, pdf
 from ingestion.parsing.readers.pdf_scans import NOTHING_READ
 from ingestion.parsing.sections import Limits, Unreadable
 from ingestion.tests import building
+from ingestion.tests.parsing.test_reading_formats import reading
 
 TESSERACT = unittest.skipUnless(shutil.which("tesseract"), "tesseract is not installed")
 NOT_INSTALLED = "and text recognition (tesseract) is not installed on the server."
@@ -52,6 +55,23 @@ def joined(*files):
     return out.getvalue()
 
 
+def stamped(data, text, top, visible=True):
+    """The PDF with a line of text on its first page, as scanning programs and mail rooms add it."""
+    document = pypdfium2.PdfDocument(data)
+    page = document[0]
+    added = pdfium.FPDFPageObj_NewTextObj(document.raw, b"Helvetica", 8)
+    encoded = (text + "\0").encode("utf-16-le")
+    pdfium.FPDFText_SetText(added, ctypes.cast(encoded, ctypes.POINTER(ctypes.c_ushort)))
+    if not visible:
+        pdfium.FPDFTextObj_SetTextRenderMode(added, pdfium.FPDF_TEXTRENDERMODE_INVISIBLE)
+    pdfium.FPDFPageObj_Transform(added, 1, 0, 0, 1, 100, top)
+    pdfium.FPDFPage_InsertObject(page.raw, added)
+    page.gen_content()
+    out = BytesIO()
+    document.save(out)
+    return out.getvalue()
+
+
 @pytest.mark.slow
 class PicturesTests(SimpleTestCase):
     def read(self, name, data):
@@ -75,6 +95,28 @@ class PicturesTests(SimpleTestCase):
         self.assertEqual(found.sections[0].text, "A page of text that needs no reading.")
         self.assertIn("Sign in at the gate before nine.", found.sections[1].text)
         self.assertEqual((found.pages, found.language, self.told[-1]), (2, "english", (2, 2)))
+
+    @TESSERACT
+    def test_a_scan_with_a_line_of_text_on_it_is_recognised_and_the_line_is_kept(self):
+        stamp, program = (
+            "Received on 12 March 2024, town hall mail room",
+            "Scanned with a program on my telephone",
+        )
+        page = stamped(stamped(scan(LINES), stamp, 800), program, 20)
+        text = self.read("a.pdf", page).sections[0].text
+        order = [text.find(words) for words in (stamp, "Badges are returned.", program)]
+        self.assertEqual((order, text.count("telephone")), (sorted(order), 1))
+        self.assertNotIn(-1, order)
+
+    def test_a_page_with_recognised_text_or_much_text_over_a_picture_is_not_recognised(self):
+        line = "Received on 12 March 2024, in the mail room"
+        pages = [stamped(scan(LINES), line, 400, visible=False), scan(LINES)]
+        for top in range(100, 700, 100):
+            pages[1] = stamped(pages[1], line, top)
+        for page in pages:
+            with mock.patch.object(pdf, "recognise_pages") as recognise_pages:
+                self.assertIn(line, reading("a.pdf", page).sections[0].text)
+            recognise_pages.assert_not_called()
 
     @TESSERACT
     def test_images_can_be_documents(self):

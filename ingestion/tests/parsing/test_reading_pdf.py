@@ -126,6 +126,37 @@ class PdfTests(SimpleTestCase):
         self.assertNotIn("Chapter", text)
         self.assertIn("9 boxes are enough.", text)
 
+    def test_lines_whose_numbers_do_not_count_the_pages_are_not_running_titles(self):
+        prices = (49, 25, 39, 85, 499)
+
+        def page(number):
+            rows = [("F1", 11, f"{SENTENCE} {letter} of {number}.") for letter in "abcd"]
+            of_page = [("F1", 11, f"Price: {prices[number]} euros"), ("F1", 11, f"{prices[number]} pieces")]
+            date = ("F1", 11, f"Minutes of 0{number + 2}.0{number + 1}.2024")
+            return lines(date, *rows, *of_page) + lines(("F1", 9, f"Page {number + 1} of 5"), top=40)
+
+        text = "\n".join(text for _, text in self.sections(*map(page, range(5))))
+        for number, price in enumerate(prices):
+            for words in (
+                f"Price: {price}",
+                f"{price} pieces",
+                f"Minutes of 0{number + 2}.0{number + 1}.2024",
+            ):
+                self.assertIn(words, text)
+        self.assertNotIn("Page", text)
+
+    def test_titles_that_begin_each_page_are_headings_although_their_numbers_count_the_pages(self):
+        def page(number, size, title):
+            rows = [("F1", 11, f"{SENTENCE} {letter} of {'uvwxyz'[number]}.") for letter in "abcd"]
+            return lines(("F2", size, title), *rows)
+
+        lessons = [(number, 18, f"Lesson {number}") for number in range(1, 6)]
+        names = ("Scope", "Terms", "Duties", "Dates", "Liability")
+        chapters = [(number, 11, f"{number} {name}") for number, name in enumerate(names, 1)]
+        for titles in (lessons, chapters):
+            headings = [heading for heading, _ in self.sections(*(page(*each) for each in titles))]
+            self.assertEqual(headings, [title for _, _, title in titles])
+
     def test_a_title_is_kept_although_it_is_also_the_running_title(self):
         pages = [
             lines(("F1", 22, "Staff manual"), *[("F1", 11, f"{SENTENCE} {a} {b}.") for b in "abcde"])

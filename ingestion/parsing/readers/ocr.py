@@ -24,6 +24,8 @@ from ingestion.parsing.sections import (
     one_line,
 )
 
+from .hyphenation import BREAK, without_breaks
+
 PROGRAM = "tesseract"
 PAGE_SECONDS = 60
 LISTING_SECONDS = 10
@@ -104,18 +106,17 @@ def _recognised(picture: Image.Image, languages: str) -> RecognisedText:
     letters = sum(len(word.text) for word in words)
     confidence = sum(word.confidence * len(word.text) for word in words) / letters if letters else 0
 
-    # Join words that are hyphenated at line ends.
     paragraphs: list[str] = []
     text, place, line = "", ("", ""), ""
     for word in words:
         if word.paragraph != place and text:
-            paragraphs.append(text)
+            paragraphs.append(without_breaks(text))
             text = ""
-        broken = text.endswith("-") and line != word.line and word.text[0].islower()
-        text = text[:-1] + word.text if broken else f"{text} {word.text}".strip()
+        is_broken = text.endswith("-") and line != word.line and word.text[0].islower()
+        text = f"{text[:-1]}{BREAK}{word.text}" if is_broken else f"{text} {word.text}".strip()
         place, line = word.paragraph, word.line
     if text:
-        paragraphs.append(text)
+        paragraphs.append(without_breaks(text))
     return RecognisedText("\n\n".join(paragraphs), confidence)
 
 

@@ -14,6 +14,7 @@ import pypdfium2.raw as pdfium
 from chatsite.superscripts import superscript
 from ingestion.parsing.sections import one_line
 
+from .hyphenation import BREAK, without_breaks
 from .pdf_tables import Rule
 from .pdf_words import Word
 
@@ -32,12 +33,9 @@ BROWSERS = ("Skia/PDF", "Qt ", "cairo ")  # prefixes of the producer names that 
 BOLD_WEIGHT = 600
 BULLETS = "•◦▪‣●○■□◻☐❑❖➢➔✓✔"  # characters that mark items of lists
 FONT_SUBSET = re.compile(r"\A[a-z]{6}\+")  # the prefix of a font of which the file contains only a part
-# PDFium returns a hyphen at the end of a line as U+0002 or U+FFFE, even if it has joined that line with the
-# next one (in columns). This module replaces such a hyphen with this character; `pdf_sections` resolves it.
-BREAK = "\U000f00ad"
+# Hyphens at the end of a line (see hyphenation.BREAK), also if PDFium has joined that line with the next one.
 BROKEN_LINE = re.compile(r"[\x02\ufffe\xad](?=\s*\Z)|(?<=\w)[\x02\ufffe](?=\w)")
 BROKEN_INSIDE = re.compile(r"(?<=\w)[\x02\ufffe](?=\w)")
-BROKEN_WORD = re.compile(rf"\b(\w++){BREAK}(?=(\w++))")
 
 
 # Digits that may be a superscript of the letter, digit or sign before them.
@@ -212,7 +210,7 @@ def words_with_boxes(
             left, right = min(box[0].value, edge[0].value), max(box[1].value, edge[1].value)
             bottom, top = min(box[2].value, edge[2].value), max(box[3].value, edge[3].value)
             word = _whole(BROKEN_LINE.sub(BREAK, text[start:end]))
-            word = (BROKEN_WORD.sub(r"\1", word) if is_hyphenated else word).replace(BREAK, "-")
+            word = without_breaks(word, is_hyphenated=is_hyphenated)
             yield Word(word, left, right, bottom, top, line, lines[line][1].bold, first, last)
 
 

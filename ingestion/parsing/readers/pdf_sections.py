@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from ingestion.parsing.sections import Section, clean, heading_path, too_long_path
 
+from .hyphenation import BREAK, without_breaks
 from .pdf_headings import ITEM_INDENT, SHORT_LINE, Bookmarks, heading_runs, text_style, with_bookmarks
-from .pdf_page_text import BREAK, BROKEN_WORD, BULLETS, Line
+from .pdf_page_text import BULLETS, Line
 
 FULL_LINE = 0.72  # a line shorter than this share of the usual width ends its paragraph
 HYPHENATED_SHARE = 0.03  # in a hyphenated document, more than this share of the lines end with a hyphen
@@ -43,14 +44,13 @@ def sections_of(
                 path = [line for line in path if line.outranks(run[0])]
                 if pending and pending[0].size and pending[0] not in path:
                     yield Section(f"page={number}", number, _joined(parents), pending[0].text)
-                text = _without_hyphenation(
-                    " ".join(line.text for line in run).replace(f"{BREAK} ", BREAK), compounds, is_hyphenated
-                )
+                title = " ".join(line.text for line in run).replace(f"{BREAK} ", BREAK)
+                text = without_breaks(title, compounds, is_hyphenated=is_hyphenated)
                 path.append(replace(run[0], text=text))
                 pending = path[-1:]
                 continue
             heading = _joined(path)
-            text = _without_hyphenation(_paragraphs(run, full), compounds, is_hyphenated)
+            text = without_breaks(_paragraphs(run, full), compounds, is_hyphenated=is_hyphenated)
             if pending and (too_long := too_long_path(line.text for line in path)):
                 text = f"{too_long}\n\n{text}"
             yield Section(f"page={number}", number, heading, text)
@@ -105,21 +105,3 @@ def _is_after(line: Line, previous: Line, item: Line) -> bool:
     if line.left is None or item.left is None or previous.text[-1] not in SENTENCE_ENDS:
         return False
     return line.left <= item.left + ITEM_INDENT
-
-
-def _without_hyphenation(text: str, compounds: set[str], is_hyphenated: bool) -> str:
-    """Join words that were split at line ends.
-
-    The hyphen is kept if the document is not hyphenated, if the word has a hyphen elsewhere, or before digits
-    and names.
-    """
-    if not is_hyphenated:
-        return text.replace(BREAK, "-")
-
-    def joined(match: re.Match[str]) -> str:
-        first, second = match.groups()
-        name = second[0].isupper() and not first[-1].isupper()
-        kept = name or second[0].isdigit() or f"{first}-{second}".lower() in compounds
-        return f"{first}-" if kept else first
-
-    return BROKEN_WORD.sub(joined, text).replace(BREAK, "-") if BREAK in text else text

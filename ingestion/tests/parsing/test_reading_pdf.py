@@ -408,6 +408,23 @@ class PdfTests(SimpleTestCase):
         for words in ("an efficient office", "in a well-known town during", "COVID-19 only"):
             self.assertIn(words, text)
 
+    def test_hyphens_of_compounds_and_before_french_pronouns_are_kept_at_line_ends(self):
+        for before, after, joined in (
+            ("Vor-", "und Nachbereitung", "Vor- und Nachbereitung"),
+            ("Ein-", "bzw. Auszahlung", "Ein- bzw. Auszahlung"),
+            ("pre-", "or post-processing", "pre- or post-processing"),
+            ("col-", "or of the boat", "color of the boat"),
+            ("Avez-", "vous compris", "Avez-vous compris"),
+            ("va-t-", "il bien", "va-t-il bien"),
+        ):
+            for producer in ("LaTeX", "Skia/PDF m140"):
+                kept = joined.replace("color", "col-or") if producer != "LaTeX" else joined
+                page = lines(
+                    *[("F1", 11, SENTENCE)] * 40, ("F1", 11, f"{SENTENCE} {before}"), ("F1", 11, after)
+                )
+                with self.subTest(joined, producer=producer):
+                    self.assertIn(kept, self.sections(page, producer=producer)[0][1])
+
     def test_words_broken_between_lines_of_a_column_are_joined(self):
         """PDFium joins such lines and puts U+0002 or U+FFFE where the hyphen was."""
         page = "".join(

@@ -133,6 +133,15 @@ class PicturesTests(SimpleTestCase):
         stain = Image.radial_gradient("L").resize((800, 1100))
         self.assertEqual(self.reason("a.pdf", saved("PDF", stain)), NOTHING_READ)
 
+    def test_words_broken_at_line_ends_of_a_scan_are_joined_but_not_suspended_compounds(self):
+        rows = [["text", "conf", "block_num", "par_num", "line_num"]]
+        for number, line in enumerate(("the house-", "hold is in for pre-", "and post-processing")):
+            rows += [[word, "90", "1", "1", str(number)] for word in line.split()]
+        table = "\n".join(map("\t".join, rows)).encode()
+        with mock.patch.object(ocr, "_output", return_value=table):
+            text = ocr.recognise(picture(*LINES), "eng")
+        self.assertEqual(text, "the household is in for pre- and post-processing")
+
     @TESSERACT
     def test_a_scan_is_rotated_until_it_can_be_read(self):
         page = picture(*LINES)

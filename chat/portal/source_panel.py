@@ -228,7 +228,8 @@ class Panel:
             page = files.page_characters(self.source.document, self.page)
         except (Unreadable, FileNotFoundError, files.StorageFault):
             return None  # the image's own request reports the error
-        boxes = boxes_of(page, self.source.content, spans, only_rows=only_rows)
+        source = self.source
+        boxes = boxes_of(page, source.content, spans, only_rows=only_rows, heading=source.heading)
         return PageBoxes(page["width"], page["height"], boxes)
 
     @cached_property

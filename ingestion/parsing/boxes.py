@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .sections import SEPARATOR
+
 Box = tuple[int, int, int, int]  # left, top, right, bottom
 # The words of each cell of a table row, with their start and end in the page's text.
 Cells = Sequence[Sequence[tuple[str, int, int]]]
@@ -19,22 +21,30 @@ OPENING = frozenset("([{\u201c\u2018\u201e\u00ab\u00bf\u00a1")
 MIN_COLUMNS = 2  # a line with fewer column names is not a table row
 MIN_PART = 12  # characters; a shorter line is not taken for a part of a row
 MIN_LETTERS = 4  # letters in the shortest piece of text that is searched for separately
+MAX_PLACES = 1_000  # places of the same text on a page that are compared
 GAP = 1.5  # maximum gap between two words of a line, as a multiple of a character's height
 OVERLAP = 0.5  # minimum vertical overlap of characters on one line, as a share of their height
 
 
 def boxes_of(
-    page: Mapping[str, Any], content: str, spans: Iterable[Sequence[int]], *, only_rows: bool = False
+    page: Mapping[str, Any],
+    content: str,
+    spans: Iterable[Sequence[int]],
+    *,
+    only_rows: bool = False,
+    heading: str = "",
 ) -> list[Box]:
     """Boxes of the spans of `content`, line by line, in the units of `page`.
 
     For `page`, see `readers.pdf.characters`. Words of a table row are located by the row's cells on the page.
     Other text is located by its letters and digits only, because passages lack the page's hyphens and line
-    ends; with `only_rows`, such text gets no boxes. A row that is not completely on the page gets no boxes
+    ends; with `only_rows`, such text gets no boxes. If the same words are at several places, those below the
+    last heading of the path `heading` get the boxes. A row that is not completely on the page gets no boxes
     either, because the same words may occur in other rows.
     """
     text, boxes = page["text"], page["boxes"]
     letters, places = _letters(text)
+    searched = _PageLetters(text, letters, places, _letters(heading.rpartition(SEPARATOR)[2])[0])
     found: list[Box] = []
     stretches = list(_stretches(content, page.get("rows", ())))
     for first, last in spans:
@@ -50,10 +60,56 @@ def boxes_of(
             if only_rows:
                 continue
             within_text = content[stretch.start : stretch.end], begin - stretch.start, end - stretch.start
-            for left, right in _ranges(letters, *within_text):
+            for left, right in _ranges(searched, *within_text):
                 start, stop = _with_marks(text, places[left], places[right - 1] + 1)
                 found += _lines(boxes[start:stop], text[start:stop])
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _PageLetters:
+    """The letters and digits of a page, with their positions in its text, and those of a heading."""
+
+    text: str
+    letters: str
+    places: list[int]
+    heading: str
+
+    def find(self, wanted: str) -> int:
+        """Where the letters are on the page; -1 if they are not, or if `wanted` is empty.
+
+        Whole words are preferred, and among several places the one closest below the heading.
+        """
+        whole = self._whole_words(wanted)
+        if len(whole) > 1 and self.heading:
+            below = [
+                (whole[next_place] - end, whole[next_place])
+                for end in (start + len(self.heading) for start in self._whole_words(self.heading))
+                if (next_place := bisect_left(whole, end)) < len(whole)
+            ]
+            if below:
+                return min(below)[1]
+        return whole[0] if whole else self.letters.find(wanted) if wanted else -1
+
+    def _whole_words(self, wanted: str) -> list[int]:
+        """The places that begin and end with a word, among the first MAX_PLACES places."""
+        found: list[int] = []
+        start = self.letters.find(wanted) if wanted else -1
+        for _ in range(MAX_PLACES):
+            if start < 0:
+                break
+            if self._is_between_words(start) and self._is_between_words(start + len(wanted)):
+                found.append(start)
+            start = self.letters.find(wanted, start + 1)
+        return found
+
+    def _is_between_words(self, place: int) -> bool:
+        if place in (0, len(self.letters)):
+            return True
+        before, after = self.places[place - 1], self.places[place]
+        between = self.text[before + 1 : after]
+        is_in_number = between in (".", ",") and self.text[before].isdigit() and self.text[after].isdigit()
+        return bool(between) and not is_in_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +198,10 @@ def _agreeing(lines: Iterable[str], rows: Iterable[str]) -> int:
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0].strip() == pair[1], pairs))
 
 
-def _ranges(letters: str, content: str, first: int, last: int) -> Iterable[tuple[int, int]]:
+def _ranges(letters: _PageLetters, content: str, first: int, last: int) -> Iterable[tuple[int, int]]:
     """The ranges of the page's `letters` that match the span `first` to `last` of the content."""
     whole, places = _letters(content)
-    start = letters.find(whole) if whole else -1
+    start = letters.find(whole)
     if start < 0:
         lines = (line for line in PIECE.finditer(content) if line.start() < last and line.end() > first)
         if any(_is_row(line[0]) for line in lines):
@@ -155,7 +211,7 @@ def _ranges(letters: str, content: str, first: int, last: int) -> Iterable[tuple
     return [(start + begin, start + end)] if end > begin else []
 
 
-def _line_by_line(letters: str, content: str, first: int, last: int) -> Iterator[tuple[int, int]]:
+def _line_by_line(letters: _PageLetters, content: str, first: int, last: int) -> Iterator[tuple[int, int]]:
     """Like :func:`_ranges`, for content with rows of a table: each row is searched for as a whole."""
     for line in PIECE.finditer(content):
         begin, end = max(first, line.start()) - line.start(), min(last, line.end()) - line.start()
@@ -167,7 +223,7 @@ def _line_by_line(letters: str, content: str, first: int, last: int) -> Iterator
         without_names = COLUMN.sub(lambda name: " " * len(name[0]), line[0])
         for text in (line[0], without_names):
             whole, places = _letters(text)
-            start = letters.find(whole) if whole else -1
+            start = letters.find(whole)
             if start >= 0:
                 left, right = bisect_left(places, begin), bisect_right(places, end - 1)
                 if right > left:
@@ -204,11 +260,11 @@ def _letters(text: str) -> tuple[str, list[int]]:
     return "".join(letters), places
 
 
-def _found(letters: str, text: str) -> Iterator[tuple[int, int]]:
+def _found(letters: _PageLetters, text: str) -> Iterator[tuple[int, int]]:
     """Where the text occurs among the letters: as a whole, as rows without column names, or in pieces."""
     for way in (text, COLUMN.sub("; ", text)):
         wanted, _ = _letters(way)
-        start = letters.find(wanted) if wanted else -1
+        start = letters.find(wanted)
         if start >= 0:
             yield start, start + len(wanted)
             return

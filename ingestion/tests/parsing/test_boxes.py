@@ -129,6 +129,20 @@ class BoxTests(SimpleTestCase):
         )
         self.assertGreater(first[1], self.boxes(pdf(lines), lines[0], (12, 20))[0][1] + 10)
 
+    def test_equal_words_below_another_heading_or_inside_longer_ones_get_no_box(self):
+        lines = ["Adults", "115 euros", "1.15 euros", "Children", "15 euros", "Monday", "Open all day."]
+        lines += ["Wednesday", "Open all day."]
+        page = characters(self.written(pdf(lines)), 1)
+
+        def tops(content, heading=""):
+            return [top for _, top, _, _ in boxes_of(page, content, [(0, len(content))], heading=heading)]
+
+        self.assertEqual(tops("15 euros"), tops("Children 15 euros")[-1:])
+        self.assertEqual(tops("Open all day.", "Hours › Wednesday"), tops("Wednesday Open all day.")[-1:])
+        self.assertEqual(tops("Open all day.", "Hours › Monday"), tops("Monday Open all day.")[-1:])
+        self.assertEqual(tops("Open all day.", "Hours"), tops("Open all day."))
+        self.assertEqual(len(tops("uros")), 1)
+
     def test_a_row_of_a_table_is_found_without_the_names_of_its_columns(self):
         lines = ["Case, by name   Days   Use by", "(Ordinary), by pay   5   31 March, gladly"]
         content = "Case, by name: (Ordinary), by pay; Days: 5; Use by: 31 March, gladly"

@@ -53,7 +53,7 @@ def drawn(*streams, meaning="", bookmarks=(), producer=""):
     """A PDF whose pages have these content streams; F1 is plain, F2 bold, F3 italic.
 
     `meaning` has the characters that "A" and the following letters of F1 stand for; a bookmark is
-    (level, title, page).
+    (level, title, page), or (level, title, page, height on the page).
     """
     plain = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding%s>>"
     objects = {
@@ -180,13 +180,14 @@ def _outline(bookmarks, first):
     objects = {5: f"<</Type/Outlines/First {below[5][0]} 0 R/Last {below[5][-1]} 0 R>>".encode()}
     for parent, numbers in below.items():
         for place, number in enumerate(numbers):
-            _, title, page = bookmarks[number - first]
+            _, title, page, *height = bookmarks[number - first]
             more = f"/Next {numbers[place + 1]} 0 R" if place + 1 < len(numbers) else ""
             if number in below:
                 more += (
                     f"/First {below[number][0]} 0 R/Last {below[number][-1]} 0 R/Count {len(below[number])}"
                 )
-            more += f"/Parent {parent} 0 R/Dest[{8 + 2 * page} 0 R/Fit]"
+            view = f"/XYZ 0 {height[0]} 0" if height else "/Fit"
+            more += f"/Parent {parent} 0 R/Dest[{8 + 2 * page} 0 R{view}]"
             hexadecimal = f"\ufeff{title}".encode("utf-16-be").hex()
             objects[number] = f"<</Title<{hexadecimal}>{more}>>".encode()
     return objects

@@ -31,7 +31,7 @@ from ingestion.parsing.titles import first_title
 
 from . import ocr
 from .pdf_forms import with_fields
-from .pdf_headings import Bookmarks
+from .pdf_headings import Bookmark, Bookmarks
 from .pdf_lines import PageLines, lines_of, replace_last_row, rows_of
 from .pdf_order import Place
 from .pdf_page_text import Line, breaks_words
@@ -103,17 +103,25 @@ def read(path: Path, limits: Limits, progress: Progress) -> Contents:
 
 def _bookmarks(document: pypdfium2.PdfDocument) -> Bookmarks:
     """The bookmarks that lead to a page, at most MAX_BOOKMARKS."""
-    found: dict[int, list[tuple[int, str]]] = {}
+    found: dict[int, list[Bookmark]] = {}
     try:
         for bookmark in itertools.islice(document.get_toc(), MAX_BOOKMARKS):
             title = one_line(bookmark.get_title(), HEADING_CHARACTERS)
             target = bookmark.get_dest()
             page = target.get_index() if target else None
             if page is not None and any(map(str.isalpha, title)):
-                found.setdefault(page + 1, []).append((bookmark.level, title))
+                found.setdefault(page + 1, []).append(Bookmark(bookmark.level, title, _height(target)))
     except pypdfium2.PdfiumError:
         pass
     return found
+
+
+def _height(target: pypdfium2.PdfDest) -> float | None:
+    """The height of a bookmark's destination on its page; None if unknown, which PDFium returns as 0."""
+    view, places = target.get_view()
+    of_height = {pdfium.PDFDEST_VIEW_XYZ: 1, pdfium.PDFDEST_VIEW_FITH: 0, pdfium.PDFDEST_VIEW_FITR: 3}
+    place = of_height.get(view, len(places))
+    return places[place] if place < len(places) and places[place] > 0 else None
 
 
 def render(path: Path, number: int) -> bytes:

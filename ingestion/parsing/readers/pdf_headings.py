@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from chatsite.superscripts import without_note_marks
 from ingestion.parsing.sections import HEADING_TEXT
 
 from .lone_titles import has_title_form, is_title
@@ -36,7 +37,18 @@ SHORT_LINE = 40  # characters; a shorter line is assumed not to continue in the 
 MAX_MARKS = 100  # bookmarks on a page
 MARKED_LINES = 3  # lines over which the title of a bookmark may extend
 NUMBERED = re.compile(r"^(?:chapter|section|part|appendix|annex)?[\d.ivx]+(?=[^\d.ivx])", re.IGNORECASE)
-Bookmarks = Mapping[int, Sequence[tuple[int, str]]]  # level and title of bookmarks, by page number (from 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """A bookmark; `height` is that of its destination on the page, in points, if known."""
+
+    level: int
+    title: str
+    height: float | None = None
+
+
+Bookmarks = Mapping[int, Sequence[Bookmark]]  # by page number (from 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,42 +76,64 @@ def text_style(lines: Sequence[Line]) -> TextStyle:
     return TextStyle(body, large, some_bold, _rare_fonts(lines))
 
 
-def with_bookmarks(lines: list[Line], bookmarks: Sequence[tuple[int, str]]) -> list[Line]:
+def with_bookmarks(lines: list[Line], bookmarks: Sequence[Bookmark]) -> list[Line]:
     """The lines; those that a bookmark names are joined into one line with the bookmark's level.
 
-    Bookmarks that name no line become lines at the beginning.
+    Bookmarks that name no line become lines below the line above their destination, or at the beginning if
+    its height is unknown.
     """
-    bookmarks = [(level, title) for level, title in bookmarks if not _is_text(title)]
+    bookmarks = [bookmark for bookmark in bookmarks if not _is_text(bookmark.title)]
     if not bookmarks:
         return lines
     keys = ["" if line.whole else _key(line.text) for line in lines]
-    unseen = []
+    rows = [_key(line.text) if line.whole else "" for line in lines]
+    unseen: dict[int, list[Line]] = {}
     # By the first line of a bookmark's title: how many lines it has, and its level.
     marked: dict[int, tuple[int, int]] = {}
-    for level, title in bookmarks[:MAX_MARKS]:
-        wanted = _key(title)
+    for bookmark in bookmarks[:MAX_MARKS]:
+        wanted = _key(bookmark.title)
         for start, first in enumerate(keys):
             key, count = first, 1
             while key and key != wanted and wanted.startswith(key) and count < MARKED_LINES:
                 key += keys[start + count] if start + count < len(keys) and keys[start + count] else "?"
                 count += 1
             if key and key == wanted and start not in marked:
-                marked[start] = count, level
+                marked[start] = count, bookmark.level
                 break
         else:
-            unseen.append(Line(title, 0, level=level))
-    found, place = unseen, 0
+            # A heading may have been taken for a row of a table.
+            row = next((row for row, key in enumerate(rows) if key and key == wanted), None)
+            if row is not None and row not in marked:
+                marked[row] = 1, bookmark.level
+            else:
+                line = Line(bookmark.title, 0, level=bookmark.level)
+                unseen.setdefault(_place_at(lines, bookmark.height), []).append(line)
+    found: list[Line] = []
+    place = 0
     while place < len(lines):
+        found += unseen.pop(place, ())
         count, at = marked.get(place, (1, None))
         text = " ".join(line.text for line in lines[place : place + count])
         found.append(lines[place] if at is None else replace(lines[place], text=text, level=at))
+        for inside in range(place + 1, place + count):
+            found += unseen.pop(inside, ())
         place += count
-    return found
+    return found + unseen.get(len(lines), [])
+
+
+def _place_at(lines: Sequence[Line], height: float | None) -> int:
+    """The index after the line closest above a height; 0 if there is none. Rows of tables have no height."""
+    above = [
+        (line.baseline, -place)
+        for place, line in enumerate(lines)
+        if height is not None and line.baseline is not None and line.baseline >= height
+    ]
+    return 1 - min(above, default=(0, 1))[1]
 
 
 def _key(text: str) -> str:
-    """The letters and digits of a heading, without its number, which bookmarks often omit."""
-    key = NUMBERED.sub("", "".join(text.split()))
+    """The letters and digits of a heading, without its number and marks of notes: bookmarks omit these."""
+    key = NUMBERED.sub("", "".join(without_note_marks(text).split()))
     return "".join(filter(str.isalnum, key)).casefold()
 
 

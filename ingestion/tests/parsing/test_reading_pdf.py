@@ -342,6 +342,24 @@ class PdfTests(SimpleTestCase):
         )
         self.assertEqual(found, [("Leave", SENTENCE), ("Sick", "Call us.")])
 
+    def test_a_bookmark_is_not_the_heading_of_the_text_above_its_destination(self):
+        page = lines(("F1", 11, SENTENCE), ("F1", 11, "Fees"), ("F1", 11, "Call us."))
+        marked = page.replace("(Fees)", "(Fees) Tj /F1 6 Tf 4 Ts (1)")
+        for stream, title in ((page, "Rates"), (marked, "Fees")):
+            with self.subTest(title):
+                headings = dict(self.sections(stream, bookmarks=[(0, title, 1, 775)]))
+                self.assertEqual(headings[""], SENTENCE)
+                self.assertEqual(len(headings), 2)
+        for height in (0, 800):
+            found = self.sections(page, bookmarks=[(0, "Rates", 1, height)])
+            self.assertEqual([heading for heading, _ in found], ["Rates"])
+
+    def test_a_bookmarked_heading_that_was_taken_for_a_row_of_a_table_is_a_heading(self):
+        rows = [("Route", "Fare", "Boat"), ("R1", "40", "Tern"), ("Fees", "", ""), ("R2", "57", "Skua")]
+        found = self.sections(table_page(rows), bookmarks=[(0, "Fees", 1)])
+        expected = [("", "Route: R1; Fare: 40; Boat: Tern"), ("Fees", "Route: R2; Fare: 57; Boat: Skua")]
+        self.assertEqual(found, expected)
+
     def test_thousands_of_bookmarks_to_one_page_take_little_time(self):
         started = time.monotonic()
         page = lines(*[("F1", 2, f"Line {number}") for number in range(500)])

@@ -142,7 +142,7 @@ def _tables(
     above: Table | None = None,
 ) -> tuple[list[Table], dict[int, str]]:
     """The tables of the page, and the other text on their lines, by line number."""
-    rules = drawn_rules(page)
+    rules, borders = drawn_rules(page)
     has_rules, tags = len(rules) >= MIN_RULES, has_tags(page)
     gaps = (
         0 if has_rules and not tags else sum(itertools.islice(filter(None, wide_gaps(textpage, lines)), ROWS))
@@ -157,14 +157,14 @@ def _tables(
     if len(words) > MAX_WORDS:
         return [], {}
     if not tagged:
-        return tables(words, rules), {}
+        return tables(words, rules, borders), {}
     found, others = words_in_cells(page, textpage, words, tagged, above)
     taken = {number for table in found for number in table.lines}
     beside: dict[int, list[str]] = {}
     for word in others:
         if word.line in taken:
             beside.setdefault(word.line, []).append(word.text)
-    found += tables([word for word in others if word.line not in taken], rules)
+    found += tables([word for word in others if word.line not in taken], rules, borders)
     return found, {number: " ".join(texts) for number, texts in beside.items()}
 
 

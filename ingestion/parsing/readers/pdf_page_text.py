@@ -15,7 +15,7 @@ from chatsite.superscripts import superscript
 from ingestion.parsing.sections import one_line
 
 from .hyphenation import BREAK, without_breaks
-from .pdf_tables import Rule
+from .pdf_tables import Border, Rule
 from .pdf_words import Word
 
 FONT_NAME_BYTES = 200
@@ -245,20 +245,23 @@ def wide_gaps(textpage: pypdfium2.PdfTextPage, lines: list[tuple[int, Line]]) ->
         yield any(after[0] - before[1] > height * GAP for before, after in itertools.pairwise(sorted(spans)))
 
 
-def drawn_rules(page: pypdfium2.PdfPage) -> list[Rule]:
-    """Horizontal edges of drawings, such as lines and the borders of boxes."""
-    found = []
+def drawn_rules(page: pypdfium2.PdfPage) -> tuple[list[Rule], list[Border]]:
+    """Horizontal and vertical edges of drawings, such as lines and the borders of boxes."""
+    rules, borders = [], []
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
     for index in range(min(pdfium.FPDFPage_CountObjects(page.raw), MAX_OBJECTS)):
         shape = pdfium.FPDFPage_GetObject(page.raw, index)
         if pdfium.FPDFPageObj_GetType(shape) != pdfium.FPDF_PAGEOBJ_PATH:
             continue
         if pdfium.FPDFPageObj_GetBounds(shape, left, bottom, right, top):
-            heights = {bottom.value, top.value}
+            heights, places = {bottom.value, top.value}, {left.value, right.value}
             if top.value - bottom.value < THIN:
-                heights = {(bottom.value + top.value) / 2}
-            found += [Rule(left.value, right.value, height) for height in heights]
-    return found
+                heights, places = {(bottom.value + top.value) / 2}, set()
+            elif right.value - left.value < THIN:
+                places = {(left.value + right.value) / 2}
+            rules += [Rule(left.value, right.value, height) for height in heights]
+            borders += [Border(place, bottom.value, top.value) for place in places]
+    return rules, borders
 
 
 def breaks_words(document: pypdfium2.PdfDocument) -> bool:

@@ -30,6 +30,8 @@ EDGE_TOLERANCE = 4.0  # maximum distance, in points, between edges of drawn line
 WIDTH = 60.0  # minimum width, in points, of a drawn line between two rows
 EM = 1 / 0.72  # an em, as a multiple of the height of a capital letter
 RULED_GUTTER, GUTTER = 0.7, 1.1  # minimum white space between columns in em, with and without drawn lines
+BORDERED_GUTTER = 0.5  # minimum white space around a vertical line between columns, in points
+MAX_BORDERS = 500  # a page with more vertical lines has drawings, not only tables
 LINE_PITCH = 1.6  # maximum distance, in em, between the lines of a cell
 PITCH = 2.6  # maximum distance, in em, between rows without drawn lines
 CENTRES = 0.2  # maximum vertical distance between the centres of words on one line, relative to their height
@@ -53,6 +55,15 @@ class Rule:
     left: float
     right: float
     height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Border:
+    """A drawn vertical line."""
+
+    place: float
+    bottom: float
+    top: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,12 +194,13 @@ def _texts(rows: Iterable[Iterable[Iterable[Word]]]) -> list[list[str]]:
     return [[" ".join(word.text for word in cell) for cell in row] for row in rows]
 
 
-def tables(words: Sequence[Word], rules: Iterable[Rule]) -> list[Table]:
+def tables(words: Sequence[Word], rules: Iterable[Rule], borders: Iterable[Border] = ()) -> list[Table]:
     """The tables of a page, from top to bottom."""
     if not words:
         return []
     em = median(word.top - word.bottom for word in words) * EM
-    found = [table for group in _groups(rules) for table in _ruled(words, group, em)]
+    joined = _joined_borders(borders)
+    found = [table for group in _groups(rules) for table in _ruled(words, group, joined, em)]
     taken = {line for table in found for line in table.lines}
     rest = [word for word in words if word.line not in taken]
 
@@ -235,11 +247,24 @@ def _groups(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
     return (group for group in groups if len(group) > 2)
 
 
-def _ruled(words: Sequence[Word], group: list[Rule], em: float) -> Iterator[Table]:
-    """Tables with drawn lines between rows: adjacent bands with the same white space between columns.
+def _joined_borders(borders: Iterable[Border]) -> list[Border]:
+    """The vertical lines; those that are drawn cell by cell are joined. Empty if too many."""
+    joined: list[Border] = []
+    for border in sorted(borders, key=lambda border: (round(border.place), border.bottom)):
+        last = joined[-1] if joined else None
+        is_same = last and round(last.place) == round(border.place)
+        if last and is_same and border.bottom <= last.top + EDGE_TOLERANCE:
+            joined[-1] = replace(last, top=max(last.top, border.top))
+        else:
+            joined.append(border)
+    return joined if len(joined) <= MAX_BORDERS else []
 
-    A band is the space between two lines. The column names may be bold lines at the end of the text above
-    the first drawn line.
+
+def _ruled(words: Sequence[Word], group: list[Rule], borders: Sequence[Border], em: float) -> Iterator[Table]:
+    """Tables with drawn lines between rows: adjacent bands with the same space between columns.
+
+    This space is wide, or contains a vertical line that crosses the band. A band is the space between two
+    lines. The column names may be bold lines at the end of the text above the first drawn line.
     """
     left, right = group[0].left - EDGE_TOLERANCE, group[0].right + EDGE_TOLERANCE
     inside = [word for word in words if left < word.middle_across < right and not is_leader(word)]
@@ -248,17 +273,24 @@ def _ruled(words: Sequence[Word], group: list[Rule], em: float) -> Iterator[Tabl
     run.takes(_names_at_the_end([word for word in inside if word.middle > group[0].height], em))
     for above, below in pairwise(group):
         band = [word for word in inside if below.height < word.middle < above.height]
-        row, below_row = run.split(band)
+        places = [
+            border.place
+            for border in borders
+            if left < border.place < right
+            and border.bottom < below.height + EDGE_TOLERANCE
+            and border.top > above.height - EDGE_TOLERANCE
+        ]
+        row, below_row = run.split(band, places)
         rest = below_row or band
         names = _names_at_the_end(rest, em)
         has_text_above = len(names) < len(rest) and bool(free_spans(names, gutter)[1:-1])
         if below_row:
-            run.takes(row)
-        if below_row or has_text_above or not run.takes(band):
+            run.takes(row, places)
+        if below_row or has_text_above or not run.takes(band, places):
             yield from run.table()
             run = _Run(gutter)
-            if not run.takes(names):
-                run.takes(rest)
+            if not run.takes(names, places):
+                run.takes(rest, places)
     yield from run.table()
 
 
@@ -372,19 +404,32 @@ class _Run:
         self._free: list[Span] = []
         self._left, self._right = math.inf, -math.inf
 
-    def takes(self, band: list[Word]) -> bool:
-        """Add the row if the columns remain separate; returns whether it was added."""
+    def takes(self, band: list[Word], borders: Sequence[float] = ()) -> bool:
+        """Add the row if the columns remain separate; returns whether it was added.
+
+        `borders` are the places of the vertical lines that cross the row.
+        """
         if not band:
             return False
         left = min(self._left, *(word.left for word in band))
         right = max(self._right, *(word.right for word in band))
-        free = free_spans(band, self._gutter)
-        both = common_spans(self._free, free, self._gutter) if self.bands else free
+        least = BORDERED_GUTTER if borders else self._gutter
+        free = self._between_columns(free_spans(band, least), borders)
+        common = common_spans(self._free, free, least) if self.bands else free
+        both = self._between_columns(common, borders)
         if any(left < start and end < right for start, end in both):
             self.bands += self._rows(band, free) if self._ruled else [band]
             self._free, self._left, self._right = both, left, right
             return True
         return False
+
+    def _between_columns(self, spans: Iterable[Span], borders: Sequence[float]) -> list[Span]:
+        """The spans that are wide or contain a vertical line."""
+        return [
+            (start, end)
+            for start, end in spans
+            if end - start >= self._gutter or any(start < place < end for place in borders)
+        ]
 
     def is_summed_by(self, line: Sequence[Word]) -> bool:
         """Whether a line, perhaps after a gap, has the sums of this table."""
@@ -393,7 +438,7 @@ class _Run:
             return False
         return has_sums([_divided(band, gutters) for band in self.bands[1:]], _divided(line, gutters))
 
-    def split(self, band: Sequence[Word]) -> tuple[list[Word], list[Word]]:
+    def split(self, band: Sequence[Word], borders: Sequence[float] = ()) -> tuple[list[Word], list[Word]]:
         """Separate the words above the first line that spans several columns from the other words.
 
         A heading above that line belongs to the text below the table.
@@ -401,7 +446,8 @@ class _Run:
         lines = _visual_lines(band)
         for place, line in enumerate(lines if len(self.bands) >= ROWS - 1 else ()):
             left, right = line[0].left, max(word.right for word in line)
-            is_one = not any(left < start and end < right for start, end in free_spans(line, self._gutter))
+            spaces = self._between_columns(free_spans(line, BORDERED_GUTTER), borders)
+            is_one = not any(left < start and end < right for start, end in spaces)
             if is_one and any(left < start and end < right for start, end in self._gutters()):
                 end = place
                 while end and self._is_heading(lines[end - 1]):

@@ -526,6 +526,49 @@ class TableOverPagesTests(SimpleTestCase):
         self.assertNotIn("Route:", "".join(second))
 
 
+class BorderedTableTests(SimpleTestCase):
+    """Tables with a border around each cell, and with columns that are closer than words."""
+
+    LEFTS = (72, 95, 205, 239, 290)
+    ROWS = [("No.", "Item", "Room", "Value")] + [
+        (str(number), "Printer, black", f"R {number}", f"{number}9,90 E") for number in range(11, 15)
+    ]
+
+    def table(self, borders):
+        text = "".join(
+            f"BT /F1 11 Tf 1 0 0 1 {left + 2} {760 - 20 * number} Tm ({cell}) Tj ET\n"
+            for number, row in enumerate(self.ROWS)
+            for left, cell in zip(self.LEFTS, row, strict=False)
+        )
+        heights = [774 - 20 * number for number in range(len(self.ROWS) + 1)]
+        rules = "".join(f"72 {height} m 290 {height} l S\n" for height in heights)
+        return text + rules + borders
+
+    def texts(self, borders):
+        [section] = reading("a.pdf", building.drawn(self.table(borders))).sections
+        return section.text.split("\n")
+
+    def test_vertical_lines_separate_columns_that_are_close_together(self):
+        expected = [
+            "; ".join(f"{name}: {cell}" for name, cell in zip(self.ROWS[0], row, strict=True))
+            for row in self.ROWS[1:]
+        ]
+        whole = "".join(f"{left} 774 m {left} 674 l S\n" for left in self.LEFTS)
+        cells = "".join(
+            f"{left} {774 - 20 * row} m {left} {754 - 20 * row} l S\n"
+            for left in self.LEFTS
+            for row in range(5)
+        )
+        for borders in (whole, cells):
+            self.assertEqual(self.texts(borders), expected)
+        self.assertNotEqual(self.texts(""), expected)
+
+    def test_a_vertical_line_through_a_few_rows_or_through_words_separates_no_columns(self):
+        plain = self.texts("")
+        self.assertEqual(self.texts("205 774 m 205 734 l S\n"), plain)
+        self.assertEqual(self.texts("130 774 m 130 674 l S\n"), plain)
+
+
 class RowsBetweenLinesTests(SimpleTestCase):
     """Tables with a line below each row and none above the names of the columns, as browsers draw them."""
 

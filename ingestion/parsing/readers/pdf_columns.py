@@ -24,6 +24,8 @@ NAMES_APART = 0.6  # minimum space between the names of columns, in em
 ALIGNED = 1.2  # greatest difference of aligned edges, in points
 SUMS = 2  # minimum number of sums below a table
 LARGE = 1.4  # a line taller than the first row by this factor is a title
+SENTENCE_ENDS = ".!?"
+CAPITALS = 0.72  # height of capital letters, in em
 PERIOD = 4  # characters of a year, which may name a column
 SHARE = 0.8  # share of a column's cells, or of rows, that must be alike
 
@@ -53,6 +55,10 @@ def close_tables(lines: Sequence[Sequence[Word]], em: float) -> Iterator[Found]:
             continue
         if len(gutters) == failed_columns and failed_end - top > failed_rows * 7 / 8:
             top += 1  # nearly the same rows were just found not to be a table
+            continue
+        if sentence := _sentence_lines(lines[top : top + HEADER_LINES], gutters, em):
+            top += sentence
+            following = _gutters(lines, spaces, numbers, top, em)
             continue
         gutters, end = _extended(lines, spaces, top, gutters, em)
         for start in range(top + 1, min(top + ROWS, end - ROWS) + 1):
@@ -235,6 +241,21 @@ def _is_year(text: str) -> bool:
     return text.isdigit() and len(text) <= PERIOD
 
 
+def _sentence_lines(lines: Sequence[Sequence[Word]], gutters: Sequence[Span], em: float) -> int:
+    """How many of the first lines are text above a table, with words beside the gutters by chance.
+
+    They have no wide space, and the last of them ends a sentence.
+    """
+    count = 0
+    for number, line in enumerate(lines, 1):
+        least = NAMES_APART * max(em, max(word.top - word.bottom for word in line) / CAPITALS)
+        if len(_parts(line, least)) > 1:
+            break
+        if line[-1].text[-1] in SENTENCE_ENDS and sum(map(bool, _divided(line, gutters))) > 1:
+            count = number
+    return count
+
+
 def _named(line: Sequence[Word], gutters: Sequence[Span], em: float) -> Cells:
     """The cells of a line above the rows; empty if it is a sentence, or a word in it spans columns.
 
@@ -243,6 +264,8 @@ def _named(line: Sequence[Word], gutters: Sequence[Span], em: float) -> Cells:
     parts = _parts(line, NAMES_APART * em)
     if len(parts) == len(gutters) + 1:
         return parts
+    if _sentence_lines([line], gutters, em):
+        return []
     edges = []
     for start, end in gutters:
         spaces = [

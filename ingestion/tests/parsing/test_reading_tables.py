@@ -143,6 +143,16 @@ class TablesTests(SimpleTestCase):
         found = self.lines([(50, 715, sentence), *self.cells(dishes, (50, 430))])
         self.assertEqual(found, [sentence, *(f"{dish}; {price}" for dish, price in dishes)])
 
+    def test_a_sentence_above_a_table_whose_words_are_beside_the_columns_by_chance_is_no_row(self):
+        names = ("Printer", "Lamp", "Writing desk", "Chair", "Shelf", "Sofa", "Safe", "Cupboard", "Mat")
+        rows = [("Item", "Pieces"), *((name, f"{20 + number}") for number, name in enumerate(names))]
+        words = [(50, 730, "Rooms and items in the order of the house"), (50, 715, "All the rooms")]
+        words += [(118, 715, "are checked each year."), *self.cells(rows, (50, 121))]
+        expected = [f"Item: {name}; Pieces: {pieces}" for name, pieces in rows[1:]]
+        found = self.lines(words)
+        self.assertTrue(found[0].endswith("All the rooms are checked each year."), found)
+        self.assertEqual(found[1:], expected)
+
     def test_rows_of_a_pdf_table_without_lines_may_have_several_lines(self):
         rows = [
             (("Harbour",), ("Keeps the berths and the", "crane in order"), ("Ann Smith",)),

@@ -23,6 +23,8 @@ TEXT_SHARE = 0.2
 TEXT_LINES = 10
 BOLD_HEADING_SCALE = 1.02  # like HEADING_SCALE, for a bold line
 BOLD_HEADING_LINES = 2  # bold lines of normal size are a heading if at most this many are adjacent
+# A bold line of at least this many characters may begin a sentence whose rest is below it, at this many em.
+BOLD_SENTENCE, NEXT_LINE = 20, 1.5
 BOLD_SHARE = 0.3  # if more of a document is bold, bold does not mark headings
 FONT_SHARE = 0.1  # a font with at most this share of the document's text may mark headings
 MONOSPACED = re.compile(r"mono|courier|consol|typewriter|cmtt|code")
@@ -156,12 +158,15 @@ def heading_runs(lines: list[Line], style: TextStyle, full: float) -> Iterator[t
 
 
 def _headings(lines: list[Line], style: TextStyle, full: float) -> list[bool]:
-    """Whether each line is a heading: bookmarked, large, bold, or separate and in another font."""
+    """Whether each line is a heading: bookmarked, large, bold, or separate and in another font.
+
+    Rotated lines, such as a diagonal watermark, are only headings if they have a bookmark.
+    """
     found = []
     body = style.body
     for line in lines:
         is_large = line.size >= (body * BOLD_HEADING_SCALE if line.bold else style.large) and body > 0
-        fits = len(line.text) <= HEADING_LINE and not line.whole
+        fits = len(line.text) <= HEADING_LINE and not line.whole and line.baseline is not None
         found.append(line.level is not None or (is_large and fits))
     for index, (line, following) in enumerate(itertools.pairwise(lines)):
         if found[index] and line.level is None and not found[index + 1]:
@@ -175,11 +180,12 @@ def _headings(lines: list[Line], style: TextStyle, full: float) -> list[bool]:
         before, after = lines[start - 1] if start else None, lines[end] if end < len(lines) else None
         ended = before is None or before.whole or len(before.text) < full or before.text[-1] in ".!?:"
         is_short = end - start <= BOLD_HEADING_LINES
-        if bold and style.some_bold and ended and after and not after.whole and is_short:
+        goes_on = after is not None and _goes_on(lines[end - 1], after)
+        if bold and style.some_bold and ended and after and not (after.whole or goes_on) and is_short:
             for index in range(start, end):
-                found[index] = found[index] or (
-                    body <= lines[index].size * BOLD_HEADING_SCALE and is_title(lines[index].text)
-                )
+                is_level = lines[index].baseline is not None
+                is_large = body <= lines[index].size * BOLD_HEADING_SCALE
+                found[index] = found[index] or (is_level and is_large and is_title(lines[index].text))
         start = end
     for index, line in enumerate(lines[:-1]):
         if line.font in style.rare_fonts and not found[index] and not line.whole and not line.bold:
@@ -187,6 +193,16 @@ def _headings(lines: list[Line], style: TextStyle, full: float) -> list[bool]:
             fits = body <= line.size * BOLD_HEADING_SCALE
             found[index] = fits and _is_lone(above, line, lines[index + 1])
     return _without_text(lines, found)
+
+
+def _goes_on(line: Line, after: Line) -> bool:
+    """Whether a bold line ends inside a sentence, of which the rest is on the next line in plain type."""
+    if line.baseline is None or after.baseline is None or line.size != after.size:
+        return False
+    is_next = 0 < line.baseline - after.baseline < NEXT_LINE * line.size
+    return (
+        is_next and len(line.text) >= BOLD_SENTENCE and after.text[:2].isalpha() and after.text[0].islower()
+    )
 
 
 def _without_text(lines: Sequence[Line], found: Sequence[bool]) -> list[bool]:

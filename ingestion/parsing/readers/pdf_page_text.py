@@ -31,6 +31,7 @@ SPACE = 0.12  # minimum space between words, relative to the height of the font'
 IDEOGRAPHS = "\u2e80"  # from this character on, most scripts have no spaces between words
 BROWSERS = ("Skia/PDF", "Qt ", "cairo ")  # prefixes of the producer names that browsers write
 BOLD_WEIGHT = 600
+SLOPE = 0.3  # the letters of a line that rises more, such as a diagonal watermark, have no baseline
 BULLETS = "•◦▪‣●○■□◻☐❑❖➢➔✓✔"  # characters that mark items of lists
 FONT_SUBSET = re.compile(r"\A[a-z]{6}\+")  # the prefix of a font of which the file contains only a part
 # Hyphens at the end of a line (see hyphenation.BREAK), also if PDFium has joined that line with the next one.
@@ -151,7 +152,7 @@ def lines_with_starts(
             matrix = pdfium.FS_MATRIX()
             if pdfium.FPDFText_GetMatrix(textpage.raw, first, matrix):
                 size *= math.hypot(matrix.c, matrix.d)
-            is_level = abs(matrix.b) <= abs(matrix.a)
+            is_level = abs(matrix.b) <= SLOPE * abs(matrix.a)
             left, baseline = _left(textpage, first), _baseline(textpage, first) if is_level else None
             right = _right(textpage, last) if with_right else None
             own_font = font if font == last_font else ""

@@ -411,6 +411,27 @@ class PdfTests(SimpleTestCase):
         inside = lines(("F1", 11, SENTENCE), ("F2", 11, SENTENCE), ("F1", 11, "unless it is agreed."))
         self.assertEqual(self.sections(inside)[0][0], "")
 
+    def test_a_diagonal_watermark_is_not_a_heading(self):
+        for cosine, sine in ((0.7, 0.7), (0.82, 0.57), (0.57, 0.82)):
+            for font in ("F1", "F2"):
+                mark = f"BT /{font} 60 Tf {cosine} {sine} -{sine} {cosine} 150 300 Tm (DRAFT) Tj ET\n"
+                page = lines(("F2", 14, "Leave"), ("F1", 11, f"{SENTENCE}."), ("F1", 11, f"{SENTENCE}."))
+                with self.subTest(sine=sine, font=font):
+                    self.assertEqual({heading for heading, _ in self.sections(mark + page)}, {"", "Leave"})
+
+    def test_a_bold_line_whose_sentence_goes_on_in_plain_type_is_not_a_heading(self):
+        before = [("F1", 11, f"{SENTENCE}.")] * 3
+
+        def headings(bold, after):
+            page = lines(*before) + lines(("F2", 11, bold), top=700) + lines(("F1", 11, after), top=687)
+            return [heading for heading, _ in self.sections(page)]
+
+        self.assertEqual(headings("Those who come late pay 5 euros", "and are not paid back."), [""])
+        self.assertEqual(
+            headings("Those who come late or leave", r"a\) pay 5 euros"), ["", "Those who come late or leave"]
+        )
+        self.assertEqual(headings("Coming late", "costs 5 euros."), ["", "Coming late"])
+
     def test_a_text_in_bold_has_no_bold_headings(self):
         page = lines(*[("F2", 11, f"{SENTENCE} {number}") for number in range(6)], ("F1", 11, "Small print."))
         self.assertEqual([heading for heading, _ in self.sections(page)], [""])

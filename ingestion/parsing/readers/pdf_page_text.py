@@ -31,6 +31,7 @@ SPACE = 0.12  # minimum space between words, relative to the height of the font'
 IDEOGRAPHS = "\u2e80"  # from this character on, most scripts have no spaces between words
 BROWSERS = ("Skia/PDF", "Qt ", "cairo ")  # prefixes of the producer names that browsers write
 BOLD_WEIGHT = 600
+NOTE_SCALE, NOTE_GAP = 0.95, 2.5  # maximum size of a note, and minimum distance from the text above it
 SLOPE = 0.3  # the letters of a line that rises more, such as a diagonal watermark, have no baseline
 BULLETS = "•◦▪‣●○■□◻☐❑❖➢➔✓✔"  # characters that mark items of lists
 FONT_SUBSET = re.compile(r"\A[a-z]{6}\+")  # the prefix of a font of which the file contains only a part
@@ -133,11 +134,8 @@ def lines_with_starts(
     textpage: pypdfium2.PdfTextPage, text: str, *, with_right: bool = False
 ) -> Iterator[tuple[int, Line]]:
     """Each line of the page's text with its start position."""
-    position = 0
     lacks_spaces = MIN_LETTERS < sum(map(str.isalpha, text)) > LETTERS_PER_SPACE * text.count(" ")
-    for raw in text.split("\r\n"):
-        start = position
-        position += len(raw) + 2
+    for start, raw in _raw_lines(textpage, text):
         shown = _with_spaces(textpage, raw, start) if lacks_spaces else raw
         line = one_line(_whole(BROKEN_LINE.sub(BREAK, shown)), LINE_CHARACTERS)
         if line:
@@ -168,6 +166,40 @@ def lines_with_starts(
                     right=right,
                 ),
             )
+
+
+def _raw_lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, str]]:
+    """The start and text of each line.
+
+    If the last word of a page is broken, PDFium appends the note at its foot; here, it is a line of its own.
+    """
+    position = 0
+    for raw in text.split("\r\n"):
+        start, end = position, position + len(raw)
+        position = end + 2
+        for broken in BROKEN_INSIDE.finditer(raw):
+            place = end - len(raw) + broken.start()
+            if _begins_note(textpage, _character(textpage, place - 1), _character(textpage, place + 1)):
+                yield start, text[start : place + 1]
+                start = place + 1
+        yield start, text[start:end]
+
+
+def _begins_note(textpage: pypdfium2.PdfTextPage, before: int, after: int) -> bool:
+    """Whether a character is smaller and far below the one before it."""
+    up, next_up = _baseline(textpage, before), _baseline(textpage, after)
+    box, next_box = pdfium.FS_RECTF(), pdfium.FS_RECTF()
+    if (
+        up is None
+        or next_up is None
+        or not (
+            pdfium.FPDFText_GetLooseCharBox(textpage.raw, before, box)
+            and pdfium.FPDFText_GetLooseCharBox(textpage.raw, after, next_box)
+        )
+    ):
+        return False
+    size = box.top - box.bottom
+    return bool(next_box.top - next_box.bottom < size * NOTE_SCALE and up - next_up > NOTE_GAP * size)
 
 
 def _with_spaces(textpage: pypdfium2.PdfTextPage, raw: str, start: int) -> str:

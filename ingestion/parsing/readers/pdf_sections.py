@@ -15,6 +15,7 @@ HYPHENATED_SHARE = 0.03  # in a hyphenated document, more than this share of the
 COMPOUND = re.compile(r"\b\w++-\w++")
 BULLET = re.compile(rf"^(?:[{BULLETS}–*-]|\(?\d{{1,2}}[.)]|[a-z]\))\s")
 ITEM_NUMBER = re.compile(r"^\(?(\d{1,2})[.)]\s")
+NOTE_GAP = 2.5  # minimum distance of a note from the text above it, in em
 SENTENCE_ENDS = ".!?:;"
 
 
@@ -73,7 +74,7 @@ def _paragraphs(lines: list[Line], full: float) -> str:
         begins = _begins_item(line, previous, item)
         if previous and not line.whole:
             after_list = item is not None and not begins and _is_after(line, previous, item)
-            if previous.text.endswith(BREAK):
+            if previous.text.endswith(BREAK) and not _is_note(line, previous):
                 joined, begins = "", False
             elif after_list:
                 joined, item = "\n\n", None
@@ -98,6 +99,13 @@ def _begins_item(line: Line, previous: Line | None, item: Line | None) -> bool:
         return True
     last = ITEM_NUMBER.match(item.text) if item else None
     return int(number[1]) in {1, int(last[1]) + 1 if last else 1}
+
+
+def _is_note(line: Line, previous: Line) -> bool:
+    """Whether a line is smaller and far below the previous one, as a note at the foot of the page."""
+    if line.baseline is None or previous.baseline is None:
+        return False
+    return line.size < previous.size and previous.baseline - line.baseline > NOTE_GAP * previous.size
 
 
 def _is_after(line: Line, previous: Line, item: Line) -> bool:

@@ -464,6 +464,12 @@ class PdfTests(SimpleTestCase):
                 with self.subTest(joined, producer=producer):
                     self.assertIn(kept, self.sections(page, producer=producer)[0][1])
 
+    def test_a_word_broken_at_the_end_of_a_page_is_not_joined_with_a_note(self):
+        page = lines(("F1", 11, f"{SENTENCE} for an ef-")) + lines(("F1", 8, "see also the plan."), top=60)
+        self.assertEqual(self.sections(page), [("", f"{SENTENCE} for an ef-\nsee also the plan.")])
+        beside = lines(("F1", 11, f"{SENTENCE} for an ef-")) + lines(("F1", 9, "ficient office."), top=765)
+        self.assertIn("efficient office", self.sections(beside)[0][1])
+
     def test_words_broken_between_lines_of_a_column_are_joined(self):
         """PDFium joins such lines and puts U+0002 or U+FFFE where the hyphen was."""
         page = "".join(

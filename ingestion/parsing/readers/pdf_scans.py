@@ -42,7 +42,9 @@ def is_scanned(page: pypdfium2.PdfPage, lines: Sequence[Line]) -> bool:
     if letters < SCAN_LETTERS:
         is_scan = _pictured(page, wordless=not letters)
     else:
-        is_scan = letters < STAMP_LETTERS and _covered(page) >= COVERED and not _has_invisible_text(page)
+        # A page that is wider than high may be a slide on a picture, whose words are the letters.
+        may_be_scan = letters < STAMP_LETTERS and page.get_width() <= page.get_height()
+        is_scan = may_be_scan and _covered(page) >= COVERED and not _has_invisible_text(page)
     pixels = 0  # total size of the pictures: large ones take a long time to render
     for picture in page.get_objects(filter=IMAGES, max_depth=DEPTH) if is_scan else ():
         columns, rows = picture.get_px_size()

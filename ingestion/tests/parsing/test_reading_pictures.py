@@ -113,7 +113,11 @@ class PicturesTests(SimpleTestCase):
         pages = [stamped(scan(LINES), line, 400, visible=False), scan(LINES)]
         for top in range(100, 700, 100):
             pages[1] = stamped(pages[1], line, top)
-        for page in pages:
+        slide = pypdfium2.PdfDocument(stamped(scan(LINES), line, 400))
+        slide[0].set_mediabox(0, 0, *reversed(slide[0].get_size()))
+        out = BytesIO()
+        slide.save(out)
+        for page in (*pages, out.getvalue()):
             with mock.patch.object(pdf, "recognise_pages") as recognise_pages:
                 self.assertIn(line, reading("a.pdf", page).sections[0].text)
             recognise_pages.assert_not_called()

@@ -50,11 +50,11 @@ def apply(*, dry_run: bool = False) -> ExpiredData:
             )
             feedback += said.count() if dry_run else said.delete()[0]
         # Only uploads that nobody but the owner can read. Synchronised folders and programs manage their own
-        # files, and would add deleted ones again.
+        # files, and would add deleted ones again. Parts of archives and messages are deleted with the whole.
         others = AccessEntry.objects.filter(access_list=OuterRef("access_list")).exclude(
             user=OuterRef("owner")
         )
-        unshared = Document.objects.filter(~Exists(others), source_file=None, external_ids=None)
+        unshared = Document.objects.filter(~Exists(others), part_of=None, source_file=None, external_ids=None)
         for days, people in _people("files"):
             found = list(unshared.filter(owner__in=people, changed_at__lt=_before(days)))
             files += len(found)

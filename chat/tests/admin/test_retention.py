@@ -16,7 +16,7 @@ from chat.tests.conversations import answered
 from chatsite.accounts.models import AuditEntry, User
 from history import recording
 from history.models import Conversation, Feedback
-from ingestion.models import Document, ExternalId
+from ingestion.models import Document, ExternalId, SourceFile
 from ingestion.tests.factories import make_document, make_user
 
 PAGE = "/admin/chat/retention/"
@@ -110,6 +110,25 @@ class RetentionTests(TestCase):
             ExternalId.objects.create(owner=self.eve, external_id=document.name, document=document)
         apply()
         self.assertEqual(Document.objects.filter(owner=self.eve).count(), 6)
+
+    def test_parts_of_an_archive_stay_or_go_with_it(self):
+        Retention.objects.create(files=30)
+        names = ("mirrored.zip", "by-program.zip", "changed-yesterday.zip", "old.zip")
+        mirrored, by_program, changed, old = (make_document(name, owner=self.eve) for name in names)
+        SourceFile.objects.create(
+            document=mirrored, source="S", path="m.zip", size=1, modified_ns=1, sha256="0" * 64
+        )
+        ExternalId.objects.create(owner=self.eve, external_id="x", document=by_program)
+        parts = [
+            make_document("part.md", owner=self.eve, part_of=whole, part_path="part.md")
+            for whole in (mirrored, by_program, changed, old)
+        ]
+        aged = Document.objects.filter(pk__in=[mirrored.pk, by_program.pk, old.pk, *(p.pk for p in parts)])
+        aged.update(changed_at=timezone.now() - timedelta(days=100))
+        apply()
+        left = Document.objects.filter(pk__in=[part.pk for part in parts])
+        self.assertEqual({part.part_of_id for part in left}, {mirrored.pk, by_program.pk, changed.pk})
+        self.assertFalse(Document.objects.filter(pk=old.pk).exists())
 
     def test_a_group_with_a_rule_is_not_deleted(self):
         Retention.objects.create(group=self.legal, conversations=None)

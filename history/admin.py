@@ -21,6 +21,7 @@ from chatsite.accounts import staff_access
 from chatsite.accounts.admin_base.audited_admin import AuditedChanges, user_of
 from chatsite.accounts.admin_base.read_only_admin import ReadOnly, shown_object
 from chatsite.accounts.audit import record, record_before
+from chatsite.accounts.holds import CONVERSATION_ON_HOLD, is_on_hold
 from chatsite.accounts.models import AuditEntry, Look, User
 from chatsite.accounts.principal import Principal
 
@@ -138,9 +139,17 @@ class ConversationAdmin(AuditedPages, AuditedChanges, admin.ModelAdmin):  # type
         return bool(request.user.is_active and request.user.is_superuser)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Allow deleting a conversation with its runs, feedback and shares, all read-only here."""
+        """Allow deleting a conversation with its runs, feedback and shares, all read-only here.
+
+        Conversations of people under a legal hold are kept.
+        """
         objects, counts, _, protected = super().get_deleted_objects(objs, request)
-        return objects, counts, set(), protected
+        held = [
+            f"{self.named(conversation)}: {gettext(CONVERSATION_ON_HOLD)}"
+            for conversation in objs
+            if is_on_hold(conversation.owner_id)
+        ]
+        return objects, counts, set(), [*protected, *held]
 
 
 @admin.register(Feedback)

@@ -12,6 +12,9 @@ ON_HOLD = gettext_noop(
 DOCUMENT_ON_HOLD = gettext_noop(
     "Its owner is under a legal hold. Until that ends, the document cannot be deleted, replaced or handed on."
 )
+CONVERSATION_ON_HOLD = gettext_noop(
+    "Its owner is under a legal hold. Until that ends, the conversation cannot be deleted."
+)
 
 
 class OnHold(exceptions.PermissionDenied, django_exceptions.PermissionDenied):

@@ -62,6 +62,16 @@ class ConversationAdminTests(TestCase):
         self.client.post(self.delete, {"post": "yes"})
         self.assertFalse(Conversation.objects.exists())
 
+    def test_conversations_of_a_person_under_a_legal_hold_are_not_deleted(self):
+        User.objects.filter(pk=self.owner.pk).update(legal_hold="case 17")
+        self.sign_in(is_superuser=True)
+        free = Conversation.objects.create(owner=User.objects.get(username="root"))
+        chosen = {"action": "delete_selected", "_selected_action": [self.conversation.pk, free.pk]}
+        for page, act in ((self.delete, {}), (self.list, chosen)):
+            self.assertContains(self.client.post(page, {"post": "yes", **act}), "under a legal hold")
+        self.assertEqual(Conversation.objects.count(), 2)
+        self.assertFalse(AuditEntry.objects.filter(action="conversation_deleted").exists())
+
 
 @pytest.mark.slow
 class LookTests(TestCase):

@@ -369,7 +369,7 @@ class GroupMappingAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.Mod
 
     def save_model(self, request: HttpRequest, obj: GroupMapping, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        drop_unmapped_memberships()
+        drop_unmapped_memberships(changed=obj if change and form.has_changed() else None)
 
     def delete_model(self, request: HttpRequest, obj: GroupMapping) -> None:
         super().delete_model(request, obj)

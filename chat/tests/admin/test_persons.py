@@ -179,7 +179,7 @@ def rows_of_account(person):
     group = Group.objects.create(name="Crew")
     person.groups.add(group)
     identity = ExternalIdentity.objects.create(user=person, issuer="https://id", subject=CANARY)
-    ManagedMembership.objects.create(identity=identity, group=group)
+    ManagedMembership.objects.create(identity=identity, group=group, values=[CANARY])
     MessageAllowance.objects.create(user=person, messages=5)
     Usage.objects.create(owner=person, day=timezone.localdate(), messages=2)
     hook = WebhookEndpoint.objects.create(

@@ -1,6 +1,7 @@
 """Identities at the sign-in provider, and the groups that its tokens assign."""
 
 from django.contrib.auth.models import Group
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils.translation import gettext_lazy
 
@@ -62,6 +63,8 @@ class ManagedMembership(models.Model):
 
     identity = models.ForeignKey(ExternalIdentity, on_delete=models.CASCADE, related_name="memberships")
     group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="+")
+    # The values of the claim that assigned the group; empty if the token is older than this column.
+    values = ArrayField(models.TextField(), default=list, db_default=[])
 
     class Meta:
         constraints = [models.UniqueConstraint(name="membership_unique", fields=["identity", "group"])]

@@ -3,12 +3,14 @@
 import hashlib
 import re
 import secrets
+from collections import defaultdict
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import Group
+from django.contrib.postgres.fields import ArrayField
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, Max, OuterRef, QuerySet
+from django.db.models import Exists, ExpressionWrapper, F, Max, OuterRef, Q, QuerySet, TextField
 
 from chatsite.accounts.audit import record_by_provider
 from chatsite.accounts.models import (
@@ -149,13 +151,7 @@ def _follow_groups(identity: ExternalIdentity, claims: Claims) -> None:
     issued_at = claims.issued_at
     if issued_at < identity.newest_token_at:
         return
-    # The mapped groups; with OIDC_GROUPS_BY_NAME, an unmapped value selects the group of that name.
-    mapped = GroupMapping.objects.filter(issuer=claims.issuer, value__in=claims.groups)
-    rows = list(mapped.values_list("value", "group"))
-    wanted = {group for _, group in rows}
-    if settings.OIDC_GROUPS_BY_NAME:
-        named = claims.groups - {value for value, _ in rows}
-        wanted |= set(Group.objects.filter(name__in=named).values_list("pk", flat=True))
+    wanted = _wanted(claims)
     if issued_at == identity.newest_token_at and wanted == _managed(identity):
         return
     with transaction.atomic():
@@ -165,12 +161,18 @@ def _follow_groups(identity: ExternalIdentity, claims: Claims) -> None:
         ExternalIdentity.objects.filter(pk=identity.pk).update(newest_token_at=issued_at)
         managed = _managed(identity)
         by_hand = set(identity.user.groups.exclude(pk__in=managed).values_list("pk", flat=True))
-        gone, new = managed - wanted, wanted - managed - by_hand
+        gone, new = managed.keys() - wanted.keys(), wanted.keys() - managed.keys() - by_hand
         identity.user.groups.remove(*gone)
         identity.memberships.filter(group__in=gone).delete()
         identity.user.groups.add(*new)
         ManagedMembership.objects.bulk_create(
-            ManagedMembership(identity=identity, group_id=group) for group in new
+            [
+                ManagedMembership(identity=identity, group_id=group, values=sorted(wanted[group]))
+                for group in wanted.keys() - by_hand
+            ],
+            update_conflicts=True,
+            unique_fields=["identity", "group"],
+            update_fields=["values"],
         )
         for act, groups in (("Left", gone), ("Joined", new)):
             if groups:
@@ -178,8 +180,24 @@ def _follow_groups(identity: ExternalIdentity, claims: Claims) -> None:
                 record_by_provider(identity.user, f"{act} {', '.join(names)} by a token")
 
 
-def _managed(identity: ExternalIdentity) -> set[int]:
-    return set(identity.memberships.values_list("group", flat=True))
+def _wanted(claims: Claims) -> dict[int, set[str]]:
+    """The groups that the token assigns, each with the values of the claim that assign it.
+
+    With OIDC_GROUPS_BY_NAME, an unmapped value selects the group of that name.
+    """
+    mapped = GroupMapping.objects.filter(issuer=claims.issuer, value__in=claims.groups)
+    rows = list(mapped.values_list("group", "value"))
+    if settings.OIDC_GROUPS_BY_NAME:
+        named = claims.groups - {value for _, value in rows}
+        rows += Group.objects.filter(name__in=named).values_list("pk", "name")
+    wanted: dict[int, set[str]] = defaultdict(set)
+    for group, value in rows:
+        wanted[group].add(value)
+    return wanted
+
+
+def _managed(identity: ExternalIdentity) -> dict[int, set[str]]:
+    return {group: set(values) for group, values in identity.memberships.values_list("group", "values")}
 
 
 def unlink(identities: QuerySet[ExternalIdentity]) -> None:
@@ -197,18 +215,26 @@ def _end(membership: ManagedMembership, reason: str) -> None:
     record_by_provider(person, f"Left {membership.group.name}: {reason}")
 
 
-def drop_unmapped_memberships() -> int:
+def drop_unmapped_memberships(changed: GroupMapping | None = None) -> int:
     """Remove memberships that came from a token and have no mapping now; return their number.
 
     Their mapping was changed or deleted, or they date from an earlier release, in which a value of the claim
     always selected the group of that name. They are removed without waiting for the person's next token;
-    manual memberships stay. With OIDC_GROUPS_BY_NAME, values still select groups, and nothing is removed.
+    manual memberships stay. With OIDC_GROUPS_BY_NAME, a value still selects the group of that name. If the
+    values of a membership are unknown, any mapping to the group explains it, except `changed`, the one that
+    has just been changed.
     """
-    if settings.OIDC_GROUPS_BY_NAME:
-        return 0
     mapping = GroupMapping.objects.filter(issuer=OuterRef("identity__issuer"), group=OuterRef("group"))
+    values = ExpressionWrapper(OuterRef("values"), output_field=ArrayField(TextField()))
+    by_values = Q(Exists(mapping.alias(known=values).filter(Q(known__contains=[F("value")]))))
+    unknown = Q(values=[])
+    if settings.OIDC_GROUPS_BY_NAME:
+        explained = by_values | Q(values__contains=[F("group__name")]) | unknown
+    else:
+        others = mapping.exclude(pk=changed.pk) if changed else mapping
+        explained = by_values | (unknown & Q(Exists(others)))
     with transaction.atomic():
-        given = ManagedMembership.objects.exclude(Exists(mapping))
+        given = ManagedMembership.objects.exclude(explained)
         unmapped = list(given.select_related("identity__user", "group"))
         for membership in unmapped:
             _end(membership, "no mapping assigns the group")

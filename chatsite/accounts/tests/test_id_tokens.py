@@ -14,7 +14,14 @@ from django.conf import settings
 from django.contrib.auth.models import Group
 from django.test import Client, TestCase, override_settings
 
-from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, GroupMapping, User
+from chatsite.accounts.models import (
+    ApiKey,
+    AuditEntry,
+    ExternalIdentity,
+    GroupMapping,
+    ManagedMembership,
+    User,
+)
 from chatsite.accounts.oidc import provider as provider_module
 from chatsite.accounts.oidc.claimed_accounts import drop_unmapped_memberships, unlink
 from chatsite.accounts.principal import (
@@ -357,6 +364,51 @@ class People(WithProvider):
         fields = {"issuer": self.provider.issuer, "value": "Board", "group": other.pk}
         self.client.post(f"{mappings}{of_board.pk}/change/", fields)
         self.assertFalse(user.groups.exists())
+
+    def test_changing_the_value_of_a_mapping_removes_only_the_memberships_that_it_explained(self):
+        staff = self.provider.mapped_group("all-staff")
+        GroupMapping.objects.create(issuer=self.provider.issuer, value="board", group=staff)
+        both = self.assert_taken(self.provider.token(sub="both", groups=["all-staff", "board"]))
+        one = self.assert_taken(self.provider.token(sub="one", groups=["all-staff"]))
+        by_hand = User.objects.create_user("eve")
+        by_hand.groups.add(staff)
+        self.client.force_login(User.objects.create_superuser("root"))
+        mapping = GroupMapping.objects.get(value="all-staff")
+        page = f"/admin/accounts/groupmapping/{mapping.pk}/change/"
+        fields = {"issuer": self.provider.issuer, "value": "all-staff", "group": staff.pk}
+        self.client.post(page, fields)
+        self.assertEqual(set(staff.user_set.all()), {both, one, by_hand})
+        self.client.post(page, fields | {"value": "council"})
+        self.assertEqual(set(staff.user_set.all()), {both, by_hand})
+        self.assert_taken(self.provider.token(sub="one", groups=["council"]))
+        self.assertEqual(set(staff.user_set.all()), {both, one, by_hand})
+        self.client.post(f"/admin/accounts/groupmapping/{mapping.pk}/delete/", {"post": "yes"})
+        self.assertEqual(set(staff.user_set.all()), {both, by_hand})
+
+    def test_a_changed_mapping_ends_memberships_whose_value_is_unknown(self):
+        self.provider.mapped_group("all-staff")
+        board = self.provider.mapped_group("board")
+        GroupMapping.objects.create(issuer=self.provider.issuer, value="council", group=board)
+        user = self.assert_taken(self.provider.token(groups=["all-staff", "board"]))
+        ManagedMembership.objects.update(values=[])  # as an earlier release stored them
+        self.assertEqual(drop_unmapped_memberships(), 0)
+        self.client.force_login(User.objects.create_superuser("root"))
+        for mapping in (GroupMapping.objects.get(value="all-staff"), GroupMapping.objects.get(value="board")):
+            fields = {"issuer": mapping.issuer, "value": "other", "group": mapping.group_id}
+            self.client.post(f"/admin/accounts/groupmapping/{mapping.pk}/change/", fields)
+        self.assertEqual(list(user.groups.all()), [board])
+        self.assert_taken(self.provider.token(groups=["all-staff", "council"]))
+        self.assertEqual(ManagedMembership.objects.get().values, ["council"])
+
+    def test_a_changed_mapping_ends_its_memberships_beside_groups_by_name(self):
+        staff, named = (Group.objects.create(name=name) for name in ("Staff", "Board"))
+        GroupMapping.objects.create(issuer=self.provider.issuer, value="s-1", group=staff)
+        with override_settings(OIDC_GROUPS_BY_NAME=True):
+            user = self.assert_taken(self.provider.token(groups=["s-1", "Board"]))
+            self.assertEqual(set(user.groups.all()), {staff, named})
+            GroupMapping.objects.update(value="s-2", group=named)
+            self.assertEqual(drop_unmapped_memberships(), 1)
+        self.assertEqual(list(user.groups.all()), [named])
 
     def test_names_are_made_safe(self):
         user = self.assert_taken(

@@ -1,8 +1,12 @@
 """Identities at the sign-in provider, and the groups that its tokens assign."""
 
+from typing import Any
+
 from django.contrib.auth.models import Group
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models.signals import m2m_changed
+from django.dispatch import receiver
 from django.utils.translation import gettext_lazy
 
 from .people import User
@@ -71,6 +75,17 @@ class ManagedMembership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.identity}: {self.group}"
+
+
+@receiver(m2m_changed, sender=User.groups.through)
+def forget_token_of_added(action: str, instance: Any, reverse: bool, pk_set: set[int], **_: Any) -> None:
+    """Treat a membership that is given by hand as manual, also if a token gave it before.
+
+    Otherwise the next token would remove it. Memberships from tokens are stored after the person was added.
+    """
+    if action == "post_add":
+        people, groups = (pk_set, [instance.pk]) if reverse else ([instance.pk], pk_set)
+        ManagedMembership.objects.filter(identity__user__in=people, group__in=groups).delete()
 
 
 class GroupMapping(models.Model):

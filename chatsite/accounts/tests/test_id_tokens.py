@@ -433,6 +433,22 @@ class People(WithProvider):
         self.ask(self.provider.token())
         self.assertEqual(set(user.groups.all()), {groups[2]})
 
+    def test_a_membership_that_was_removed_and_given_again_by_hand_stays(self):
+        group, now = self.provider.mapped_group("A"), int(time.time())
+        gives = (
+            lambda user: user.groups.set([group]),
+            group.user_set.add,
+        )
+        for number, give in enumerate(gives):
+            sub = f"s-{number}"
+            user = self.assert_taken(self.provider.token(sub=sub, groups=["A"], iat=now - 30))
+            user.groups.clear()
+            self.ask(self.provider.token(sub=sub, groups=["A"], iat=now - 20))
+            self.assertFalse(user.groups.exists())
+            give(user)
+            self.ask(self.provider.token(sub=sub, iat=now - 10))
+            self.assertEqual(list(user.groups.all()), [group])
+
     def test_an_overage_claim_gives_no_groups(self):
         self.provider.mapped_group("A")
         user = self.assert_taken(self.provider.token(groups=["A"]))

@@ -229,6 +229,15 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         everything = VerifiedAnswer.objects.prefetch_related("questions", "citations__document")
         return everything.managed_by(request.user.pk or 0)
 
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Require the permission to add sources, because an answer is only valid with sources."""
+        return super().has_add_permission(request) and request.user.has_perm("chat.add_verifiedcitation")
+
+    def has_change_permission(self, request: HttpRequest, obj: VerifiedAnswer | None = None) -> bool:
+        """Require the permission to change sources, because saving compares them with the text."""
+        allowed = super().has_change_permission(request, obj)
+        return allowed and request.user.has_perm("chat.change_verifiedcitation")
+
     def formfield_for_dbfield(self, db_field: "Field[Any, Any]", request: HttpRequest, **kwargs: Any) -> Any:
         """Let managers select the owner, without links to add, change or delete accounts."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)

@@ -223,6 +223,24 @@ class VerifiedAdminTests(TestCase):
         self.assertEqual(response.status_code, 302)
         self.assertEqual(answer.citations.get().sha256, "1" * 64)
 
+    def test_a_text_is_not_saved_without_the_permission_for_its_sources(self):
+        answer = make_verified(self.document, owner=self.manager)
+        row = {"id": answer.citations.get().pk, "answer": answer.pk}
+        values = self.form(
+            text="Everybody gets 99 days [1].",
+            **{"citations-INITIAL_FORMS": "1"},
+            **{f"citations-0-{name}": value for name, value in row.items()},
+        )
+        rights = ["add_verifiedanswer", "change_verifiedanswer", "view_verifiedanswer", "view_document"]
+        for more in ([], ["view_verifiedcitation"], ["add_verifiedcitation"]):
+            self.manager.user_permissions.set(Permission.objects.filter(codename__in=rights + more))
+            page = f"{LIST}{answer.pk}/change/"
+            self.assertEqual(self.client.get(page).status_code, 200)
+            self.assertEqual(self.client.post(page, values).status_code, 403, more)
+        self.manager.user_permissions.set(Permission.objects.filter(codename__in=rights))
+        self.assertEqual(self.client.post(f"{LIST}add/", self.form()).status_code, 403)
+        self.assertNotIn("99", VerifiedAnswer.objects.get().text)
+
     def test_an_owner_is_reminded_of_due_answers(self):
         make_verified(self.document, owner=self.manager, valid_until=timezone.localdate())
         self.assertContains(self.client.get(LIST), "due for review: 1")

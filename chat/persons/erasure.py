@@ -296,6 +296,9 @@ def hold_in_words(person: User, actor: User | None) -> str:
 def _check(
     person: User, had: DataCounts, actor: User | None, documents_to: User | None, delete_documents: bool
 ) -> None:
+    if actor and actor.pk == person.pk:
+        # The audit log would keep the name in the entry of the erasure itself.
+        raise ErasureRefused(gettext("You cannot erase yourself. Ask another administrator."))
     if documents_to and (documents_to.pk == person.pk or not documents_to.is_active or documents_to.is_guest):
         raise ErasureRefused(gettext("Documents can be handed over only to another active account."))
     if documents_to and delete_documents:

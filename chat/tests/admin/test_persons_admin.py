@@ -84,6 +84,14 @@ class AdminTests(TestCase):
         self.assertContains(answer, "under a legal hold and stays as it is.")
         self.assertNotContains(answer, "case 17")
 
+    def test_nobody_erases_themselves(self):
+        address = f"/admin/accounts/user/{self.root.pk}/delete/"
+        page = self.client.post(address, {"documents": "", "confirmed": "on"})
+        self.assertContains(page, "You cannot erase yourself.")
+        self.root.refresh_from_db()
+        self.assertTrue(self.root.is_active)
+        self.assertFalse(AuditEntry.objects.filter(action="person_erased").exists())
+
     def test_staff_without_the_permission_are_refused(self):
         staff = User.objects.create_user("bob", is_staff=True)
         self.client.force_login(staff)

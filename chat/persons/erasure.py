@@ -6,13 +6,13 @@ import os
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection, models, transaction
 from django.db.models import Q, QuerySet
+from django.db.models.functions import Cast
 from django.utils.translation import gettext, gettext_noop, ngettext, override
 
 from chat.engine.verified import VERIFIED_STEP
@@ -47,6 +47,9 @@ HELD_MEANWHILE = gettext_noop("This account has meanwhile been put under a legal
 STOP_SECONDS = 30
 POLL_SECONDS = 0.2
 BATCH = 500  # messages
+# Models whose rows have names, titles or words of a person in Django's admin log.
+PERSONAL = (ApiKey, Document, ExternalIdentity, MessageAllowance, ProofQuestion, User, VerifiedAnswer)
+ERASED = "erased"  # replaces the name of a deleted row in Django's admin log
 FORMER = "a former colleague"  # replaces the name of an erased person on answers that they verified
 
 
@@ -180,7 +183,6 @@ def erase(
                 VerifiedAnswer.objects.filter(owner=person).update(owner=documents_to)
                 ProofQuestion.objects.filter(added_by=person).update(added_by=documents_to)
             documents = list(Document.objects.filter(owner=person))
-            _forget_in_admin_log(Document, [document.pk for document in documents])
             _delete_documents(documents)
         except OnHold:
             raise ErasureRefused(gettext(HELD_MEANWHILE)) from None
@@ -388,17 +390,9 @@ def _delete_rows(person: User) -> None:
     DismissedQuestion.objects.filter(dismissed_by=person).update(reason="")
     ProofRun.objects.filter(started_by=person, group=None).delete()
     ProofRun.objects.filter(started_by=person).update(note="")
-    written = ProofQuestion.objects.filter(Q(added_by=person) | Q(asker=person))
-    _forget_in_admin_log(ProofQuestion, written.values_list("pk", flat=True))
-    written.delete()
-    answers = VerifiedAnswer.objects.filter(owner=person)
-    _forget_in_admin_log(VerifiedAnswer, answers.values_list("pk", flat=True))
-    answers.delete()
-    for model in (ApiKey, ExternalIdentity, MessageAllowance):
-        rows = model._default_manager.filter(user=person)
-        _forget_in_admin_log(model, rows.values_list("pk", flat=True))
+    ProofQuestion.objects.filter(Q(added_by=person) | Q(asker=person)).delete()
+    VerifiedAnswer.objects.filter(owner=person).delete()
     Look.objects.filter(reader=person).update(reason="")
-    _forget_in_admin_log(User, [person.pk])
     chain.forget(person.pk)
     BulkChange.objects.filter(reason=STOPPED_BY.format(person.get_username())).update(reason="")
     # Remove the name from other people's answers that came from this person's verified answers.
@@ -413,10 +407,17 @@ def _delete_rows(person: User) -> None:
         ]
         Message.objects.filter(pk=message.pk).update(verified=verified, thoughts=thoughts)
     person.delete()
+    _forget_deleted_in_admin_log()
 
 
-def _forget_in_admin_log(model: type[models.Model], identifiers: Any) -> None:
-    """Remove the names, titles and content of these rows from Django's admin log."""
-    LogEntry.objects.filter(
-        content_type=ContentType.objects.get_for_model(model), object_id__in=[str(pk) for pk in identifiers]
-    ).update(object_repr="erased", change_message="")
+def _forget_deleted_in_admin_log() -> None:
+    """Remove the names, titles and content of deleted rows from Django's admin log.
+
+    This includes rows that were deleted before: nothing shows whether they were the person's.
+    """
+    for model in PERSONAL:
+        existing = model._default_manager.annotate(number=Cast("pk", models.TextField()))
+        LogEntry.objects.filter(
+            ~models.Exists(existing.filter(Q(number=models.OuterRef("object_id")))),
+            content_type=ContentType.objects.get_for_model(model),
+        ).exclude(object_repr=ERASED, change_message="").update(object_repr=ERASED, change_message="")

@@ -276,6 +276,18 @@ class ErasingTests(TestCase):
         self.assertEqual(erased.actor, "root")
         self.assertIn(f"person {number}: 1 conversation with 2 messages, 2 documents", erased.subject)
 
+    def test_djangos_log_forgets_rows_that_were_deleted_before_their_person(self):
+        person = make_user("annabell")
+        self.client.force_login(self.root)
+        page = "/admin/chat/messageallowance/"
+        for user in (person, self.other):
+            self.client.post(f"{page}add/", {"user": user.pk, "group": "", "messages": 3})
+        allowance = MessageAllowance.objects.get(user=person)
+        self.client.post(f"{page}{allowance.pk}/delete/", {"post": "yes"})
+        erase(person, actor=self.root)
+        names = LogEntry.objects.values_list("object_repr", flat=True)
+        self.assertCountEqual(names, ["erased", "erased", "olga: 3"])
+
     def test_erasing_a_person_changes_no_text_that_their_name_happens_to_match(self):
         name = f"{self.shared.name} ({self.shared.public_id}): olga"
         person = make_user("everyone", first_name=name, last_name="→ Everyone who signs in")

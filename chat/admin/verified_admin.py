@@ -40,7 +40,7 @@ from chat.verified_answers import (
 )
 from chatsite.accounts.admin_base.audited_admin import user_of
 from chatsite.accounts.admin_base.pickers import AutocompleteAdmin
-from chatsite.accounts.admin_base.read_only_admin import OwnFilters, RowsOnly
+from chatsite.accounts.admin_base.read_only_admin import GROUPS_DELETED, OwnFilters, RowsOnly
 from chatsite.accounts.admin_base.returning_admin import ReturnsToUnanswered
 from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.models import AuditEntry
@@ -270,7 +270,10 @@ class VerifiedAnswerAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, Autocomplet
         super().save_related(request, form, formsets, change)
         answer = form.instance
         answer.citation_count = answer.citations.count()
-        answer.restricted = answer.groups.exists()
+        if not change or "groups" in form.changed_data:
+            answer.restricted = answer.groups.exists()
+        elif answer.restricted and not answer.groups.exists():
+            messages.warning(request, gettext(GROUPS_DELETED))
         answer.save()
         if not cites_source(answer.text, answer.citation_count):
             messages.warning(

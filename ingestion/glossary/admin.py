@@ -6,7 +6,7 @@ from operator import or_
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.postgres.search import SearchQuery
 from django.core.exceptions import PermissionDenied
 from django.db.models import ManyToManyField, QuerySet
@@ -19,7 +19,7 @@ from django.views.decorators.http import require_safe
 from chatsite.accounts.admin_base.audited_admin import AuditedChanges, user_of
 from chatsite.accounts.admin_base.csv_admin import CsvAdmin
 from chatsite.accounts.admin_base.pickers import SeveralPicker
-from chatsite.accounts.admin_base.read_only_admin import OwnFilters, RowsOnly
+from chatsite.accounts.admin_base.read_only_admin import GROUPS_DELETED, OwnFilters, RowsOnly
 from chatsite.accounts.admin_base.returning_admin import ReturnsToUnanswered
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import AuditEntry, User
@@ -128,7 +128,10 @@ class GlossaryAdmin(OwnFilters, RowsOnly, ReturnsToUnanswered, AuditedChanges, C
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
         word: HouseWord = form.instance
-        word.restricted = word.groups.exists()
+        if not change or "groups" in form.changed_data:
+            word.restricted = word.groups.exists()
+        elif word.restricted and not word.groups.exists():
+            messages.warning(request, gettext(GROUPS_DELETED))
         word.save()
 
     def named(self, obj: HouseWord) -> str:

@@ -153,6 +153,19 @@ class VerifiedAdminTests(TestCase):
         board.delete()
         self.assertEqual([gets_it(member), gets_it(other)], [False, False])
         self.assertContains(self.client.get(f"{LIST}{answer.pk}/change/"), "its groups were deleted")
+        rows = {
+            f"{name}-0-{field}": value
+            for name, row in (("questions", answer.questions.get()), ("citations", answer.citations.get()))
+            for field, value in (("id", row.pk), ("answer", answer.pk))
+        }
+        initial = {"questions-INITIAL_FORMS": "1", "citations-INITIAL_FORMS": "1"}
+        saved = self.client.post(
+            f"{LIST}{answer.pk}/change/", self.form(team="Payroll", **initial, **rows), follow=True
+        )
+        self.assertContains(saved, "stays hidden, because its groups were deleted")
+        answer.refresh_from_db()
+        self.assertEqual((answer.restricted, answer.team), (True, "Payroll"))
+        self.assertEqual([gets_it(member), gets_it(other)], [False, False])
         self.client.post(f"{LIST}{answer.pk}/delete/", {"post": "yes"})
         entry = AuditEntry.objects.filter(subject__startswith="Deleted").latest("pk")
         self.assertIn("for nobody", entry.subject)

@@ -7,12 +7,15 @@ from django.contrib.admin.utils import unquote
 from django.db.models import Model
 from django.db.models.options import Options
 from django.http import Http404, HttpRequest
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 
 from .admin_filters import TypedFilter
 
 # The lookups that filters and links append to the name of a field.
 COMPARISONS = frozenset({"exact", "id__exact", "in", "isnull", "isempty", "gt", "gte", "lt", "lte"})
+GROUPS_DELETED = gettext_noop(
+    "It was saved, but stays hidden, because its groups were deleted. Choose other groups."
+)
 PARTS_OF_DATES = frozenset({"year", "month", "day"})
 
 

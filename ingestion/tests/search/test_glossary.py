@@ -14,7 +14,7 @@ from django.test import TestCase
 from hypothesis import given, settings
 from hypothesis.strategies import characters, lists, sampled_from, sets, text, tuples
 
-from chatsite.accounts.models import AuditEntry
+from chatsite.accounts.models import AuditEntry, User
 from chatsite.db.sql_files import rows
 from chatsite.http.csv_cells import MAX_FILE_BYTES, BadFile
 from ingestion.glossary import glossary_csv
@@ -398,6 +398,18 @@ class AdminTests(TestCase):
         self.assertContains(
             self.client.post(f"{WORDS}add/", values | {"term": "Zorbly"}), "already in the list"
         )
+
+    def test_a_word_whose_groups_are_deleted_stays_hidden_until_groups_are_chosen(self):
+        self.client.force_login(User.objects.create_superuser("root"))
+        word = make_word("Project X", meaning="takeover", groups=[self.board])
+        self.board.delete()
+        page = f"{WORDS}{word.pk}/change/"
+        values = {"kind": "term", "term": "Project X", "synonyms": "", "meaning": "take-over"}
+        self.assertContains(self.client.post(page, values, follow=True), "stays hidden")
+        self.assertEqual(HouseWord.objects.get().meaning, "take-over")
+        for groups, restricted in (([], True), ([self.crew.pk], True), ([], False)):
+            self.client.post(page, values | {"groups": groups})
+            self.assertEqual(HouseWord.objects.get().restricted, restricted)
 
     def test_words_of_other_groups_are_hidden_from_a_manager(self):
         closed = make_word("CANARYONE", "wheel", "CANARY", groups=[self.board, self.crew])

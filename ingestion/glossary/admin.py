@@ -42,7 +42,10 @@ ASKED = gettext_lazy(
 
 
 class WordForm(forms.ModelForm):  # type: ignore[type-arg]
-    """The form for an entry; refuses a duplicate of another entry that the user manages."""
+    """The form for an entry.
+
+    It refuses a duplicate of another entry for the same groups, if the user manages that entry.
+    """
 
     user: User
 
@@ -63,8 +66,10 @@ class WordForm(forms.ModelForm):  # type: ignore[type-arg]
         if not self.errors and values.get("term"):
             key = glossary_csv.key_of(HouseWord(kind=values["kind"], term=values["term"]))
             managed = HouseWord.objects.managed_by(self.user.pk, is_superuser=self.user.is_superuser)
-            same = managed.filter(kind=values["kind"]).exclude(pk=self.instance.pk)
-            if any(glossary_csv.key_of(word) == key for word in same):
+            others = managed.filter(kind=values["kind"]).exclude(pk=self.instance.pk)
+            groups = frozenset(group.pk for group in values.get("groups", ()))
+            same = [word for word in others.prefetch_related("groups") if glossary_csv.key_of(word) == key]
+            if any(glossary_csv.group_ids(word) == groups for word in same):
                 self.add_error("term", gettext("This word is already in the list."))
         return values
 

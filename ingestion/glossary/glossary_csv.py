@@ -77,6 +77,10 @@ def key_of(word: HouseWord) -> tuple[str, str]:
     return word.kind, ",".join(sorted(plain_words(name) for name in names_of(word.term)))
 
 
+def group_ids(word: HouseWord) -> frozenset[int]:
+    return frozenset(group.pk for group in word.groups.all())
+
+
 def groups_of(user: User) -> "dict[str, int]":
     """The groups for which a manager may edit entries, by name: their own; all for superusers."""
     groups = Group.objects.all() if user.is_superuser else Group.objects.filter(user=user)
@@ -129,7 +133,9 @@ def _store(user: User, lines: list[Line]) -> ImportCounts:
         stored: dict[int, HouseWord] = {}
         for same_groups in (True, False):
             for line in lines:
-                words = [each for each in known[line.key] if not same_groups or _groups(each) == line.groups]
+                words = [
+                    each for each in known[line.key] if not same_groups or group_ids(each) == line.groups
+                ]
                 if words and line.number not in stored:
                     stored[line.number] = words[0]
                     known[line.key].remove(words[0])
@@ -144,7 +150,7 @@ def _store(user: User, lines: list[Line]) -> ImportCounts:
         for line in lines:
             word = stored.get(line.number, line.word)
             if line.number in stored:
-                if _contents(word) == _contents(line.word) and _groups(word) == line.groups:
+                if _contents(word) == _contents(line.word) and group_ids(word) == line.groups:
                     continue
                 changed += 1
             word.term, word.synonyms, word.meaning = _contents(line.word)
@@ -152,10 +158,6 @@ def _store(user: User, lines: list[Line]) -> ImportCounts:
             word.save()
             word.groups.set(line.groups)
     return ImportCounts(len(new), changed)
-
-
-def _groups(word: HouseWord) -> frozenset[int]:
-    return frozenset(group.pk for group in word.groups.all())
 
 
 def _contents(word: HouseWord) -> tuple[str, str, str]:

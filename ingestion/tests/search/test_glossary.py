@@ -399,6 +399,17 @@ class AdminTests(TestCase):
             self.client.post(f"{WORDS}add/", values | {"term": "Zorbly"}), "already in the list"
         )
 
+    def test_a_word_may_have_one_entry_for_each_set_of_groups(self):
+        self.manager.groups.add(self.board)
+        of_crew = make_word("POC", meaning="Port of call", groups=[self.crew])
+        make_word("POC", meaning="Place of contact", groups=[self.board])
+        values = {"kind": "term", "term": "POC", "synonyms": "", "meaning": "Last port"}
+        page = f"{WORDS}{of_crew.pk}/change/"
+        self.assertRedirects(self.client.post(page, values | {"groups": [self.crew.pk]}), WORDS)
+        of_crew.refresh_from_db()
+        self.assertEqual(of_crew.meaning, "Last port")
+        self.assertContains(self.client.post(page, values | {"groups": [self.board.pk]}), "already in the")
+
     def test_a_word_whose_groups_are_deleted_stays_hidden_until_groups_are_chosen(self):
         self.client.force_login(User.objects.create_superuser("root"))
         word = make_word("Project X", meaning="takeover", groups=[self.board])

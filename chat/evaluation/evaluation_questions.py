@@ -41,12 +41,14 @@ class Proposal:
 def write_csv(user: User) -> str:
     """All questions that `user` may see, in the format of read_csv.
 
-    Documents are given by name if that is unambiguous, otherwise by id.
+    Documents are given by name if that is unambiguous, otherwise by id. Questions whose document was deleted
+    are left out, because they cannot be imported.
     """
     resolve = functools.cache(resolver_for(Principal(user.pk, "session"), user.get_username()))
     rows = [COLUMNS]
-    for each in ProofQuestion.objects.managed_by(user.pk).select_related("document").order_by("pk"):
-        named = NOTHING if each.wants_nothing else ""
+    complete = ProofQuestion.objects.managed_by(user.pk).exclude(document=None, wants_nothing=False)
+    for each in complete.select_related("document").order_by("pk"):
+        named = NOTHING
         if document := each.document:
             is_clear = (
                 resolve(document.name) == CitationTarget(document.pk) and document.name.lower() != NOTHING

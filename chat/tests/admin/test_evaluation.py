@@ -326,6 +326,17 @@ class QuestionTests(EvaluationCase):
         again = set(ProofQuestion.objects.values_list("text", "document", "place", "wants_nothing"))
         self.assertEqual(again, before)
 
+    def test_an_export_leaves_out_questions_whose_document_was_deleted(self):
+        gone = make_document("gone.md", everyone=True)
+        question = self.question("What was there?", gone)
+        ProofQuestion.objects.filter(pk=question.pk).update(added_by=self.manager)
+        gone.delete()
+        self.question("And now?")
+        self.assertContains(self.client.get(QUESTIONS), "What was there?")
+        file = self.client.get(f"{QUESTIONS}questions.csv").content.decode("utf-8-sig")
+        self.assertEqual(file.splitlines(), ["question,document,place", "And now?,nothing,"])
+        self.assertContains(self.upload(file), "Added: 0.")
+
     def test_a_bad_line_is_named_and_nothing_is_imported(self):
         make_document("closed.md")
         good = f"question,document\n{LEAVE},guide.md\n"

@@ -94,7 +94,9 @@ class PasswordChange(auth_views.PasswordChangeView):
         record(AuditEntry.Action.PASSWORD_SET, actor=owner, person=owner)
         words = gettext("Your password is changed. Other devices are signed out.")
         if form.cleaned_data["revoke_keys"]:
-            words += " " + gettext("API keys revoked: %(number)s.") % {"number": self._keys().revoke()}
+            count = self._keys().revoke()
+            record(AuditEntry.Action.KEYS_REVOKED, actor=owner, person=owner, subject=f"{count} keys")
+            words += " " + gettext("API keys revoked: %(number)s.") % {"number": count}
         messages.success(self.request, words)
         return response
 

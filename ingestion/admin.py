@@ -13,7 +13,6 @@ from django.contrib import admin, messages
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Case, CharField, F, Q, QuerySet, Value, When
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext, gettext_lazy
@@ -67,6 +66,7 @@ def _unless_private(field: str) -> Case:
 class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
     """The form for a document: its readers, folder, category and last day."""
 
+    refusal = ""  # why valid values could not be saved
     everyone = forms.BooleanField(required=False, label=gettext_lazy("Everyone who signs in may read it"))
     guests = forms.BooleanField(
         required=False,
@@ -103,6 +103,12 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
                 gettext("The folder already has a document %(name)s of this owner.") % {"name": document.name}
             )
         return folder
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or {}
+        if self.refusal:
+            raise forms.ValidationError(self.refusal)
+        return values
 
     def audience(self) -> Audience:
         """The selected audience; call it after validation."""
@@ -207,7 +213,8 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
 
     def get_form(self, request: Any, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         kwargs["form"] = DocumentForm if obj else NewDocumentForm
-        return super().get_form(request, obj, change, **kwargs)
+        made = super().get_form(request, obj, change, **kwargs)
+        return type(made.__name__, (made,), {"refusal": getattr(request, "upload_refusal", "")})
 
     def has_change_permission(self, request: HttpRequest, obj: Document | None = None) -> bool:
         """Parts of an archive or a message cannot be changed separately."""
@@ -229,8 +236,9 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
         try:
             return super().changeform_view(request, *args, **kwargs)
         except UploadRefused as refusal:
-            messages.error(request, in_words(refusal.message))
-            return redirect("admin:ingestion_document_changelist")
+            # Nothing was saved: show the form again, now with the refusal as an error.
+            request.upload_refusal = in_words(refusal.message)  # type: ignore[attr-defined]
+            return super().changeform_view(request, *args, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Document, form: Any, change: bool) -> None:
         if change:

@@ -152,7 +152,8 @@ class AddSeveralTests(MediaMixin, TestCase):
             demote(is_staff=True)
             with stored_slowly(self.allow):
                 upload = {"upload": SimpleUploadedFile("a.md", b"Text."), "everyone": "on"}
-                self.assertEqual(self.client.post(f"{LIST}add/", upload).status_code, 302)
+                page = self.client.post(f"{LIST}add/", upload)
+                self.assertContains(page, "You may no longer add documents here")
         self.assertFalse(Document.objects.exists())
         self.assertEqual(self.subjects(), [])
 

@@ -1,8 +1,10 @@
 """Documents in the admin."""
 
+import errno
 import html
 import re
 from datetime import timedelta
+from unittest.mock import patch
 
 import pytest
 from django.contrib.auth.models import Group, Permission
@@ -230,6 +232,17 @@ class DocumentsAdminTests(MediaMixin, TestCase):
     def test_an_invalid_name_is_refused(self):
         self.upload(name="...")
         self.assertEqual(Document.objects.count(), 0)
+
+    def test_a_file_that_cannot_be_stored_is_a_form_error_for_staff_who_may_only_add(self):
+        self.ann.is_staff = True
+        self.ann.save()
+        self.ann.user_permissions.set(Permission.objects.filter(codename="add_document"))
+        self.client.force_login(self.ann)
+        with patch("ingestion.documents.files.store", side_effect=OSError(errno.ENOSPC, "full")):
+            response = self.upload(folder="rules", everyone="on")
+        self.assertContains(response, "The server&#x27;s disk is full")
+        self.assertContains(response, 'value="rules"')
+        self.assertFalse(Document.objects.exists())
 
     def test_changing_rights_keeps_the_passages(self):
         document = self.add(owner=self.ann)

@@ -14,6 +14,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Case, CharField, F, Q, QuerySet, Value, When
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext, gettext_lazy
 
@@ -243,8 +244,8 @@ class DocumentAdmin(OwnFilters, ReturnsToUnanswered, AccessPage, AddSeveral, Cha
     def save_model(self, request: HttpRequest, obj: Document, form: Any, change: bool) -> None:
         if change:
             changed = {name: getattr(obj, name) for name in ("folder", "category", "valid_until")}
-            Document.objects.filter(pk=obj.pk).update(**changed)
             if written := {name: value for name, value in changed.items() if name in form.changed_data}:
+                Document.objects.filter(pk=obj.pk).update(**written, changed_at=timezone.now())
                 subject = f"Changed ({details_in_words(obj, written)}) {obj.name_for_audit}"
                 actor = user_of(request)
                 record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, person=obj.owner, subject=subject)

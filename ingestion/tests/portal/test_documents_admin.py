@@ -83,6 +83,16 @@ class DocumentsAdminTests(MediaMixin, TestCase):
             ],
         )
 
+    def test_a_changed_folder_changes_the_time_of_the_last_change_and_saving_alone_does_not(self):
+        long_ago = timezone.now() - timedelta(days=100)
+        document = make_document("a.md", owner=self.ann, everyone=True)
+        Document.objects.filter(pk=document.pk).update(changed_at=long_ago)
+        page = f"{LIST}{document.pk}/change/"
+        for folder, is_changed in (("", False), ("rules", True)):
+            self.client.post(page, {"everyone": "on", "folder": folder, "category": "", "valid_until": ""})
+            document.refresh_from_db()
+            self.assertEqual(document.changed_at != long_ago, is_changed)
+
     def test_documents_for_named_people_are_not_named_in_the_list(self):
         bob = User.objects.create(username="bob")
         private = make_document("divorce.md", owner=self.ann, folder="My papers")

@@ -96,10 +96,16 @@ class BulkChangeAdmin(OwnFilters, admin.ModelAdmin):  # type: ignore[type-arg]
             if not turn(change, request.user):
                 messages.error(request, gettext("It has ended, or is already running."))
         else:
-            kinds = {form.kind.value: form for form in allowed_forms(request)}
-            chosen = kinds.get(request.POST.get("kind", ""))
-            if chosen is None:
-                raise PermissionDenied
+            return self._start(request, change)
+        return redirect("admin:ingestion_bulkchange_change", change.pk)
+
+    def _start(self, request: HttpRequest, change: BulkChange) -> HttpResponse:
+        """Start the change, or show the form again with its errors or for confirmation."""
+        kinds = {form.kind.value: form for form in allowed_forms(request)}
+        chosen = kinds.get(request.POST.get("kind", ""))
+        if chosen is None:
+            raise PermissionDenied
+        if change.state == State.CHOSEN:
             form = chosen(request.POST, prefix=chosen.kind.value)
             if not form.is_valid():
                 return self._choice(request, change, form)
@@ -108,8 +114,9 @@ class BulkChangeAdmin(OwnFilters, admin.ModelAdmin):  # type: ignore[type-arg]
                 return self._choice(request, change, form, warning, form.preview(chosen_documents))
             if change.actor_id != request.user.pk:
                 raise PermissionDenied  # only the person who selected the documents may start the change
-            if not changes.start(change, chosen.kind, form.wanted()):
-                messages.error(request, gettext("This change was already started."))
+            if changes.start(change, chosen.kind, form.wanted()):
+                return redirect("admin:ingestion_bulkchange_change", change.pk)
+        messages.error(request, gettext("This change was already started."))
         return redirect("admin:ingestion_bulkchange_change", change.pk)
 
     def _choice(

@@ -40,6 +40,7 @@ MIRRORED = gettext_noop("It mirrors a file of a synchronised folder; change it t
 CHANGED_SINCE = gettext_noop("It has been changed again since then.")
 ALL_READ = gettext_noop("Everyone who signs in can read it already.")
 ALL_STILL_READ = gettext_noop("Everyone who signs in can still read it.")
+FULL = gettext_noop("It cannot have more labels.")
 SAME_NAME = gettext_noop("The folder already has a document of this name and owner.")
 STOPPED_BY = "{} stopped it."
 NO_RIGHT = "{} may no longer change documents."
@@ -173,6 +174,10 @@ class Labels(Column):
         if form["how"] == "remove":
             return [label for label in present if label not in form["labels"]]
         return label_names(form["labels"])
+
+    def remark(self, present: Any, form: dict[str, Any]) -> str:
+        is_cut = form["how"] == "add" and not set(form["labels"]) <= set(self.wanted(present, form))
+        return FULL if is_cut else ""
 
 
 class Owner(BulkProperty):

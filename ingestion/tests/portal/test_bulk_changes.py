@@ -15,6 +15,7 @@ from ingestion import documents
 from ingestion.access.lists import Audience, audience_of
 from ingestion.bulk import changes
 from ingestion.bulk.models import BulkChange, BulkItem
+from ingestion.details import MAX_LABELS
 from ingestion.models import Document, Passage, SourceFile
 from ingestion.tests.factories import make_document, make_user
 from ingestion.tests.media import MediaMixin
@@ -342,6 +343,23 @@ class BulkChangeTests(MediaMixin, TestCase):
         for _ in range(2):
             self.client.post(f"{CHANGES}{change.pk}/change/", prefixed("category", category="new"))
         self.assertEqual(ProcrastinateJob.objects.filter(task_name=changes.TASK).count(), 1)
+
+    def test_the_first_step_sent_again_after_the_change_shows_its_result(self):
+        change = self.choose(make_document("one.md", everyone=True))
+        self.decide(change, "readers", how="set")
+        page = f"{CHANGES}{change.pk}/change/"
+        again = self.client.post(page, prefixed("readers", how="set"), follow=True)
+        self.assertRedirects(again, page)
+        self.assertContains(again, "This change was already started.")
+        self.assertContains(again, "1 of 1")
+
+    def test_a_document_that_cannot_have_more_labels_says_so(self):
+        full = make_document("full.md", labels=[f"l{number}" for number in range(MAX_LABELS)])
+        almost = make_document("almost.md", labels=[f"l{number}" for number in range(1, MAX_LABELS)])
+        added = self.decide(self.choose(full, almost), "labels", how="add", labels="x, y")
+        self.assertEqual(added, [("unchanged", changes.FULL), ("done", changes.FULL)])
+        known = self.decide(self.choose(full), "labels", how="add", labels="l5")
+        self.assertEqual(known, [("unchanged", "")])
 
     def test_old_changes_are_deleted(self):
         change = self.choose(make_document("one.md"))

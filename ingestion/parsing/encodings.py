@@ -37,10 +37,13 @@ VALID_FOR_BROKEN = 10  # number of valid non-ASCII characters that outweigh one 
 BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 HIGH = re.compile(rb"[\x80-\xff]+")
 CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+# An accent without a letter (ˇ, ˘, ˙, ˛ or ˝) after a letter: probably ², ½ or ¡ of Windows-1252.
+LONE_ACCENT = re.compile("[^\\W\\d_][\u02c7-\u02db\u02dd]")
 # A symbol after a letter, or an accented capital after a small letter: typical of text that was decoded with
-# a wrong but similar encoding.
+# a wrong but similar encoding. Signs that may end a word, as in m², only count inside one.
 WRONG = re.compile(
-    "[^\\W\\d_][\x80-\x9f\u00a1-\u00bf\u00d7\u00f7]|[a-z][\u00c0-\u00d6\u00d8-\u00de\u0139-\u017d]"
+    f"{LONE_ACCENT.pattern}|[^\\W\\d_](?:(?![ª®°²³¹º])[\x80-\x9f\u00a1-\u00bf\u00d7\u00f7]|[ª®°²³¹º](?=[^\\W\\d_]))"
+    "|[a-z][\u00c0-\u00d6\u00d8-\u00de\u0139-\u017d]"
 )
 
 
@@ -138,4 +141,7 @@ def _guessed(data: bytes) -> str:
             return best.encoding
     # Detectors often fail if most non-ASCII letters are isolated; the words around them are a better clue.
     sets = SETS.get(detect_language(data.decode("cp1252", "replace")), CANDIDATES)
-    return min(sets, key=lambda name: len(WRONG.findall(data[:SAMPLE_BYTES].decode(name, "replace"))))
+    sample = data[:SAMPLE_BYTES]
+    fitting = min(sets, key=lambda name: len(WRONG.findall(sample.decode(name, "replace"))))
+    # The language of a short table may be wrong. No language writes accents without letters.
+    return "cp1252" if LONE_ACCENT.search(sample.decode(fitting, "replace")) else fitting

@@ -23,6 +23,12 @@ ENCODED = {
     "Pracownik może przenieść pięć dni urlopu na następny rok. Żółć gęślą jaźń.": "cp1250 iso8859_2",
     "Café": "cp1252",
     "Straße 5, 20 € – “ok”": "cp1252",
+    "Die Wohnfläche beträgt 85 m², die Miete¹ 12,50 €/m² im Monat.": "cp1252",
+    "Le loyer est très cher pour 85 m², à côté.": "cp1252",
+    "The office has 120 m² and a café for £12, with SAP® software.": "cp1252",
+    "Raum;Fläche in m²;Miete je m²\nBüro groß;20,5;12,50 €": "cp1252",
+    "120 kWh/m²a für die Nª 3": "cp1252",
+    "Wałęsa;Łódź;mężczyzna": "cp1250",
 }
 LANGUAGES = {
     "english": "Employees may carry over five days of leave until 31 March.",

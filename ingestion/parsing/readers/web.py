@@ -305,7 +305,8 @@ class Page(HTMLParser):
             self._grid.has_head = True
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in NEVER:  # in HTML, a slash does not close an element; in XHTML, `<script/>` is closed
+        # In HTML, a slash does not close an element; in XHTML, `<script/>` and `<title/>` are closed.
+        if tag not in NEVER and tag != "title":
             self.handle_starttag(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:

@@ -382,6 +382,11 @@ class OtherFormatsTests(SimpleTestCase):
         self.assertEqual(found.title, "The book")
         self.assertEqual([section.anchor for section in found.sections], ["first", "last"])
 
+    def test_an_empty_title_does_not_hide_a_chapter(self):
+        head = "<head><title/></head>"
+        [(_, text)] = self.parts("a.epub", epub(f"{head}<h1>Leave</h1><p>Thirty days.</p>"))
+        self.assertEqual(text, "Leave\n\nThirty days.")
+
     def test_a_locked_book_is_refused(self):
         locked = (
             '<encryption xmlns:e="http://www.w3.org/2001/04/xmlenc#"><e:EncryptedData>'

@@ -3,6 +3,7 @@
 import io
 import itertools
 import zipfile
+from datetime import datetime, time, timedelta
 
 import openpyxl
 from django.test import SimpleTestCase
@@ -123,6 +124,29 @@ class NumberFormatTests(SimpleTestCase):
             (1234.5, "#,##0", "1,235"),
             (1.5, "# ?/?", "1.5"),
             (5, "", "5"),
+        ):
+            self.assertEqual(shown(value, number_format), text, number_format)
+
+    def test_times_and_durations_are_written_as_their_format_shows_them(self):
+        for value, number_format, text in (
+            (timedelta(hours=-2, minutes=-30), "[h]:mm", "-2:30"),
+            (timedelta(minutes=-15), "[h]:mm", "-0:15"),
+            (timedelta(hours=37, minutes=30), "[h]:mm:ss", "37:30:00"),
+            (timedelta(minutes=43, seconds=5), "[mm]:ss", "43:05"),
+            (timedelta(minutes=90), "[mm]", "90"),
+            (timedelta(seconds=20), "[ss]", "20"),
+            (time(0, 21, 37), "mm:ss", "21:37"),
+            (time(0, 0, 20), "mm:ss", "00:20"),
+            (time(1, 21, 37), "mm:ss", "01:21:37"),
+            (time(8, 15, 30), "hh:mm:ss", "08:15:30"),
+            (time(8, 15), "h:mm:ss", "08:15"),
+            (time(8, 15, 30), "hh:mm", "08:15"),
+            (datetime(1900, 1, 1), "hh:mm", "00:00"),
+            (datetime(1900, 1, 1, 13, 30), 'h "Std." mm "Min."', "13:30"),
+            (datetime(2026, 3, 1, 8, 15, 30), "dd.mm.yyyy hh:mm:ss", "2026-03-01 08:15:30"),
+            (datetime(2026, 3, 1), "[$-407]d. mmmm yyyy", "2026-03-01"),
+            (datetime(2026, 3, 1), "mmm", "2026-03-01"),
+            (datetime(2026, 3, 1, 9, 30), "General", "2026-03-01 09:30"),
         ):
             self.assertEqual(shown(value, number_format), text, number_format)
 

@@ -1,12 +1,18 @@
-"""Numbers in the formats of spreadsheets, such as `#,##0.00 "kg"` or `[<=9999999]###-####;(###) ###-####`."""
+"""Numbers in the formats of spreadsheets, such as `#,##0.00 "kg"` or `[<=9999999]###-####;(###) ###-####`.
+
+Dates are always written year-month-day.
+"""
 
 import operator
 import re
+from datetime import datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 
 QUOTED = re.compile(r'"([^"]*)"|\\(.)')
 CURRENCY = re.compile(r"\[\$([^\[\]-]*)(?:-[^\[\]]*)?\]")
 NOTES = re.compile(r"\[[^\[\]]*\]|_.|\*.")  # colours, conditions, and characters that only take up space
+# The same as NOTES, except brackets around units of durations, such as [h].
+NO_UNITS = re.compile(r"\[(?![hms]+\])[^\[\]]*\]|_.|\*.", re.IGNORECASE)
 CONDITION = re.compile(r"\[(<=|>=|<>|<|>|=)(-?\d{1,15}(?:\.\d{1,15})?)\]")
 DIGITS = re.compile(r"([#0?][#0?,]*)(?:\.([#0?]+))?,*")
 TOKEN = re.compile(r'"[^"]*"|\\.|.')
@@ -59,6 +65,41 @@ def formatted_number(value: float, number_format: str) -> str:
     after = after.replace("-", "") if value < 0 else after
     sign = "-" if value < 0 and float(text.replace(",", "")) else ""
     return f"{sign}{before.replace('-', '').replace('(', '')}{text}{after.replace(')', '').rstrip()}"
+
+
+def formatted_time(value: datetime | time | timedelta, number_format: str) -> str:
+    """A date, a time of day or a duration in its format.
+
+    A date that is only formatted as a time of day is one. Seconds are written if the format has them; in a
+    date or a time of day with hours only if they are not 0.
+    """
+    units = NO_UNITS.sub("", QUOTED.sub("", number_format.partition(";")[0])).lower()
+    if isinstance(value, timedelta):
+        return _duration(value, units)
+    clock = value if isinstance(value, time) else value.time()
+    has_hours, has_seconds = "h" in units, "s" in units
+    if has_seconds and not has_hours and not clock.hour:
+        text = f"{clock.minute:02}:{clock.second:02}"
+    else:
+        text = clock.isoformat("seconds" if has_seconds and clock.second else "minutes")
+    if isinstance(value, time):
+        return text
+    is_day = any(unit in units for unit in ("y", "d", "mmm")) or not (has_hours or has_seconds)
+    if not is_day:
+        return text
+    return f"{value.date().isoformat()} {text}" if clock != time() else value.date().isoformat()
+
+
+def _duration(value: timedelta, units: str) -> str:
+    total = round(abs(value.total_seconds()))
+    minutes, seconds = divmod(total, 60) if "s" in units else (round(abs(value.total_seconds()) / 60), 0)
+    if "h" in units or not ("m" in units or "s" in units):
+        text = f"{minutes // 60}:{minutes % 60:02}" + (f":{seconds:02}" if "s" in units else "")
+    elif "s" in units:
+        text = f"{minutes:02}:{seconds:02}" if "m" in units else str(total)
+    else:
+        text = str(minutes)
+    return f"-{text}" if value < timedelta() and text.strip("0:") else text
 
 
 def _section(value: float, number_format: str) -> str:

@@ -1,7 +1,4 @@
-"""Cell values of spreadsheets as displayed, with comments and the texts of shapes.
-
-Dates are always written year-month-day.
-"""
+"""Cell values of spreadsheets as displayed, with comments and the texts of shapes."""
 
 import re
 import zipfile
@@ -22,7 +19,7 @@ from ingestion.parsing.strict_parts import OfficePackage
 
 from .cell_styles import open_workbook
 from .drawings import R, drawing_text, paragraphs
-from .number_formats import formatted_number
+from .number_formats import formatted_number, formatted_time
 
 ERRORS = frozenset(["#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!"])
 
@@ -33,13 +30,8 @@ def shown(value: Any, number_format: str) -> str:
         return "TRUE" if value else "FALSE"
     if isinstance(value, int | float):
         return formatted_number(value, number_format or "General")
-    if isinstance(value, datetime):
-        return value.isoformat(" ", "minutes") if value.time() != time() else value.date().isoformat()
-    if isinstance(value, time):
-        return value.isoformat("minutes")
-    if isinstance(value, timedelta):
-        minutes = round(value.total_seconds() / 60)
-        return f"{minutes // 60}:{minutes % 60:02}"
+    if isinstance(value, datetime | time | timedelta):
+        return formatted_time(value, number_format or "")
     text = value.isoformat() if isinstance(value, date) else str(value)
     return "" if text in ERRORS else text
 

@@ -173,6 +173,25 @@ class WordTests(SimpleTestCase):
         )
         self.assertEqual(self.texts(body), ["The rate is 45p"])
 
+    def test_a_deleted_end_of_a_paragraph_joins_it_with_the_next_one(self):
+        deleted = '<w:rPr><w:del w:id="1" w:author="A"/></w:rPr>'
+        body = paragraph("Leave is ", deleted) + paragraph("thirty days.") + paragraph("Ask early.")
+        self.assertEqual(self.texts(body), ["Leave is thirty days.\n\nAsk early."])
+        self.assertEqual(self.texts(paragraph("The last words.", deleted)), ["The last words."])
+
+    def test_deleted_paragraphs_of_a_list_are_not_counted(self):
+        numbering = (
+            '<w:abstractNum w:abstractNumId="7"><w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/></w:lvl>'
+            '</w:abstractNum><w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num>'
+        )
+        item = '<w:numPr><w:ilvl w:val="0"/><w:numId w:val="1"/></w:numPr>'
+        deleted = (
+            f'<w:p><w:pPr>{item}<w:rPr><w:del w:id="1" w:author="A"/></w:rPr></w:pPr>'
+            "<w:del><w:r><w:delText>Wait</w:delText></w:r></w:del></w:p>"
+        )
+        body = paragraph("Ask", item) + deleted + paragraph("Travel", item)
+        self.assertEqual(self.texts(body, numbering=numbering), ["1. Ask\n\n2. Travel"])
+
     def test_text_in_content_controls_and_links_is_read(self):
         body = f"<w:sdt><w:sdtContent>{paragraph('In a control.')}</w:sdtContent></w:sdt>"
         body += "<w:p><w:hyperlink><w:r><w:t>A link.</w:t></w:r></w:hyperlink></w:p>"

@@ -238,32 +238,40 @@ class _Reader:
             for note in optional_xml_part(archive, f"word/{kind}s.xml")
         }
         self._added: set[tuple[str, str]] = set()
+        self._open: list[ElementTree.Element] = []  # paragraphs that continue in the next one
 
     def blocks(self, blocks: Iterable[ElementTree.Element]) -> None:
         for block in blocks:
             if block.tag == f"{W}p":
-                self._paragraph(block)
+                properties = block.find(f"{W}pPr")
+                if not self._styles.is_of_contents(properties):
+                    self._open.append(block)
+                    if not _is_end_deleted(properties):
+                        self._end_paragraph()
             elif block.tag == f"{W}tbl":
+                self._end_paragraph()
                 self.outline.table(list(_rows(block)))
                 self._attached(block)
+        self._end_paragraph()
 
-    def _paragraph(self, paragraph: ElementTree.Element) -> None:
-        properties = paragraph.find(f"{W}pPr")
-        if self._styles.is_of_contents(properties):
-            return
-        text = _text(paragraph)
-        mark = self._numbering.mark(self._styles.numbered(properties))  # empty paragraphs count, too
-        if not text.strip():
-            self._attached(paragraph)
-            return
-        level = self._styles.level(properties)
-        if level is not None:
-            self.outline.heading(level, text, "" if mark == "- " else mark)
-        elif not mark and _bold(paragraph, text):
-            self.outline.heading(BOLD_LEVEL, text)
-        else:
-            self.outline.paragraph(mark + text.strip())
-        self._attached(paragraph)
+    def _end_paragraph(self) -> None:
+        """Add the open paragraphs as one, which has the properties of the last."""
+        parts, self._open = self._open, []
+        text = "".join(map(_text, parts))
+        properties = parts[-1].find(f"{W}pPr") if parts else None
+        mark = ""
+        if text.strip() or not _is_end_deleted(properties):  # empty paragraphs count, too
+            mark = self._numbering.mark(self._styles.numbered(properties))
+        if text.strip():
+            level = self._styles.level(properties)
+            if level is not None:
+                self.outline.heading(level, text, "" if mark == "- " else mark)
+            elif not mark and all(_bold(part, text) for part in parts if _text(part).strip()):
+                self.outline.heading(BOLD_LEVEL, text)
+            else:
+                self.outline.paragraph(mark + text.strip())
+        for part in parts:
+            self._attached(part)
 
     def _attached(self, block: ElementTree.Element) -> None:
         """Add the notes, diagrams and charts to which the block refers, each only once in the document."""
@@ -278,6 +286,14 @@ class _Reader:
             if drawing in self._relations:
                 text = drawing_text(self._archive, *self._relations[drawing])
             self.outline.paragraph(text)
+
+
+def _is_end_deleted(properties: ElementTree.Element | None) -> bool:
+    """Whether a tracked change deletes the end of a paragraph, and so joins it with the next one."""
+    return any(
+        properties is not None and properties.find(f"{W}rPr/{W}{change}") is not None
+        for change in ("del", "moveFrom")
+    )
 
 
 def _bold(paragraph: ElementTree.Element, text: str) -> bool:

@@ -165,6 +165,48 @@ class WordTests(SimpleTestCase):
             ],
         )
 
+    def numbered(self, levels, *items):
+        """The text of items (level, text) of a list with levels of these (format, label, properties)."""
+        defined = "".join(
+            f'<w:lvl w:ilvl="{number}"><w:start w:val="1"/><w:numFmt w:val="{kind}"/>{more}'
+            f'<w:lvlText w:val="{label}"/></w:lvl>'
+            for number, (kind, label, more) in enumerate(levels)
+        )
+        numbering = (
+            f'<w:abstractNum w:abstractNumId="7">{defined}</w:abstractNum>'
+            '<w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num>'
+        )
+        item = '<w:numPr><w:ilvl w:val="{}"/><w:numId w:val="1"/></w:numPr>'
+        body = "".join(paragraph(text, item.format(level)) for level, text in items)
+        return self.texts(body, numbering=numbering)[0].split("\n\n")
+
+    def test_numbers_below_a_bullet_or_an_unmarked_item_restart(self):
+        items = [(0, "Order."), (1, "ask"), (1, "wait"), (0, "Delivery."), (1, "check")]
+        for kind, mark in (("bullet", "- "), ("none", "")):
+            self.assertEqual(
+                self.numbered([(kind, "•", ""), ("decimal", "(%2)", "")], *items),
+                [f"{mark}Order.", "(1) ask", "(2) wait", f"{mark}Delivery.", "(1) check"],
+            )
+
+    def test_numbers_of_a_level_that_does_not_restart_continue(self):
+        levels = [
+            ("upperRoman", "Part %1", ""),
+            ("decimal", "Article %2", '<w:lvlRestart w:val="0"/>'),
+            ("lowerLetter", "%3)", '<w:lvlRestart w:val="1"/>'),
+        ]
+        items = [(0, "x"), (1, "x"), (2, "x"), (1, "x"), (2, "x"), (0, "x"), (1, "x"), (2, "x")]
+        self.assertEqual(
+            self.numbered(levels, *items),
+            ["Part I x", "Article 1 x", "a) x", "Article 2 x", "b) x", "Part II x", "Article 3 x", "a) x"],
+        )
+
+    def test_ordinals_are_numbers(self):
+        levels = [("ordinal", "%1", ""), ("decimal", "%1.%2", "")]
+        self.assertEqual(
+            self.numbered(levels, (0, "Ask"), (1, "by form"), (0, "Travel")),
+            ["1. Ask", "1.1 by form", "2. Travel"],
+        )
+
     def test_of_tracked_changes_insertions_are_read_and_deletions_are_not(self):
         body = (
             "<w:p><w:r><w:t>The rate is </w:t></w:r><w:del><w:r><w:delText>40p</w:delText></w:r></w:del>"

@@ -175,6 +175,25 @@ class OtherFormatsTests(SimpleTestCase):
             ],
         )
 
+    def test_numbers_below_a_bullet_of_an_opendocument_text_restart(self):
+        def listed(*items):
+            return f'<text:list text:style-name="L">{"".join(items)}</text:list>'
+
+        def item(text, below=""):
+            return f"<text:list-item><text:p>{text}</text:p>{below}</text:list-item>"
+
+        style = (
+            '<text:list-style style:name="L"><text:list-level-style-bullet text:level="1"/>'
+            '<text:list-level-style-number text:level="2" style:num-format="1" style:num-suffix="."'
+            ' text:display-levels="2"/></text:list-style>'
+        )
+        body = listed(
+            item("Order", listed(item("ask"), item("wait"))), item("Delivery", listed(item("check")))
+        )
+        data = odf("text", body, **{"styles.xml": f"<office:styles {NAMES}>{style}</office:styles>"})
+        [(_, text)] = self.parts("a.odt", data)
+        self.assertEqual(text.split("\n\n"), ["- Order", "1. ask", "2. wait", "- Delivery", "1. check"])
+
     def test_a_sheet_is_cited_by_its_name_and_the_range_of_its_cells(self):
         rows = odf_row(odf_cell("Port"), odf_cell("Fare"))
         rows += odf_row(odf_cell("Ellery", 'table:number-rows-spanned="2"'), odf_cell("45"))

@@ -14,6 +14,8 @@ def formatted(number: int, kind: str) -> str:
     text = str(number)
     if kind == "decimalZero":
         text = text.zfill(2)
+    elif kind == "ordinal":
+        text = f"{text}."
     elif kind.endswith("Letter") and 0 < number <= MAX_LETTERS:
         text = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
     elif kind.endswith("Roman") and 0 < number <= MAX_ROMAN:

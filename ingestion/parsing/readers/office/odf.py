@@ -191,7 +191,8 @@ class _Lists:
         levels = self._levels.get(style, {})
         own = levels.get(level)
         if own is None or (not own.tag.endswith("-number") and style != OUTLINE):
-            return f"{_next(counted, level, item, 1)}. " if style.lower().startswith(COUNTED) else "- "
+            number = _next(counted, level, item, 1)  # also of bullets, because the levels below them restart
+            return f"{number}. " if style.lower().startswith(COUNTED) else "- "
         _next(counted, level, item, _of_level(own, "start-value"))
         for upper in range(1, level):
             counted.setdefault(upper, _of_level(levels.get(upper, own), "start-value"))
@@ -202,6 +203,7 @@ class _Lists:
         numbers = [
             formatted(counted[place], KINDS.get(levels.get(place, own).get(f"{STYLE}num-format", ""), ""))
             for place in shown
+            if levels.get(place, own).get(f"{STYLE}num-format")
         ]
         prefix, suffix = own.get(f"{STYLE}num-prefix", ""), own.get(f"{STYLE}num-suffix", "")
         return f"{one_line(prefix + '.'.join(numbers) + suffix, LABEL_CHARACTERS)} "

@@ -21,8 +21,7 @@ from .list_labels import LABEL_CHARACTERS, formatted
 from .symbol_font import symbol
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-UNMARKED = "none"
-COUNTED = frozenset({"decimal", "decimalZero", "lowerLetter", "upperLetter", "lowerRoman", "upperRoman"})
+BULLET, UNMARKED = "bullet", "none"  # formats of levels that are counted without showing a number
 LABEL_PART = re.compile("%([1-9])")
 
 
@@ -76,10 +75,7 @@ class Numbering:
                 each for each, element in levels.items() if _value(element, "pStyle") == numbered.style
             )
             level = next(of_style, 0)
-        kind = _value(levels.get(level), "numFmt") or "bullet"
-        if kind == UNMARKED:
-            return ""
-        if kind not in COUNTED:
+        if level not in levels:
             return "- "
         counted = self._counted.setdefault(self._abstract.get(identifier, ""), {})
         start = self._restarts.pop((identifier, level), None)
@@ -89,7 +85,11 @@ class Numbering:
             counted.setdefault(upper, _start(levels.get(upper)))
         counted[level] = start
         for deeper in [each for each in counted if each > level]:
-            del counted[deeper]
+            if level < _restarting(levels.get(deeper), deeper):
+                del counted[deeper]
+        kind = _value(levels[level], "numFmt") or BULLET
+        if kind in (BULLET, UNMARKED):
+            return "- " if kind == BULLET else ""
         pattern = levels[level].find(f"{W}lvlText")
         text = pattern.get(f"{W}val", "") if pattern is not None else f"%{level + 1}."
         is_legal = levels[level].find(f"{W}isLgl") is not None
@@ -99,7 +99,8 @@ class Numbering:
             kind = "decimal" if is_legal else _value(levels.get(place), "numFmt")
             return formatted(counted.get(place, 1), kind)
 
-        label = one_line(LABEL_PART.sub(part, text), LABEL_CHARACTERS)
+        # an ordinal ends in a period itself
+        label = one_line(LABEL_PART.sub(part, text).replace("..", "."), LABEL_CHARACTERS)
         return f"{label} " if label else ""
 
 
@@ -111,6 +112,12 @@ def _levels(elements: Iterable[ElementTree.Element]) -> dict[int, ElementTree.El
 def _start(level: ElementTree.Element | None) -> int:
     start = _value(level, "start")
     return int(start) if start.isdecimal() else 1
+
+
+def _restarting(level: ElementTree.Element | None, place: int) -> int:
+    """The number of upper levels whose items restart this level; 0 if it never restarts."""
+    given = _value(level, "lvlRestart")
+    return int(given) if given.isdecimal() else place
 
 
 HEADING = re.compile(r"heading ?([1-9])$", re.IGNORECASE)

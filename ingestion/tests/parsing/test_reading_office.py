@@ -200,6 +200,28 @@ class WordTests(SimpleTestCase):
             ["Part I x", "Article 1 x", "a) x", "Article 2 x", "b) x", "Part II x", "Article 3 x", "a) x"],
         )
 
+    def test_cells_of_a_table_have_their_automatic_numbers_and_no_bullets(self):
+        numbering = (
+            '<w:abstractNum w:abstractNumId="7"><w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/></w:lvl>'
+            '<w:lvl w:ilvl="1"><w:numFmt w:val="bullet"/></w:lvl></w:abstractNum>'
+            '<w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num>'
+        )
+
+        def numbered(text, level):
+            item = f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="1"/></w:numPr>'
+            return f"<w:tc>{paragraph(text, item)}</w:tc>"
+
+        rows = [
+            cell("No.") + cell("Service") + cell("Price"),
+            numbered("", 0) + cell("Repair") + numbered("5", 1),
+            numbered("", 0) + cell("Cleaning") + cell("7"),
+        ]
+        table = f"<w:tbl>{''.join(f'<w:tr>{row}</w:tr>' for row in rows)}</w:tbl>"
+        self.assertEqual(
+            self.texts(table, numbering=numbering),
+            ["No.: 1.; Service: Repair; Price: 5\nNo.: 2.; Service: Cleaning; Price: 7"],
+        )
+
     def test_ordinals_are_numbers(self):
         levels = [("ordinal", "%1", ""), ("decimal", "%1.%2", "")]
         self.assertEqual(

@@ -194,6 +194,28 @@ class OtherFormatsTests(SimpleTestCase):
         [(_, text)] = self.parts("a.odt", data)
         self.assertEqual(text.split("\n\n"), ["- Order", "1. ask", "2. wait", "- Delivery", "1. check"])
 
+    def test_cells_of_an_opendocument_text_have_their_automatic_numbers(self):
+        style = (
+            '<text:list-style style:name="L"><text:list-level-style-number text:level="1"'
+            ' style:num-format="1" style:num-suffix="."/></text:list-style>'
+        )
+        number = (
+            '<table:table-cell><text:list text:style-name="L" text:continue-numbering="true">'
+            "<text:list-item><text:p/></text:list-item></text:list></table:table-cell>"
+        )
+        rows = [
+            odf_row(odf_cell("No."), odf_cell("Service")),
+            odf_row(number, odf_cell("Repair")),
+            odf_row(number, odf_cell("Cleaning")),
+        ]
+        data = odf(
+            "text",
+            f"<table:table>{''.join(rows)}</table:table>",
+            **{"styles.xml": f"<office:styles {NAMES}>{style}</office:styles>"},
+        )
+        [(_, text)] = self.parts("a.odt", data)
+        self.assertEqual(text, "No.: 1.; Service: Repair\nNo.: 2.; Service: Cleaning")
+
     def test_a_sheet_is_cited_by_its_name_and_the_range_of_its_cells(self):
         rows = odf_row(odf_cell("Port"), odf_cell("Fare"))
         rows += odf_row(odf_cell("Ellery", 'table:number-rows-spanned="2"'), odf_cell("45"))

@@ -3,7 +3,7 @@
 import contextlib
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -94,7 +94,7 @@ def read_sheets(path: Path, limits: Limits) -> Contents:
         for sheet in root.iterfind(f"{OFFICE}body/{OFFICE}spreadsheet/{TABLE}table"):
             if sheet.get(f"{TABLE}style-name") not in hidden:
                 name = sheet.get(f"{TABLE}name", "")
-                rows = _numbered_rows(sheet, is_sheet=True)
+                rows = _numbered_rows(sheet, _sheet_lines)
                 add_rows(contents, name, rows, f"sheet={name}", _sheet_notes(sheet))
         return contents
 
@@ -265,7 +265,8 @@ class _Text:
                 style = block.get(f"{TEXT}style-name", "")
                 self._list(block, style, self._lists.begin(block, style), 1, depth)
             elif block.tag == f"{TABLE}table":
-                self._outline.table(list(_rows(block)))
+                rows = _numbered_rows(block, self._cell_lines)
+                self._outline.table([cells for _, cells in rows])
             elif block.tag in AROUND:
                 self.blocks(block, mark, depth + 1)
 
@@ -284,6 +285,33 @@ class _Text:
                 else:
                     self.blocks([block], label, depth + 1)
                     label = ""
+
+    def _cell_lines(self, cell: Iterable[ElementTree.Element]) -> Iterator[str]:
+        """The lines of a cell with the numbers of its list items; a bullet would look like a minus sign."""
+        for block in cell:
+            if block.tag == f"{TEXT}list":
+                style = block.get(f"{TEXT}style-name", "")
+                yield from self._item_lines(block, style, self._lists.begin(block, style), 1)
+            else:
+                yield from _lines([block])
+
+    def _item_lines(
+        self, items: ElementTree.Element, style: str, counted: dict[int, int], level: int
+    ) -> Iterator[str]:
+        for item in items if level < MAX_DEPTH else ():
+            label = ""
+            if item.tag == f"{TEXT}list-item" and any(block.tag != f"{TEXT}list" for block in item):
+                label = self._lists.label(style, level, counted, item)
+            for block in item:
+                if block.tag == f"{TEXT}list":
+                    own = block.get(f"{TEXT}style-name", style)
+                    yield from self._item_lines(block, own, counted, level + 1)
+                    continue
+                lines = list(_lines([block]))
+                if label not in ("", "- "):
+                    lines = [label + "".join(lines[:1]), *lines[1:]]
+                    label = ""
+                yield from lines
 
     def _paragraph(self, block: ElementTree.Element, mark: str) -> None:
         text = _words(block)
@@ -344,7 +372,12 @@ def _lines(element: Iterable[ElementTree.Element], depth: int = 0) -> Iterator[s
 
 
 def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
-    return (cells for _, cells in _numbered_rows(table))
+    return (cells for _, cells in _numbered_rows(table, _lines))
+
+
+def _sheet_lines(cell: Iterable[ElementTree.Element]) -> Iterator[str]:
+    """The lines of a cell of a sheet, without the shapes that are attached to it."""
+    return _lines(child for child in cell if child.tag not in ATTACHED)
 
 
 def _sheet_notes(sheet: ElementTree.Element) -> dict[int, list[str]]:
@@ -369,11 +402,12 @@ def _sheet_notes(sheet: ElementTree.Element) -> dict[int, list[str]]:
     return notes
 
 
-def _numbered_rows(table: ElementTree.Element, *, is_sheet: bool = False) -> Iterator[tuple[int, list[str]]]:
-    """The number (from 1) and cells of each visible row with text.
+def _numbered_rows(
+    table: ElementTree.Element, lines_of: Callable[[ElementTree.Element], Iterable[str]]
+) -> Iterator[tuple[int, list[str]]]:
+    """The number (from 1) and cells of each visible row with text; `lines_of` gives the lines of a cell.
 
-    A cell that spans several rows is repeated in each. In a sheet, shapes attached to a cell are not part of
-    the cell's text.
+    A cell that spans several rows is repeated in each.
     """
     above: dict[int, tuple[int, str]] = {}
     number = 1
@@ -388,10 +422,8 @@ def _numbered_rows(table: ElementTree.Element, *, is_sheet: bool = False) -> Ite
         for cell in row:
             if cell.tag not in (f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
                 continue
-            inside = (child for child in cell if not (is_sheet and child.tag in ATTACHED))
-            text = " ".join(_lines(inside))
-            if cell.tag == f"{TABLE}covered-table-cell" and len(cells) in above:
-                text = above[len(cells)][1]
+            is_continued = cell.tag == f"{TABLE}covered-table-cell" and len(cells) in above
+            text = above[len(cells)][1] if is_continued else " ".join(lines_of(cell))
             if (rows := _count(cell, "number-rows-spanned")) > 1 and text:
                 below[len(cells)] = rows - 1, text
             # Repetitions end at MAX_COLUMNS, but each cell with text is included at least once.

@@ -2,7 +2,7 @@
 
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -257,7 +257,7 @@ class _Reader:
                         self._end_paragraph()
             elif block.tag == f"{W}tbl":
                 self._end_paragraph()
-                self.outline.table(list(_rows(block)))
+                self.outline.table(list(_rows(block, self._cell_text)))
                 self._attached(block)
         self._end_paragraph()
 
@@ -266,9 +266,7 @@ class _Reader:
         parts, self._open = self._open, []
         text = "".join(map(_text, parts))
         properties = parts[-1].find(f"{W}pPr") if parts else None
-        mark = ""
-        if text.strip() or not _is_end_deleted(properties):  # empty paragraphs count, too
-            mark = self._numbering.mark(self._styles.numbered(properties))
+        mark = self._mark(properties, text)
         if text.strip():
             level = self._styles.level(properties)
             if level is not None:
@@ -279,6 +277,21 @@ class _Reader:
                 self.outline.paragraph(mark + text.strip())
         for part in parts:
             self._attached(part)
+
+    def _mark(self, properties: ElementTree.Element | None, text: str) -> str:
+        """The label of a paragraph. Empty paragraphs count, too, unless a tracked change deletes them."""
+        if not text.strip() and _is_end_deleted(properties):
+            return ""
+        return self._numbering.mark(self._styles.numbered(properties))
+
+    def _cell_text(self, cell: ElementTree.Element) -> str:
+        """The text of a cell with the numbers of its paragraphs; a bullet would look like a minus sign."""
+        words = []
+        for block in _inside(cell):
+            text = _text(block)
+            mark = self._mark(block.find(f"{W}pPr"), text) if block.tag == f"{W}p" else ""
+            words.append(text if mark == "- " else mark + text)
+        return "\n".join(words)
 
     def _attached(self, block: ElementTree.Element) -> None:
         """Add the notes, diagrams and charts to which the block refers, each only once in the document."""
@@ -390,8 +403,10 @@ def _is_on(mark: ElementTree.Element | None) -> bool:
     return mark is not None and mark.get(f"{W}val", "true") not in ("0", "false", "off")
 
 
-def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
-    """The cells by row.
+def _rows(
+    table: ElementTree.Element, text_of: Callable[[ElementTree.Element], str] | None = None
+) -> Iterator[list[str]]:
+    """The cells by row, with their texts by this function.
 
     A cell that spans several columns is in the first one; a cell that spans several rows is in each.
     """
@@ -404,8 +419,10 @@ def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
             if cell.tag == f"{W}tc":
                 merged = cell.find(f"{W}tcPr/{W}vMerge")
                 continued = merged is not None and merged.get(f"{W}val", "continue") == "continue"
-                text = one_line(_text(cell), CELL_CHARACTERS)
-                cells.append(above[len(cells)] if continued and len(cells) < len(above) else text)
+                if continued and len(cells) < len(above):
+                    cells.append(above[len(cells)])
+                else:
+                    cells.append(one_line((text_of or _text)(cell), CELL_CHARACTERS))
                 span = cell.find(f"{W}tcPr/{W}gridSpan")
                 columns = span.get(f"{W}val", "") if span is not None else ""
                 cells += [""] * (min(int(columns), MAX_SPAN) - 1 if columns.isdecimal() else 0)

@@ -285,6 +285,17 @@ class WordTests(SimpleTestCase):
             ["Route: R1; Season: Winter; Fare: 22\nRoute: R1; Season: Summer; Fare: 28\nRoute: R2; Fare: 30"],
         )
 
+    def test_a_row_that_begins_in_a_later_column_keeps_the_names_of_its_columns(self):
+        rows = [
+            cell("Item") + cell("2025") + cell("2026"),
+            cell("Rent") + cell("100 €") + cell("110 €"),
+            '<w:trPr><w:gridBefore w:val="1"/></w:trPr>' + cell("110 €") + cell("121 €"),
+        ]
+        table = f"<w:tbl>{''.join(f'<w:tr>{row}</w:tr>' for row in rows)}</w:tbl>"
+        self.assertEqual(
+            self.texts(table), ["Item: Rent; 2025: 100 €; 2026: 110 €\n2025: 110 €; 2026: 121 €"]
+        )
+
     def test_a_short_bold_paragraph_is_a_heading_and_a_bold_sentence_is_not(self):
         bold = "<w:p><w:r><w:rPr><w:b/></w:rPr><w:t>{}</w:t></w:r></w:p>".format
         body = bold("On Sundays") + paragraph("No boats.") + bold("Wear a vest.") + paragraph("Always.")

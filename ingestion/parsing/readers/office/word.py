@@ -414,7 +414,8 @@ def _rows(
     for row in _inside(table):
         if row.tag != f"{W}tr" or row.find(f"{W}trPr/{W}del") is not None:  # a deleted row
             continue
-        cells: list[str] = []
+        before = _value(row.find(f"{W}trPr"), "gridBefore")  # columns left of the first cell
+        cells = [""] * (min(int(before), MAX_SPAN) if before.isdecimal() else 0)
         for cell in _inside(row):
             if cell.tag == f"{W}tc":
                 merged = cell.find(f"{W}tcPr/{W}vMerge")

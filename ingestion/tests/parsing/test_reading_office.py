@@ -272,6 +272,20 @@ class WordTests(SimpleTestCase):
         notes = f'<w:footnote w:id="2">{paragraph("Except on Sundays.")}</w:footnote>'
         self.assertEqual(self.texts(body, footnotes=notes), ["Ask.\n\nExcept on Sundays.\n\nGo."])
 
+    def test_a_note_whose_reference_was_deleted_is_left_out(self):
+        reference = '<w:r><w:footnoteReference w:id="{}"/></w:r>'
+        deleted = f"<w:del>{reference.format(2)}</w:del>"
+        body = f"<w:p><w:r><w:t>Ask.</w:t></w:r>{deleted}{reference.format(3)}</w:p>"
+        notes = "".join(
+            f'<w:footnote w:id="{number}">{paragraph(text)}</w:footnote>'
+            for number, text in ((2, "Until 2025."), (3, "In writing."))
+        )
+        self.assertEqual(self.texts(body, footnotes=notes), ["Ask.\n\nIn writing."])
+
+    def test_a_tab_to_a_margin_separates_words(self):
+        body = "<w:p><w:r><w:t>Full time</w:t><w:ptab/><w:t>38 hours</w:t></w:r></w:p>"
+        self.assertEqual(self.texts(body), ["Full time 38 hours"])
+
     def test_merged_cells_keep_their_columns_and_repeat_in_each_row(self):
         rows = [
             cell("Route") + cell("Season") + cell("Fare"),

@@ -212,7 +212,7 @@ FRACTION = (f"{M}num", f"{M}den")
 POWER = (f"{M}e", f"{M}sup")
 BOLD_LEVEL = 9  # level of a heading that is only a bold paragraph
 BODY_DEPTH = 2  # nesting depth of w:body in w:document
-SIGNS = {f"{W}tab": " ", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
+SIGNS = {f"{W}tab": " ", f"{W}ptab": " ", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
 
 
 def read(path: Path, limits: Limits) -> Contents:
@@ -295,7 +295,10 @@ class _Reader:
 
     def _attached(self, block: ElementTree.Element) -> None:
         """Add the notes, diagrams and charts to which the block refers, each only once in the document."""
-        for element in block.iter():
+        waiting = [block]
+        while waiting:
+            element = waiting.pop()
+            waiting += reversed([*_inside(element)])
             kind = NOTES_BY_REFERENCE.get(element.tag)
             drawing = element.get(DRAWINGS.get(element.tag, ""), "")
             reference = (kind, element.get(f"{W}id", "")) if kind else ("", drawing)

@@ -1,5 +1,6 @@
 """Tables of PDF, Excel and PowerPoint files: every row names its columns."""
 
+import zipfile
 from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
@@ -12,6 +13,7 @@ from ingestion.parsing.readers.office.sheets import shown
 from ingestion.parsing.readers.tables import table_lines
 from ingestion.tests import building
 from ingestion.tests.parsing.test_reading_formats import reading
+from ingestion.tests.parsing.test_reading_other_formats import odf, odf_cell, odf_row
 
 SAMPLES = Path(settings.BASE_DIR) / "ingestion" / "samples"
 ROWS = [
@@ -270,6 +272,48 @@ class TablesTests(SimpleTestCase):
         found = reading("a.xlsx", data.getvalue())
         self.assertEqual([section.anchor for section in found.sections], ["sheet=Sheet"])
         self.assertIn("Route: R1; Season: Summer; Fare: 28", found.sections[0].text)
+
+    def test_a_merged_cell_of_a_sheet_over_rows_and_columns_is_in_the_first_column_of_each_row(self):
+        lines = [
+            "Office: Harbour; Name: Ann; Note: mornings",
+            "Office: Harbour; Name: Bo; Note: mornings",
+            "Office: Pier; Town: Ellery; Name: Cy; Note: -",
+        ]
+        book = openpyxl.Workbook()
+        for row in (
+            ("Office", "Town", "Name", "Note"),
+            ("Harbour", None, "Ann", "mornings"),
+            (None, None, "Bo"),
+            ("Pier", "Ellery", "Cy", "-"),
+        ):
+            book.active.append(row)
+        book.active.merge_cells("A2:B3")
+        data = BytesIO()
+        book.save(data)
+        with zipfile.ZipFile(data) as archive:
+            parts = {name: archive.read(name) for name in archive.namelist()}
+        # Without a style, programs do not write the continued cells.
+        sheet = "xl/worksheets/sheet1.xml"
+        more = b'count="2"><mergeCell ref="D2:D3"/>'
+        parts[sheet] = parts[sheet].replace(b'count="1">', more)
+        self.assertIn(more, parts[sheet])
+        self.assertEqual(reading("a.xlsx", building.package(parts)).sections[0].text.split("\n"), lines)
+
+        covered = "<table:covered-table-cell/>"
+        twice = '<table:covered-table-cell table:number-columns-repeated="2"/>'
+        rows = [
+            odf_row(*map(odf_cell, ("Office", "Town", "Name", "Note"))),
+            odf_row(
+                odf_cell("Harbour", 'table:number-rows-spanned="2" table:number-columns-spanned="2"'),
+                covered,
+                odf_cell("Ann"),
+                odf_cell("mornings", 'table:number-rows-spanned="2"'),
+            ),
+            odf_row(twice, odf_cell("Bo"), covered),
+            odf_row(*map(odf_cell, ("Pier", "Ellery", "Cy", "-"))),
+        ]
+        data = odf("spreadsheet", f'<table:table table:name="Staff">{"".join(rows)}</table:table>')
+        self.assertEqual(reading("a.ods", data).sections[0].text.split("\n"), lines)
 
     def test_tables_below_each_other_on_a_sheet_have_names_of_their_own(self):
         fares = [("Port", "Fare"), ("Ellery", 45), ("Gannet", 38)]

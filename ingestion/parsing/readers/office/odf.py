@@ -422,13 +422,17 @@ def _numbered_rows(
         for cell in row:
             if cell.tag not in (f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
                 continue
-            is_continued = cell.tag == f"{TABLE}covered-table-cell" and len(cells) in above
+            is_covered = cell.tag == f"{TABLE}covered-table-cell"
+            is_continued = is_covered and len(cells) in above
             text = above[len(cells)][1] if is_continued else " ".join(lines_of(cell))
             if (rows := _count(cell, "number-rows-spanned")) > 1 and text:
                 below[len(cells)] = rows - 1, text
             # Repetitions end at MAX_COLUMNS, but each cell with text is included at least once.
             most = max(1 if text else 0, MAX_COLUMNS - len(cells))
-            cells += [text] * min(_count(cell, "number-columns-repeated"), most)
+            for place in range(min(_count(cell, "number-columns-repeated"), most)):
+                # Each of several covered columns may belong to another cell above.
+                is_own = place == 0 or not is_covered
+                cells.append(text if is_own else above.get(len(cells), (0, ""))[1])
         while cells and not cells[-1]:
             cells.pop()
         for place in range(min(repeated, MAX_REPEATED) if any(cells) else 0):

@@ -13,7 +13,7 @@ from openpyxl.utils import column_index_from_string
 
 from chatsite.dependency_internals import sheet_source
 from ingestion.parsing.packages import DAMAGE, open_package, relations, xml_part
-from ingestion.parsing.readers.tables import CELL_CHARACTERS, BoldRow, add_rows
+from ingestion.parsing.readers.tables import CELL_CHARACTERS, MAX_COLUMNS, BoldRow, add_rows
 from ingestion.parsing.sections import Contents, Limits, one_line
 from ingestion.parsing.strict_parts import OfficePackage
 
@@ -36,7 +36,7 @@ def shown(value: Any, number_format: str) -> str:
     return "" if text in ERRORS else text
 
 
-MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s+ref="([A-Z]{1,3})(\d{1,7}):\1(\d{1,7})"')
+MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s+ref="([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})"')
 MERGED_LONGEST = 60
 MAX_MERGED = 2_000  # number of cells that span several rows; each is repeated at most MERGED_ROWS times
 MERGED_ROWS = 1_000
@@ -132,8 +132,11 @@ def _add_shapes(notes: dict[int, list[str]], archive: zipfile.ZipFile, part: str
 
 
 def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
-    """The number and texts of each row; a cell that spans rows of one column is repeated in each."""
-    # Cells that span several rows of one column. The sheet's XML lists them after all rows.
+    """The number and texts of each row; a cell that spans several rows is repeated in each.
+
+    If it also spans columns, it is in the first of them.
+    """
+    # Cells that span several rows, by their first column. The sheet's XML lists them after all rows.
     merged: Merged = {}
     rest = b""
     count = 0
@@ -141,7 +144,7 @@ def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
         while chunk := part.read(CHUNK_BYTES):
             for match in MERGED.finditer(rest + chunk):
                 first, last = int(match[2]), int(match[3])
-                count += 1
+                count += first < last
                 if count <= MAX_MERGED and first < last:
                     column = column_index_from_string(match[1].decode())
                     merged.setdefault(column, []).append((first, min(last, first + MERGED_ROWS)))
@@ -152,12 +155,14 @@ def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
         texts = [shown(cell.value, cell.number_format) if cell.value is not None else "" for cell in row]
         number = next((cell.row for cell in row if cell.value is not None), 0)
         for column, ranges in merged.items():
-            if column > len(texts) or not number:
+            if not number or column > max(len(texts), MAX_COLUMNS):
                 continue
+            own = "".join(texts[column - 1 : column])
             if any(first == number for first, _ in ranges):
-                kept[column] = texts[column - 1]
-            elif not texts[column - 1] and any(first < number <= last for first, last in ranges):
-                texts[column - 1] = kept.get(column, "")
+                kept[column] = own
+            elif not own and kept.get(column) and any(first < number <= last for first, last in ranges):
+                texts += [""] * (column - len(texts))
+                texts[column - 1] = kept[column]
         yield number, BoldRow(texts) if _is_bold(row) else texts
 
 

@@ -150,6 +150,10 @@ class NumberFormatTests(SimpleTestCase):
         ):
             self.assertEqual(shown(value, number_format), text, number_format)
 
+    def test_escaped_characters_of_a_text_are_decoded(self):
+        self.assertEqual(shown("Harbour_x000D_\nPier", "General"), "Harbour\r\nPier")
+        self.assertEqual(shown("_x005F_x0041_ file_x2_", "General"), "_x0041_ file_x2_")
+
 
 class StylesTests(SimpleTestCase):
     FORMATS = '<x:numFmts><x:numFmt numFmtId="170" formatCode="&quot;€&quot;0.00"/></x:numFmts>'

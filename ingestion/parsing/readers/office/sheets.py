@@ -10,6 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from openpyxl.utils import column_index_from_string
+from openpyxl.utils.escape import unescape
 
 from chatsite.dependency_internals import sheet_source
 from ingestion.parsing.packages import DAMAGE, open_package, relations, xml_part
@@ -25,14 +26,14 @@ ERRORS = frozenset(["#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "
 
 
 def shown(value: Any, number_format: str) -> str:
-    """A value in its number format; empty for an error."""
+    """A value in its number format; empty for an error. Characters in the form _x000D_ are decoded."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int | float):
         return formatted_number(value, number_format or "General")
     if isinstance(value, datetime | time | timedelta):
         return formatted_time(value, number_format or "")
-    text = value.isoformat() if isinstance(value, date) else str(value)
+    text = value.isoformat() if isinstance(value, date) else unescape(str(value))
     return "" if text in ERRORS else text
 
 

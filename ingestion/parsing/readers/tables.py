@@ -535,7 +535,10 @@ def _column_names(rows: Sequence[Sequence[str]]) -> Sequence[str]:
     numbers = [name for name in names if name and is_number(name) and not SIGNS.issuperset(name)]
     values = [name for name in numbers if not PERIOD.fullmatch(name)]
     pair = len(names) == 2 and names[0].endswith(":")
-    if values or pair or all(PERIOD.fullmatch(name) for name in names if name):
+    # Periods alone may be values, unless the corner above the names of the rows is empty.
+    periods = set(filter(None, names))
+    only_periods = all(map(PERIOD.fullmatch, periods)) and (names[0] != "" or len(periods) < 2)
+    if values or pair or only_periods:
         return []
     return [name.rstrip(" :") for name in names]
 

@@ -316,6 +316,14 @@ class SheetHeadersTests(SimpleTestCase):
         free = [("Port", "Adult", "Child"), ("Islay", "free", "free"), ("Ellery", 45, 22), ("Gannet", 38, 19)]
         self.assertEqual(self.lines(*free)[0], "Port: Islay; Adult: free; Child: free")
 
+    def test_years_beside_an_empty_corner_name_columns(self):
+        self.assertEqual(
+            self.lines(("", 2024, 2025), ("Turnover", 10, 12), ("Profit", 1, 2)),
+            ["Turnover; 2024: 10; 2025: 12", "Profit; 2024: 1; 2025: 2"],
+        )
+        self.assertEqual(self.lines((2024, 2025), (10, 12)), ["2024; 2025", "10; 12"])
+        self.assertEqual(self.lines(("", 2024), ("Turnover", 10)), ["2024", "Turnover; 10"])
+
     def test_repeated_column_names_are_qualified_by_the_groups_above_them(self):
         self.assertEqual(
             self.lines(

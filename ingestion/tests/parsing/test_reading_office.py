@@ -4,12 +4,15 @@ import re
 import zipfile
 from datetime import datetime, time
 from io import BytesIO
+from unittest import mock
+from xml.etree import ElementTree
 
 import openpyxl
 import pytest
 from django.test import SimpleTestCase
 
 from ingestion.parsing.formats import DAMAGED
+from ingestion.parsing.readers.office import drawings
 from ingestion.parsing.sections import Unreadable
 from ingestion.tests import building
 from ingestion.tests.building import WORD
@@ -477,6 +480,19 @@ class DrawingTests(SimpleTestCase):
         parts["ppt/slides/_rels/slide1.xml.rels"] = self.relations("../x/")
         found = reading("a.pptx", building.package(parts)).sections
         self.assertEqual(found[0].text, f"Ferries\n\nIn 2026\n\n{self.lines}\n\n- Harbour master\n- Crew")
+
+    def test_numbers_and_dates_of_a_chart_are_read_in_their_formats(self):
+        def numbers(name, number_format, *values):
+            points = "".join(f'<c:pt idx="{at}"><c:v>{text}</c:v></c:pt>' for at, text in enumerate(values))
+            cache = f"<c:numCache><c:formatCode>{number_format}</c:formatCode>{points}</c:numCache>"
+            return f"<c:{name}><c:numRef>{cache}</c:numRef></c:{name}>"
+
+        days = numbers("cat", "mmm\\ yy", "46023.0", "46054", "x", "1e300")
+        shares = numbers("val", "0.0%", "0.25", "0.755", "#N/A", "1")
+        root = ElementTree.fromstring(CHART.format(f"<c:ser>{days}{shares}</c:ser>"))
+        with mock.patch.object(drawings, "xml_part", return_value=root):
+            text = drawings.drawing_text(mock.sentinel.archive, "/chart", "chart.xml")
+        self.assertEqual(text, "Passengers\n2026-01-01; 25.0%\n2026-02-01; 75.5%\nx; #N/A\n1e300; 100.0%")
 
     def test_slide_numbers_and_other_texts_of_the_page_with_notes_are_left_out(self):
         def shape(runs):

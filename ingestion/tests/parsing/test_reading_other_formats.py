@@ -277,6 +277,25 @@ class OtherFormatsTests(SimpleTestCase):
         data = rb"{\rtf1\ansi Fares\par " + table + rb"{\b On Sundays}\par None.\par}"
         self.assertEqual(reading("a.rtf", data).sections[-1].heading, "On Sundays")
 
+    def test_characters_of_symbol_fonts_in_a_rich_text_are_read(self):
+        fonts = (
+            rb"{\fonttbl{\f0\fcharset0 Arial;}{\f1\fcharset2{\*\panose 05}Symbol;}"
+            rb"{\f2\fcharset2 Wingdings{\*\falt Symbol};}}"
+        )
+        text = rb"{\f1 \'b3} 5 {\f2 \u-3842 ?} {\f1 a\plain b}\enspace c \f0 \'b3\column d\par"
+        found = reading("a.rtf", rb"{\rtf1\ansi" + fonts + text + b"}")
+        self.assertEqual(found.sections[0].text, "≥ 5 ☑ αb c ³\n\nd")
+
+    def test_cells_of_a_rich_text_that_span_rows_are_repeated(self):
+        def row(first, *cells):
+            text = rb"".join(cell + rb"\cell" for cell in cells)
+            return rb"\trowd" + first + rb"\cellx1\cellx2\pard\intbl " + text + rb"\row"
+
+        rows = row(b"", b"Route", b" Season") + row(rb"\clvmgf", b"R1", b" Winter")
+        rows += row(rb"\clvmrg", b"", b" Summer") + row(b"", b"", b" All")
+        found = reading("a.rtf", rb"{\rtf1\ansi " + rows + b"}")
+        self.assertEqual(found.sections[0].text, "Route: R1; Season: Winter\nRoute: R1; Season: Summer\nAll")
+
     def test_an_opendocument_presentation_is_read_slide_by_slide_with_its_notes(self):
         page = (
             '<draw:page><draw:frame presentation:class="title"><draw:text-box><text:p>Safety</text:p>'

@@ -14,6 +14,8 @@ from ingestion.parsing.readers.lone_titles import is_title
 from ingestion.parsing.readers.outline import Outline
 from ingestion.parsing.sections import Contents, Limits, Unreadable
 
+from .symbol_font import FONTS, PRIVATE, symbol
+
 TOKEN = re.compile(
     rb"\\([A-Za-z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^A-Za-z])|([{}])|[\r\n]+|([^\\{}\r\n]+)"
 )
@@ -26,7 +28,11 @@ NO_TEXT = frozenset(
 SIGNS = {
     b"tab": " ", b"line": "\n", b"emdash": "\u2014", b"endash": "\u2013", b"lquote": "\u2018",
     b"rquote": "\u2019", b"ldblquote": "\u201c", b"rdblquote": "\u201d", b"bullet": "\u2022", b"emspace": " ",
+    b"enspace": " ", b"qmspace": " ",
 }  # fmt: skip
+FIRST_OF_UNICODE = 0x100  # the first character that is not a byte
+FONT_CHARACTERS = 100  # of the name of a font
+SYMBOLS = 2  # the character set of fonts such as Symbol and Wingdings
 CHARSETS = {
     77: "mac_roman", 128: "cp932", 129: "cp949", 134: "gbk", 136: "cp950", 161: "cp1253", 162: "cp1254",
     163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874", 238: "cp1250",
@@ -50,6 +56,7 @@ class _State:
     raised: bool = False
     unicode_skip: int = 1
     encoding: str = "cp1252"
+    symbol_font: str = ""
 
 
 def read(path: Path, limits: Limits) -> Contents:
@@ -73,6 +80,8 @@ class _Reader:
         self._levels = _levels(data)
         self._encoding = "cp1252"  # of the document, for fonts without a known character set
         self._encodings: dict[int, str] = {}
+        self._fonts: dict[int, str] = {}  # names
+        self._symbol_fonts: set[int] = set()
         self._font = 0
         self._state = _State()
         self._stack: list[_State] = []
@@ -83,6 +92,9 @@ class _Reader:
         self._in_table = False
         self._row: list[str] = []
         self._rows: list[list[str]] = []
+        # For each cell of the row, whether it continues the cell above; and the same for the next definition.
+        self._continued: list[bool] = []
+        self._continues = False
         # Number of bytes to skip, which replace the preceding \u character in programs without Unicode.
         self._skip = 0
         self._star = False
@@ -150,10 +162,10 @@ class _Reader:
         if self._star or word in NO_TEXT:
             state.skipped = state.skipped or word not in STARRED
             self._star = False
-        elif word in (b"par", b"sect", b"page"):
+        elif word in (b"par", b"sect", b"page", b"column"):
             self._paragraph()
         elif word == b"u" and number is not None:
-            self._put(chr(number & 0xFFFF))
+            self._put(self._character(number & 0xFFFF))
             self._skip = state.unicode_skip
         elif word in SIGNS:
             self._put(SIGNS[word])
@@ -165,6 +177,8 @@ class _Reader:
             self._font = number
         elif word == b"fcharset" and number in CHARSETS:
             self._encodings[self._font] = CHARSETS[number]
+        elif word == b"fcharset" and number == SYMBOLS:
+            self._symbol_fonts.add(self._font)
 
     def _property(self, word: bytes, number: int | None) -> None:
         state = self._state
@@ -175,6 +189,8 @@ class _Reader:
                 state.encoding = self._encoding
         elif word == b"f" and not self._fonts_at and number is not None:
             state.encoding = self._encodings.get(number, self._encoding)
+            name = self._fonts.get(number, "").strip("; ").lower()
+            state.symbol_font = name if number in self._symbol_fonts and name in FONTS else ""
         elif word == b"uc":
             state.unicode_skip = min(max(number or 0, 0), 8)
         elif word in (b"b", b"v", b"deleted", b"plain"):
@@ -182,12 +198,13 @@ class _Reader:
             state.bold = on if word == b"b" else False if word == b"plain" else state.bold
             state.hidden = on if word in (b"v", b"deleted") else False if word == b"plain" else state.hidden
             state.raised = state.raised and word != b"plain"
+            state.symbol_font = state.symbol_font if word != b"plain" else ""
         elif word in (b"super", b"up", b"nosupersub", b"sub", b"dn"):
             state.raised = word in (b"super", b"up") and number != 0
         elif word == b"pard":
             self._level, self._in_table = None, False
-        elif word in (b"intbl", b"trowd"):
-            self._in_table = True
+        elif word in (b"intbl", b"trowd", b"clvmrg", b"cellx"):
+            self._table_property(word)
         elif word == b"outlinelevel" and number is not None and number < 9:
             self._level = number + 1
         elif word == b"s" and number in self._levels:
@@ -196,9 +213,28 @@ class _Reader:
             self._row.append(self._take())
             self._all_bold = None
         elif word in (b"row", b"nestrow"):
-            self._rows.append(self._row)
-            self._row = []
+            self._end_row()
             self._in_table = self._in_table and word == b"nestrow"
+
+    def _table_property(self, word: bytes) -> None:
+        if word == b"clvmrg":
+            self._continues = True
+        elif word == b"cellx":
+            self._continued.append(self._continues)
+            self._continues = False
+        else:
+            self._in_table = True
+            if word == b"trowd":
+                self._continued, self._continues = [], False
+
+    def _end_row(self) -> None:
+        """Add the row; a cell that continues the cell above it has the text of that cell."""
+        row, self._row = self._row, []
+        above = self._rows[-1] if self._rows else []
+        if len(self._continued) == len(row) == len(above):
+            cells = zip(self._continued, above, row, strict=True)
+            row = [upper if continues else own for continues, upper, own in cells]
+        self._rows.append(row)
 
     def _symbol(self, symbol: bytes) -> None:
         if symbol == b"*":
@@ -224,10 +260,22 @@ class _Reader:
     def _flush(self) -> None:
         if self._bytes:
             text = bytes(self._bytes).decode(self._state.encoding, "replace")
+            if self._state.symbol_font:
+                text = "".join(map(self._character, self._bytes))
             self._bytes.clear()
             self._put(text)
 
+    def _character(self, code: int) -> str:
+        """The character with this code; in a symbol font, that of the position."""
+        font = self._state.symbol_font
+        is_symbol = font and (code < FIRST_OF_UNICODE or code >= PRIVATE)
+        return symbol(font, f"{code:x}") if is_symbol else chr(code)
+
     def _put(self, text: str) -> None:
+        name = self._fonts.get(self._font, "")
+        # Groups within the group of a font do not contain its name.
+        if 0 < self._fonts_at >= len(self._stack) - 1 and len(name) < FONT_CHARACTERS:
+            self._fonts[self._font] = name + text
         if self._title_at:
             self.title += text
         elif not (self._state.skipped or self._state.hidden):

@@ -29,7 +29,7 @@ from chat.quoting.sentence_selection import shared_words
 from chat.quoting.table_rows.table_notices import ROWS_SHOWN
 from chat.requests import EarlierMessage
 from chat.statements import marks_by_rank, to_rows
-from chat.verification import verify
+from chat.verification import verify_or_log
 from chatsite.accounts.principal import failure_name
 from chatsite.db.retry import retry_until_available
 from history import recording
@@ -235,6 +235,7 @@ class _Answer:
     text: str = ""
     message_id: UUID | None = None
     done: MessageDone | None = None
+    is_verified: bool = True  # False if the last message could not be verified because of an error
 
     async def team_messages(self, model: ChatModel, found: Search) -> None:
         """Write the messages of the agents in turn; each agent gets all earlier messages of the run."""
@@ -299,12 +300,15 @@ class _Answer:
                 elif isinstance(event, MessageDone):
                     self.message_id, self.text = message_id, "".join(text)
                     # In a thread, because the time grows with the length of the answer.
-                    statements = await asyncio.to_thread(verify, self.text, found.sources)
+                    statements = await asyncio.to_thread(
+                        verify_or_log, self.text, found.sources, self.run.run_id
+                    )
+                    self.is_verified = statements is not None
                     # Leave out the site's own sentences, which state nothing about the documents.
                     own = (*NOTHING_FOUND, *model.notices)
                     claims = tuple(
                         each
-                        for each in statements
+                        for each in statements or ()
                         if not any(self.text[each.start : each.end] in words for words in own)
                         and not ROWS_SHOWN.fullmatch(self.text[each.start : each.end])
                     )
@@ -348,6 +352,8 @@ class _Answer:
             return []
         if self.text.startswith((UNSURE, NEEDS_MODEL)):
             return []  # they would be about passages that may be unrelated to the question
+        if not self.is_verified:
+            return []  # choosing them may need the statements
         suggested = await model.followups(self.prompt, self._answer)
         return await retry_until_available(self._answerable, model, suggested)
 

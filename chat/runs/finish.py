@@ -17,7 +17,7 @@ from chat.citations import cited_labels
 from chat.events import Event, Failed, Finished, Json, RunMessage, RunResult, TitleChanged
 from chat.models import Lease
 from chat.statements import to_rows
-from chat.verification import verify
+from chat.verification import verify_or_log
 from chatsite import metrics
 from chatsite.db.availability import breaker
 from chatsite.db.threads import reading_everything
@@ -44,7 +44,7 @@ _suspected: dict[tuple[UUID, datetime], float] = {}  # expired leases, and when 
 executing: set[UUID] = set()  # runs of this process: alive even if their leases were not renewed in time
 
 
-def _close_messages(ended: EndedRun, every: Sequence[Event]) -> None:
+def _close_messages(run_id: UUID, ended: EndedRun, every: Sequence[Event]) -> None:
     """Store the messages of a run that has just ended.
 
     `every` has all known events of the run; the last one is Finished or Failed. Commits the caller's
@@ -59,7 +59,7 @@ def _close_messages(ended: EndedRun, every: Sequence[Event]) -> None:
     known = {UUID(each.message_id) for each in messages}
     # Also end messages without any event.
     messages += [RunMessage(str(message_id)) for message_id in ended.unfinished if message_id not in known]
-    closings = {UUID(each.message_id): _closing(each, result, result.end) for each in messages}
+    closings = {UUID(each.message_id): _closing(run_id, each, result, result.end) for each in messages}
     recording.close_answers(ended.owner_id, closings, commits=not ended.webhooks)
     if ended.webhooks:
         announce_end(ended.owner_id, closings)
@@ -80,7 +80,7 @@ def finish_run(
     with transaction.atomic():
         ended = journal.end_run(rest, title, run)
         if ended:
-            _close_messages(ended, every)
+            _close_messages(run.run_id, ended, every)
         else:
             transaction.set_rollback(True)  # so that the title is not stored
     if ended is None:
@@ -155,7 +155,7 @@ def _close_all(dead: Sequence[UUID]) -> int:
             notifications.publish_on_commit(notifications.messages("news", notified))
             ended = journal.end_run(Batch(run_id, last + UNWRITTEN, [end]))
             if ended:
-                _close_messages(ended, every)
+                _close_messages(run_id, ended, every)
                 closed += 1
     metrics.LEASES_EXPIRED.add(amount=closed)
     return closed
@@ -177,7 +177,7 @@ def fold(every: Sequence[Event]) -> RunResult:
     return result
 
 
-def _closing(message: RunMessage, result: RunResult, end: Finished | Failed) -> AnswerOutcome:
+def _closing(run_id: UUID, message: RunMessage, result: RunResult, end: Finished | Failed) -> AnswerOutcome:
     """The outcome of one message.
 
     A message with its whole text is complete, even if the run failed or was stopped afterwards.
@@ -198,7 +198,7 @@ def _closing(message: RunMessage, result: RunResult, end: Finished | Failed) -> 
             # text.
             with reading_everything():
                 sources = list(Source.objects.filter(message=message_id).order_by("rank"))
-            verification = to_rows(verify(message.text, sources))
+            verification = to_rows(verify_or_log(message.text, sources, run_id) or ())
     return AnswerOutcome(
         state=Message.State.COMPLETE if message.done else Message.State(end.state),
         content=message.text,

@@ -28,8 +28,9 @@ _WRAPPED = (
     0.85
 )
 _LABEL = re.compile(r"(?:^|;\s)\s{0,20}([^:;\s][^:;\n]{0,60}):\s")
-_FOOT = re.compile(r"\b(?:Page|Seite) \d{1,5} (?:of|von) \d")  # a page footer
+_FOOT = re.compile(r"\b(?:Page|Seite) \d{1,5} (?:of|von) \d{1,5}\b")  # a page footer
 _FOOT_LENGTH = 200
+_INDENT = 20  # characters before a footer that may be blanks
 _NOT_SPACES = re.compile(r"\S+")
 _ITEM = re.compile(r"[ \t]{0,20}(?:[-*•]|\d{1,3}[.)]|[a-z]\))[ \t]")
 _HEADER_LINES = 2  # in the header of a table, including a heading above it
@@ -195,8 +196,11 @@ class Passage:
         context: frozenset[str] = frozenset()  # words of the table's header, or of the heading above
         for place, (start, end, is_heading) in enumerate(lines):
             held = tuple(tokens(self.text[start:end], start))
-            if end - start < _FOOT_LENGTH and _FOOT.search(self.text, start, end):
-                continue
+            foot = _FOOT.search(self.text, start, end) if end - start < _FOOT_LENGTH else None
+            if foot:
+                held = tuple(token for token in held if not foot.start() <= token.start < foot.end())
+                if not held or self._is_footer(start, foot.end(), end):
+                    continue
             if denied:
                 denied = bool(_ITEM.match(self.text, self.text.rfind("\n", 0, start) + 1))
             if held and held[0].kind is Kind.NUMBER and _NUMBERED.match(self.text, held[0].end):
@@ -242,6 +246,12 @@ class Passage:
             if self.text[start:end].rstrip("*_ ").endswith(":"):
                 denied = any(token.kind is Kind.NEGATION for token in held)
         return found
+
+    def _is_footer(self, start: int, number_end: int, end: int) -> bool:
+        """Whether a line among others is a footer, because it ends with the number of the page."""
+        begins_line = self.text[max(0, start - _INDENT) : start].rstrip(" \t")[-1:] in ("", "\n")
+        ends_with_number = not self.text[number_end:end].strip(" \n*_|–—-")
+        return begins_line and ends_with_number and "\n" in self.text.strip()
 
     @cached_property
     def around(self) -> frozenset[str]:

@@ -1,10 +1,12 @@
 """Compares each statement with the passages that it cites."""
 
 import functools
+import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import NamedTuple
+from uuid import UUID
 
 from chat.statements import Proof, Statement, Verdict
 
@@ -31,6 +33,8 @@ from .claims import CONTRADICTION, LITERAL_SHARE, MIN_SHARE, MISPLACED, Claim, c
 from .terms.facts import tokens
 from .terms.lexicon import STOP_WORDS
 from .terms.words import Kind
+
+logger = logging.getLogger(__name__)
 
 MAX_CHARACTERS = 2_000  # characters of a statement that are compared
 CACHED_ANSWERS = 16
@@ -107,6 +111,18 @@ def verify(answer: str, sources: Iterable[Citable]) -> tuple[Statement, ...]:
         _HashableSource(each.rank, each.label, each.title, each.heading, each.content) for each in sources
     ]
     return _verify_cached(answer, tuple(given))
+
+
+def verify_or_log(answer: str, sources: Iterable[Citable], run_id: UUID) -> tuple[Statement, ...] | None:
+    """Like :func:`verify`; if it fails, log the error and return None.
+
+    For callers that end a run: an answer must also be stored if it cannot be verified.
+    """
+    try:
+        return verify(answer, sources)
+    except Exception:
+        logger.exception("The answer of run %s could not be verified", run_id)
+        return None
 
 
 # Cached, because suggesting follow-up questions needs the statements again.

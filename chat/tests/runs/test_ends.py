@@ -69,6 +69,19 @@ class EndTests(TransactionTestCase):
                     await self.ended(accepted), ("complete", "".join(WORDS), Finished("complete"))
                 )
 
+    async def test_an_answer_that_cannot_be_verified_is_complete(self):
+        with (
+            use_model(ScriptedModel(["Carry over", " five days [leave.txt]."])),
+            patch("chat.verification.verdicts.verify", side_effect=ValueError),
+            self.assertLogs("chat.verification", "ERROR") as logged,
+        ):
+            accepted = await self.begun()
+            state, text, end = await self.ended(accepted)
+        self.assertEqual((state, end), ("complete", Finished("complete")))
+        self.assertTrue(text.startswith("Carry over five days"))
+        self.assertEqual(len(logged.records), 1)
+        self.assertIn(str(accepted.run_id), logged.records[0].getMessage())
+
     async def test_an_answer_within_the_grace_period_is_finished_and_read_completely(self):
         with use_model(ScriptedModel(words=WORDS, pause=0.02)):
             accepted = await self.begun()

@@ -1,5 +1,7 @@
 """Statements that the database executes late, after they were repeated: no text is lost or stored twice."""
 
+from unittest.mock import patch
+
 from django.test import TestCase
 
 from chat import runs
@@ -76,6 +78,19 @@ class LateTests(TestCase):
         (told,) = finish.finish_run(self.run, Batch(self.run.run_id, 1, every), every)
         self.assertEqual((told.state, told.code), ("interrupted", "interrupted"))
         self.assertIsInstance(told, Failed)
+
+    def test_a_run_whose_text_cannot_be_verified_is_closed_without_verification(self):
+        journal.flush([self.run.run_id], [Batch(self.run.run_id, 1, self.events)])
+        with (
+            patch("chat.verification.verdicts.verify", side_effect=ValueError),
+            self.assertLogs("chat.verification", "ERROR") as logged,
+        ):
+            self.assertEqual(finish.expire_all(), 1)
+        self.assertEqual(len(logged.records), 1)
+        self.assertIn(str(self.run.run_id), logged.records[0].getMessage())
+        message = Message.objects.get(pk=self.run.answer_id)
+        self.assertEqual((message.state, message.verification), ("interrupted", []))
+        self.assertTrue(message.content.startswith("word0"))
 
     def test_a_process_that_missed_the_database_closes_no_runs_within_a_lease(self):
         self.addCleanup(setattr, breaker, "_timed_out_at", breaker._timed_out_at)

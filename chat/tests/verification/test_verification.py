@@ -468,6 +468,27 @@ class VerdictTests(VerdictCase):
         found = self.verdicts(answer)
         self.assertEqual((len(found), found[-2], found[-1]), (MAX_STATEMENTS + 1, "quoted", "not_found"))
 
+    def test_a_passage_of_page_numbers_alone_supports_nothing(self):
+        for content in ("Page 3 of 12", "Seite 3 von 12\n\nSeite 4 von 12", "—", ""):
+            for title in ("A", ""):
+                found = source(1, "p.pdf#page=3", content, title=title)
+                self.assert_verdicts_in(found, "not_found", "The meal allowance rises to 30 euros next year")
+
+    def test_a_sentence_beside_the_number_of_its_page_supports_a_statement(self):
+        for content in (
+            "Invoice 4711 Page 1 of 1 Total amount due for the boiler 300 EUR by 14 May 2026",
+            "Page 1 of 2 · Offer 2026-17 · The total amount for the boiler is 300 euros.",
+            "Total amount for the boiler: 300 euros Page 1 of 1",
+        ):
+            found = source(1, "p.pdf#page=1", content)
+            self.assert_verdicts_in(found, "supported", "The amount for the boiler is 300 euros in total")
+            self.assert_verdicts_in(found, "not_found", "The amount for the boiler is 301 euros in total")
+
+    def test_the_footer_of_a_page_does_not_name_what_its_lines_are_about(self):
+        content = "The slipway at Sennick is closed.\nHandbook of Port Ellery Page 3 of 12\nThe office stays."
+        found = source(1, "p.pdf#page=3", content)
+        self.assert_verdicts_in(found, "not_found", "The slipway at Port Ellery is closed")
+
 
 class RowsTests(SimpleTestCase):
     def test_statements_survive_being_stored(self):

@@ -51,7 +51,7 @@ class Likeness:
         self._places = {value: place for place, value in enumerate(wholes)}
         windows = [
             {self._places[value] for value in (*words, *following, *context) if value in self._places}
-            for words, following, context in zip(held, (*held[1:], {}), contexts, strict=True)
+            for words, following, context in zip(held, [*held, {}][1:], contexts, strict=True)
         ]
         windows = [window for window in windows if window]
         above = {self._places[value] for value in content_words(around)}

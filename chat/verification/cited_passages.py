@@ -184,9 +184,20 @@ class Passage:
         self._around = f"{source.title}. {source.heading}. {source.label.partition('#')[0]}"
 
     @cached_property
+    def _lines(self) -> list[tuple[int, int, bool]]:
+        return list(_lines(self.text))
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [start for start, _, _ in self._lines]
+
+    def sentence_end(self, place: int) -> int:
+        """The end of the sentence or line that contains the character at `place`."""
+        return self._lines[max(bisect_right(self._line_starts, place) - 1, 0)][1]
+
+    @cached_property
     def units(self) -> list[Unit]:
         """Sentences, headings, list items and rows; in PDF files, each line of a table is a row."""
-        lines = _lines(self.text)
         header: tuple[Token, ...] = ()
         columns: tuple[Token, ...] = ()
         headers = 0
@@ -194,7 +205,7 @@ class Passage:
         found: list[Unit] = []
         table = rows = 0
         context: frozenset[str] = frozenset()  # words of the table's header, or of the heading above
-        for place, (start, end, is_heading) in enumerate(lines):
+        for place, (start, end, is_heading) in enumerate(self._lines):
             held = tuple(tokens(self.text[start:end], start))
             foot = _FOOT.search(self.text, start, end) if end - start < _FOOT_LENGTH else None
             if foot:

@@ -14,7 +14,7 @@ from .terms.relations import Relations
 from .terms.words import Kind, Token, measure
 
 _JOINS = re.compile(r"[,;]\s|\b(?:and|or|und|oder|sowie|both|beide)\b", re.IGNORECASE)
-_CLAUSE = re.compile(
+CLAUSE = re.compile(
     r"[,;:]|\b(?:and|but|if|when|where|which|who|because|while|whereas|unless|und|aber|wenn|falls|weil|sofern|wobei)\b",
     re.IGNORECASE,
 )
@@ -154,7 +154,7 @@ class Claim:
         """The words of each clause with several words and no number; empty for a single clause."""
         clauses: list[list[Token]] = [[]]
         for place, token in enumerate(self.tokens):
-            if place and _CLAUSE.search(self.text, self.tokens[place - 1].end, token.start):
+            if place and CLAUSE.search(self.text, self.tokens[place - 1].end, token.start):
                 clauses.append([])
             clauses[-1].append(token)
         words = [

@@ -4,7 +4,7 @@ import functools
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from typing import NamedTuple
 from uuid import UUID
 
@@ -29,7 +29,7 @@ from .checks.contrasts import exchanges_cases, is_turned_round, mixes
 from .checks.credence import credence, signs_of
 from .checks.numbers import exceeds_bound, number_evidence
 from .cited_passages import Citable, Mark, Passage, Unit
-from .claims import CONTRADICTION, LITERAL_SHARE, MIN_SHARE, MISPLACED, Claim, claim_of
+from .claims import CLAUSE, CONTRADICTION, LITERAL_SHARE, MIN_SHARE, MISPLACED, Claim, claim_of
 from .terms.facts import tokens
 from .terms.lexicon import STOP_WORDS
 from .terms.words import Kind
@@ -51,6 +51,8 @@ MIN_GAIN_BESIDE = 1.0  # the same for a sentence next to the best one, if the fi
 LENGTH = 0.02
 HEADING = 0.5  # penalty for a heading, or for another line outside tables that is no sentence
 MENTION_RADIUS = 4  # units before and after the chosen ones that may also mention the statement's words
+MAX_CLAUSE = 200  # characters after a quotation that are searched for the end of its clause
+CLAUSE_ENDS = ".,;:!?"
 WIDE_GAP = 30  # longest text, in characters, between two words that are marked as one range
 
 
@@ -219,14 +221,28 @@ def _unproved(each: StatementSpan, labels: tuple[str, ...], verdict: Verdict) ->
 def _quoted(text: str, passages: Sequence[Passage]) -> _Finding | None:
     for passage in passages:
         mark = passage.quoted(text)
-        if mark is None:
-            continue
-        # A negation directly before the quoted words reverses their meaning.
-        before = tokens(passage.text[max(0, mark[0] - 24) : mark[0]])
-        is_denied = before and before[-1].kind is Kind.NEGATION
-        if not is_denied or "." in passage.text[before[-1].end : mark[0]]:
+        if mark is not None and not _is_denied(passage, mark):
             return _Finding("quoted", (), ((passage.rank, mark),), 1.0)
     return None
+
+
+def _is_denied(passage: Passage, mark: Mark) -> bool:
+    """Whether a negation before the words at `mark`, or at the end of their clause, reverses their meaning.
+
+    “It is not the case that …” is directly before the words; many German negations end the clause: “Der
+    Arbeitgeber zahlt die Kosten nicht”.
+    """
+    text, (start, end) = passage.text, mark
+    before = tokens(text[max(0, start - 24) : start])
+    while before and before[-1].whole in ("case", "true"):
+        before.pop()
+    if before and before[-1].kind is Kind.NEGATION and "." not in text[before[-1].end : start]:
+        return True
+    if text[end - 1] in CLAUSE_ENDS:
+        return False
+    rest = tokens(text[end : min(passage.sentence_end(end - 1), end + MAX_CLAUSE)], end)
+    clause = list(takewhile(lambda token: not CLAUSE.search(text, end, token.start), rest))
+    return bool(clause) and clause[-1].kind is Kind.NEGATION
 
 
 def _best(claim: Claim, passages: Sequence[Passage]) -> _Finding:

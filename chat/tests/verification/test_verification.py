@@ -468,6 +468,35 @@ class VerdictTests(VerdictCase):
         found = self.verdicts(answer)
         self.assertEqual((len(found), found[-2], found[-1]), (MAX_STATEMENTS + 1, "quoted", "not_found"))
 
+    def test_words_whose_clause_is_denied_are_not_quoted(self):
+        for content, statement in (
+            (
+                "Der Arbeitgeber zahlt die Kosten der Brille nicht.",
+                "Der Arbeitgeber zahlt die Kosten der Brille",
+            ),
+            (
+                "Der Vertrag verlängert sich\nautomatisch nicht. Er endet.",
+                "Der Vertrag verlängert sich automatisch",
+            ),
+            ("Die Kasse übernimmt die Kosten in keinem Fall.", "Die Kasse übernimmt die Kosten"),
+            ("Smoking on the terrace is allowed at no time.", "Smoking on the terrace is allowed"),
+            ("Smoking on the terrace is allowed nowhere.", "Smoking on the terrace is allowed"),
+            ("It is not the case that overtime is paid on Sundays.", "Overtime is paid on Sundays"),
+        ):
+            self.assert_verdicts_in(source(1, "n.md", content), "not_found", statement)
+
+    def test_a_negation_of_other_words_leaves_the_quoted_ones(self):
+        for content, statement in (
+            ("The company pays for travel costs, but not for meals.", "The company pays for travel costs"),
+            ("The company pays for travel costs. Not for meals.", "The company pays for travel costs."),
+            ("Bikes are carried on the ferry at no charge.", "Bikes are carried on the ferry"),
+            ("The tenant pays the deposit to nobody but the landlord.", "The tenant pays the deposit"),
+            ("Die Gebühr wird erstattet, wenn er nicht besteht.", "Die Gebühr wird erstattet"),
+            ("Der Antrag ist zu stellen und muss nicht begründet werden.", "Der Antrag ist zu stellen"),
+            ("Refunds are paid to members no later than 14 days after.", "Refunds are paid to members"),
+        ):
+            self.assert_verdicts_in(source(1, "n.md", content), "quoted", statement)
+
     def test_a_passage_of_page_numbers_alone_supports_nothing(self):
         for content in ("Page 3 of 12", "Seite 3 von 12\n\nSeite 4 von 12", "—", ""):
             for title in ("A", ""):

@@ -317,6 +317,8 @@ decrease: go down, goes down
 excluding: in addition to, on top of
 before: until after
 percent: per cent, pro cent
+never: at no time, in no case, in no event, on no account, under no circumstances, by no means
+never: in keinem fall, auf keinen fall, unter keinen umständen, zu keiner zeit
 """
 PHRASES: dict[str, list[tuple[tuple[str, ...], str]]] = {}  # by the first word
 for _line in _PHRASES.strip().splitlines():

@@ -92,6 +92,8 @@ def _verb(text: str, first: str, start: int, end: int) -> Token | None:
             del words[0], following[0]  # “pay it back”
         if tuple(words[: len(rest)]) == rest:
             stop = following[len(rest) - 1].end()
+            if meaning in lexicon.NEGATIONS:
+                return Token(Kind.NEGATION, "not", start, stop)
             if meaning in lexicon.POLES:
                 return Token(Kind.POLAR, meaning, start, stop, whole=meaning)
             unit = lexicon.UNITS.get(meaning, "")

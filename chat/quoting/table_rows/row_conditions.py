@@ -26,7 +26,7 @@ SUPERLATIVE = re.compile(
 )
 _WORD = re.compile(r"\w{1,60}(?:[.,]\d{1,6}){0,4}")
 _NUMBER = re.compile(r"(\d{1,12}(?:[.,]\d{1,6}){0,4})(?:st|nd|rd|th)?\Z")
-_THOUSANDS = re.compile(r"\d{1,3}(?:[.,]\d{3}){1,4}\Z")
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:[.,]\d{3}){1,4}\Z")
 _CELL = re.compile(
     r"(?:[A-Z]{1,3}|[£$€])? ?(\d{1,12}(?:[.,]\d{1,6}){0,4})(?:st|nd|rd|th|\.)?(?: ?[^\d\s+<>–-]{1,20})?\Z"
 )
@@ -249,7 +249,10 @@ def _value(cell: str) -> float | None:
 
 
 def _float(number: str) -> float:
+    """The value of a number: 1249.5 for “1,249.50” and “1.249,5”, 1249 for “1,249” and “1.249”."""
+    groups = re.split(r"[.,]", number)
+    if "." in number and "," in number:
+        return float(f"{''.join(groups[:-1])}.{groups[-1]}")
     if _THOUSANDS.match(number):
-        return float(re.sub(r"[.,]", "", number))
-    whole, *rest = re.split(r"[.,]", number)
-    return float(f"{whole}.{''.join(rest) or 0}")
+        return float("".join(groups))
+    return float(f"{groups[0]}.{''.join(groups[1:]) or 0}")

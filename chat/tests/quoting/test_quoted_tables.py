@@ -9,6 +9,7 @@ from django.test import SimpleTestCase
 from chat.llm.chat_model import Prompt
 from chat.quoting.quoted_answer import PARTLY, UNSURE
 from chat.quoting.quoting_model import quote
+from chat.quoting.table_rows.row_conditions import select_rows
 from chat.tests.sources import source
 
 SEATS = (16, 7, 8, 20, 24, 14, 10, 30, 12)
@@ -74,6 +75,22 @@ class ConditionTests(SimpleTestCase):
         self.assertEqual(quoted.notice, "")
         quoted = asked("Which rooms with 24 or more seats are above floor 1?")
         self.assertEqual(shown(quoted), having(lambda floor, seats: floor > 1 and seats >= 24))
+
+    def test_a_cell_with_both_separators_has_the_value_of_its_decimal_sign(self):
+        for cell, below, above in (
+            ("1,249.00", 1248, 1250),
+            ("1.249,50 €", 1249, 1250),
+            ("1,200,000.00", 1_199_999, 1_200_001),
+            ("1,249", 1248, 1250),
+            ("1.200.000", 1_199_999, 1_200_001),
+            ("0.125", 0, 1),
+            ("0,125 kg", 0, 1),
+            ("12,50 €", 12, 13),
+        ):
+            for least, rows in ((below, 1), (above, 0)):
+                question = f"Which articles have a price above {least}?"
+                selected = select_rows(question, [f"Article: Saw; Price: {cell}"])
+                self.assertEqual(len(selected.rows), rows, (cell, question))
 
     def test_a_german_question_selects_rows_of_a_german_table(self):
         rows = "\n".join(

@@ -59,8 +59,11 @@ def stem(word: str) -> str:
     """An approximate stem, good enough to compare words.
 
     The stem of a long word, such as a German compound, includes the last letters before the ending, because
-    many different compounds begin in the same way (Arbeitszeit, Arbeitsspeicher).
+    many different compounds begin in the same way (Arbeitszeit, Arbeitsspeicher). A word with a digit is a
+    code, such as TX5000A, and is not shortened.
     """
+    if any(map(str.isdigit, word)):
+        return word
     word = BASES.get(word, word)
     if len(word) >= MIN_COMPOUND and word.isalpha():
         root = word

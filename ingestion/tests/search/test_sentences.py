@@ -123,3 +123,9 @@ class MatchingTests(SimpleTestCase):
         text = "Carrying over: five day’s leave"
         words = [text[start:end] for start, end in matching_words("How many days may I carry over?", text)]
         self.assertEqual(words, ["Carrying", "over", "day"])
+
+    def test_codes_with_the_same_beginning_are_different_words(self):
+        text = "TX5000A TX5000B, KD2024001; M10x60 and M10x600"
+        for code, words in (("tx5000b", ["TX5000B"]), ("KD2024002", []), ("M10x600", ["M10x600"])):
+            question = f"How much is the {code}?"
+            self.assertEqual([text[start:end] for start, end in matching_words(question, text)], words)

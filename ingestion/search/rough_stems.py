@@ -45,8 +45,12 @@ def held_stems(text: str) -> frozenset[str]:
 
 
 def matching_words(question: str, text: str) -> list[tuple[int, int]]:
-    """Positions in `text` of the words of the question, in any form, as (start, end)."""
-    wanted = stems(question)
+    """Positions in `text` of the words of the question, in any form, as (start, end).
+
+    Words with little meaning, such as the parts of “don't”, only count if the question has no others.
+    """
+    asked = stems(question)
+    wanted = asked - weak_stems() or asked
     return [match.span() for match in _WORD.finditer(text) if held_stems(match[0]) & wanted]
 
 

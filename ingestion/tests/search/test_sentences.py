@@ -124,6 +124,14 @@ class MatchingTests(SimpleTestCase):
         words = [text[start:end] for start, end in matching_words("How many days may I carry over?", text)]
         self.assertEqual(words, ["Carrying", "over", "day"])
 
+    def test_words_without_meaning_of_their_own_are_found_only_if_there_are_no_others(self):
+        text = "Don't ask what's due at plant T. Things that happen, happen then."
+        for question, words in (
+            ("What's due? Don't you know?", ["due"]),
+            ("What happens then?", ["happen", "happen", "then"]),
+        ):
+            self.assertEqual([text[start:end] for start, end in matching_words(question, text)], words)
+
     def test_codes_with_the_same_beginning_are_different_words(self):
         text = "TX5000A TX5000B, KD2024001; M10x60 and M10x600"
         for code, words in (("tx5000b", ["TX5000B"]), ("KD2024002", []), ("M10x600", ["M10x600"])):

@@ -27,7 +27,7 @@ from .checks.agreement import (
 from .checks.alignment import alignments
 from .checks.contrasts import exchanges_cases, is_turned_round, mixes
 from .checks.credence import credence, signs_of
-from .checks.numbers import exceeds_bound, number_evidence
+from .checks.numbers import exceeds_bound, number_evidence, reverses_bound
 from .cited_passages import Citable, Mark, Passage, Unit
 from .claims import CLAUSE, CONTRADICTION, LITERAL_SHARE, MIN_SHARE, MISPLACED, Claim, claim_of
 from .terms.facts import tokens
@@ -349,11 +349,12 @@ def _evidence(
         or has_other_agent(claim, chosen, above | related.keys())
         or exchanges_cases(claim, chosen)
     )
+    agrees = poles_agree(claim, chosen, units) and not reverses_bound(claim, chosen)
     return {
         "number": number_evidence(claim, chosen, units, around, share),
         "name": name_evidence(claim, chosen, units, above, missing, share),
         "denial": min(denial(claim, chosen, units, related), MISPLACED),
-        "pole": 0.0 if poles_agree(claim, chosen, units) else MISPLACED,
+        "pole": 0.0 if agrees else MISPLACED,
         "role": MISPLACED if has_other_role else 0.0,
         "mixed": MISPLACED if mixes(claim, chosen, units, above) else 0.0,
     }

@@ -290,6 +290,50 @@ class NumberTests(VerdictCase):
             "A day at sea may exceed 12 hours",
         )
 
+    def test_a_bound_in_the_opposite_direction_is_not_found(self):
+        for content, *others in (
+            ("up to 30 minutes", "at least 30 minutes", "more than 30 minutes", "no less than 30 minutes"),
+            ("at least 30 minutes", "up to 30 minutes"),
+            ("under 30 minutes", "over 30 minutes"),
+        ):
+            found = source(1, "p.md", f"Visitors may park in the yard for {content}.")
+            statements = (f"Visitors may park in the yard for {other}" for other in others)
+            self.assert_verdicts_in(found, "not_found", *statements)
+        for content, *others in (
+            ("bis zu 30 Minuten", "mindestens 30 Minuten", "mehr als 30 Minuten"),
+            ("mindestens 30 Minuten", "bis zu 30 Minuten"),
+            ("unter 30 Minuten", "über 30 Minuten"),
+        ):
+            found = source(1, "p.md", f"Besucher dürfen {content} im Hof parken.")
+            statements = (f"Besucher dürfen {other} im Hof parken" for other in others)
+            self.assert_verdicts_in(found, "not_found", *statements)
+
+    def test_a_bound_in_the_same_direction_is_supported(self):
+        for content, *others in (
+            (
+                "Trips of up to 5 days are paid.",
+                "Trips of at most 5 days are paid",
+                "Trips of no more than 5 days are paid",
+                "Trips of 5 days or less are paid",
+            ),
+            ("Reisen bis zu 5 Tagen werden bezahlt.", "Reisen von höchstens 5 Tagen werden bezahlt"),
+            ("Die Reise dauert 3 bis zu 5 Tage.", "Die Reise dauert 3 bis 5 Tage"),
+            ("Der Vertrag läuft über 12 Monate.", "Der Vertrag läuft mindestens 12 Monate"),
+            ("The deposit may not exceed 900 euros.", "The deposit is at most 900 euros"),
+        ):
+            self.assert_verdicts_in(source(1, "p.md", content), "supported", *others)
+
+    def test_what_may_be_exceeded_is_not_what_may_not(self):
+        for one, other in (
+            ("The contract may exceed 900 euros", "The contract may not exceed 900 euros"),
+            (
+                "Die Last des Wagens darf auf der Brücke 12 Tonnen überschreiten",
+                "Die Last des Wagens darf auf der Brücke 12 Tonnen nicht überschreiten",
+            ),
+        ):
+            self.assert_verdicts_in(source(1, "p.md", f"{one}."), "not_found", other)
+            self.assert_verdicts_in(source(1, "p.md", f"{other}."), "not_found", one)
+
     def test_the_year_of_a_date_is_no_rival_of_an_edition(self):
         self.assert_verdicts_in(
             SAFETY, "supported", "The manual takes effect on 1 January 2026 and is edition 2026.1"

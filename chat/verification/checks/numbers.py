@@ -48,6 +48,27 @@ _BEYOND = {
     "mindestens": ("weniger", "kürzer"),
 }
 
+# Bounds that are not tokens, because most of their words are also ordinary prepositions.
+_OPEN_BOUND = re.compile(
+    r"\b(?:(?P<most>up\s{1,3}to|bis\s{1,3}zu)|(?P<more>over|über|(?:may|can|could)\s{1,3}exceed)|(?P<less>under|unter))"
+    r"\s{1,3}(?:[£$€]\s?|(?:EUR|USD|GBP|CHF)\s)?\Z",
+    re.IGNORECASE,
+)
+MAX_OPEN_BOUND = 28  # characters before a number that are searched for such a bound
+_BOUND_KINDS = {
+    **dict.fromkeys(("most", "maximum", "höchstens", "maximal"), "most"),
+    **dict.fromkeys(("least", "minimum", "mindestens", "minimal"), "least"),
+    **dict.fromkeys(("more", "exceed", "exceeds", "exceeding", "longer", "mehr", "länger"), "more"),
+    **dict.fromkeys(("less", "fewer", "shorter", "weniger", "kürzer"), "less"),
+}
+_REVERSED = frozenset(
+    frozenset(pair) for pair in (("most", "least"), ("most", "more"), ("least", "less"), ("more", "less"))
+)
+_BEYOND_VERBS = ("überschreiten", "übersteigen")
+_MAY = re.compile(r"\b(?:darf|dürfen|kann|können)\b[^.,;:]{0,100}\Z")
+MAX_MAY = 120  # characters before “überschreiten” that are searched for its modal verb
+BOUND_TOKENS = 3  # tokens from a number to a German verb after it
+
 
 def number_evidence(
     claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], around: frozenset[str], share: float
@@ -312,3 +333,54 @@ def _bounds(found: Sequence[Token]) -> Iterable[tuple[str, str]]:
             number = next((each for each in found[place + 1 : place + 3] if each.kind is Kind.NUMBER), None)
             if number is not None:
                 yield token.value, number.value
+
+
+def reverses_bound(claim: Claim, chosen: Sequence[Unit]) -> bool:
+    """Whether the source bounds a number of the claim in the opposite way: “up to 30” for “at least 30”.
+
+    At least one of the two bounds is an open one; for others, see `exceeds_bound` and `poles_agree`.
+    """
+    denies = any(token.kind is Kind.NEGATION for token in claim.tokens)
+    for place in claim.numbers:
+        kind, is_open = _bound_of(claim.tokens, place, claim.text)
+        number = claim.tokens[place]
+        there = [
+            (unit, _bound_of(unit.tokens, at, unit.text))
+            for unit in chosen
+            for at in unit.number_places
+            if (unit.tokens[at].value, unit.tokens[at].unit) == (number.value, number.unit)
+        ]
+        if (
+            kind
+            and there
+            and there[0][0] is chosen[0]  # the number of another sentence may count something else
+            and all(
+                {kind, other} in _REVERSED
+                and (is_open or other_is_open)
+                and denies == any(token.kind is Kind.NEGATION for token in unit.tokens)
+                for unit, (other, other_is_open) in there
+            )
+        ):
+            return True
+    return False
+
+
+def _bound_of(found: Sequence[Token], at: int, text: str) -> tuple[str, bool]:
+    """What kind of bound a number is, as in `_BOUND_KINDS`, and whether it is an open one.
+
+    The kind is empty if the number is no bound.
+    """
+    start = found[at].start
+    if match := _OPEN_BOUND.search(text, max(0, start - MAX_OPEN_BOUND), start):
+        return match.lastgroup or "", True
+    before = [token for token in found[max(0, at - 2) : at] if token.value in _BOUND_KINDS]
+    if before and before[-1] is found[at - 1]:  # “no more than” is “most” and “more”
+        return _BOUND_KINDS[before[0].value], False
+    for token in found[at + 1 : at + 1 + BOUND_TOKENS]:
+        if token.kind is Kind.NUMBER:
+            break
+        if token.value == "höchstens":  # “darf acht Stunden nicht überschreiten”
+            return "most", True
+        if token.whole in _BEYOND_VERBS and _MAY.search(text, max(0, token.start - MAX_MAY), token.start):
+            return "more", True
+    return "", False

@@ -12,6 +12,7 @@ from chat.quoting.questions.question import Question
 from chat.quoting.table_rows.journeys import FoundJourneys
 from chat.quoting.table_rows.opening_hours import open_rows
 from chat.quoting.table_rows.quoted_tables import SelectedRows, rows_alike, rows_in_order, selected_rows
+from chat.quoting.table_rows.row_conditions import excludes
 from chat.sources import SourceView
 from ingestion.search.rough_stems import held_stems
 from ingestion.search.sentence_splitting import spans_of
@@ -206,6 +207,7 @@ class Findings:
             and (not first.question.adds or (first.names_added and first.is_about_added))
             and not (first.is_part_of_table and (self.selected.needs_all or self.selected.text))
             and not (first.is_part_of_table and not self.question.in_order <= held_stems(first.sentence.text))
+            and not (first.is_part_of_table and self._is_excluded(first.sentence.text))
             and first.sentence.text not in self.other_rows
             and self._agrees(best)
             and first.answers
@@ -233,6 +235,10 @@ class Findings:
         ]
         near = sum(score >= NEAR * own.score for score in others)
         return own.score - max(others, default=0.0) < MIN_AHEAD or near >= MANY_NEAR
+
+    def _is_excluded(self, row: str) -> bool:
+        """Whether the question may exclude a row, which has its words: “outside Paris”."""
+        return excludes(self.question.original or self.question.own) and not excludes(row)
 
     def _contradicts(self, place: int) -> bool:
         """Whether a passage may answer otherwise than the first quotation.

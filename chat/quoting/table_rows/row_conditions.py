@@ -39,7 +39,10 @@ _COMPARISON = re.compile(
     r"|\d (?:or|and|oder|und) (?:more|less|fewer|over|mehr|weniger)\b",
     re.IGNORECASE,
 )
-_NOT = re.compile(r"\b(?:not?|except|without|other than|nicht|keine?n?|außer|ohne)\b|n['’]t\b", re.IGNORECASE)
+_NOT = re.compile(
+    r"\b(?:not?|except|without|outside|other than|nicht|keine?[mnrs]?|außer|außerhalb|ohne)\b|n['’]t\b",
+    re.IGNORECASE,
+)
 _WHICH = re.compile(r"\b(?:which|what|welche[nrsm]?|list|show(?: me)?|all|alle) (\w{1,60})", re.IGNORECASE)
 _THERE = re.compile(r"\b(?:is|are) there\b|\bgibt es\b", re.IGNORECASE)
 _HOW_MANY = re.compile(r"\b(?:how many|wie ?viele) (\w{1,60})", re.IGNORECASE)
@@ -113,6 +116,11 @@ def selects_rows(question: str) -> bool:
         or bool(_OF_ROWS.search(question))
         or asks_rows_with_property(question)
     )
+
+
+def excludes(text: str) -> bool:
+    """Whether a question or row has a word that excludes something: “not”, “outside”, “except”."""
+    return bool(_NOT.search(text))
 
 
 def _no_words(word: str) -> frozenset[str]:

@@ -160,6 +160,28 @@ class ConditionTests(SimpleTestCase):
         quoted = asked("How many seats does R20 have?")
         self.assertEqual((shown(quoted), quoted.notice), (["R20"], ""))
 
+    def test_a_row_that_the_question_may_exclude_is_not_called_the_answer(self):
+        places = [
+            "France (Paris)",
+            "France (elsewhere)",
+            "Italy (outside Rome)",
+            *map("Land{}".format, range(30)),
+        ]
+        rows = [
+            f"Country: {place}; Full day (EUR): {20 + at}; Overnight allowance (EUR): {100 + at}"
+            for at, place in enumerate(places)
+        ]
+        table = source(1, "rates.csv", "\n".join(rows), title="Allowances", score=1.0)
+        for question, is_sure in (
+            ("What is the overnight allowance in Paris?", True),
+            ("What is the overnight allowance in France outside Paris?", False),
+            ("How high is the overnight allowance except in Paris?", False),
+            ("What is the overnight allowance in Italy outside Rome?", True),
+        ):
+            with self.subTest(question):
+                prompt = Prompt(question, [], [table], 0.3, fit=5.0, table_rows={})
+                self.assertEqual(quote(prompt).is_sure, is_sure)
+
     def test_a_row_in_another_part_of_the_table_that_search_prefers_is_the_answer(self):
         early, late = (
             "\n".join(

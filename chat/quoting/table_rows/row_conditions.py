@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from chat.verification.terms.lexicon import UNITS
 from ingestion.search.rough_stems import held_stems, stems, weak_stems
 from ingestion.search.table_rows import rows_of
 from ingestion.search.translations import stems_of_question
@@ -28,8 +29,12 @@ _WORD = re.compile(r"\w{1,60}(?:[.,]\d{1,6}){0,4}")
 _NUMBER = re.compile(r"(\d{1,12}(?:[.,]\d{1,6}){0,4})(?:st|nd|rd|th)?\Z")
 _THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:[.,]\d{3}){1,4}\Z")
 _CELL = re.compile(
-    r"(?:[A-Z]{1,3}|[£$€])? ?(\d{1,12}(?:[.,]\d{1,6}){0,4})(?:st|nd|rd|th|\.)?(?: ?[^\d\s+<>–-]{1,20})?\Z"
+    r"(?P<before>[A-Z]{1,3}|[£$€])? ?(?P<number>\d{1,12}(?:[.,]\d{1,6}){0,4})(?:st|nd|rd|th|\.)?"
+    r"(?: ?(?P<after>[^\d\s+<>–-]{1,20}))?\Z"
 )
+_MULTIPLIERS = {"k": 1_000, "tsd": 1_000, "mio": 1_000_000, "million": 1_000_000}
+_MULTIPLIERS |= dict.fromkeys(("bn", "mrd", "billion"), 1_000_000_000)
+_SHORT_UNITS = {"h": "hour", "t": "tonne", "m": "metre", "l": "litre"}
 _PER = re.compile(r"\b(?:per|pro|je|in)\b|[(/]")
 _COMPARISON = re.compile(
     r"\b(?:more|less|fewer) than\b|\w{3,20}er than\b|\bbetween\b"
@@ -143,7 +148,7 @@ def select_rows(
     if not (any(map(str.isdigit, question)) or _OF_ROWS.search(question) or _NOT.search(question)):
         return RowSelection(rows_with_property(question, tables, subject))
     if SUPERLATIVE.search(question) and not _NOT.search(question) and not _COMPARISON.search(question):
-        extreme = rows_with_extreme(question, tables, _value, other_words)
+        extreme = rows_with_extreme(question, tables, _amount, other_words)
         if extreme:
             return RowSelection(extreme, compares_all=True)
     names = dict.fromkeys(name for row in tables.values() for name in row)
@@ -251,9 +256,25 @@ def _counts_rows(
 
 
 def _value(cell: str) -> float | None:
-    """The number in a cell that contains nothing else except a currency, leading letters or a unit."""
+    """The number in a cell, as in `_amount`."""
+    amount = _amount(cell)
+    return amount[0] if amount else None
+
+
+def _amount(cell: str) -> tuple[float, str] | None:
+    """The number in a cell that contains nothing else except a currency, leading letters or a unit.
+
+    The second value is the unit, as in `UNITS`; empty if there is none or it is unknown. Abbreviated millions
+    and thousands are multiplied: “€1.2m”.
+    """
     match = _CELL.match(cell.strip())
-    return _float(match[1]) if match else None
+    if match is None:
+        return None
+    before = UNITS.get((match["before"] or "").casefold(), "")
+    after = (match["after"] or "").casefold().rstrip(".")
+    factor = 1_000_000 if after == "m" and before else _MULTIPLIERS.get(after, 0)
+    unit = "" if factor else UNITS.get(after) or _SHORT_UNITS.get(after, "")
+    return _float(match["number"]) * (factor or 1), before or unit
 
 
 def _float(number: str) -> float:

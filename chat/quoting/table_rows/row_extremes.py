@@ -8,13 +8,14 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from chat.verification.terms.words import MEASURES
 from ingestion.search.rough_stems import held_stems, stems, weak_stems
 from ingestion.search.translations import stems_of_question
 
 MIN_ROWS = 2  # rows of a table
 
 Rows = Mapping[str, Mapping[str, str]]  # the cells of each row, by the row's text
-Value = Callable[[str], float | None]
+Amount = Callable[[str], tuple[float, str] | None]  # the number in a cell, and its unit
 
 _YEAR = stems("built launched founded established year baujahr gebaut gegründet jahr")
 _AGE = stems("age alter")
@@ -67,14 +68,14 @@ class _Column:
 
 
 def rows_with_extreme(
-    question: str, tables: Rows, value: Value, other_words: Callable[[str], frozenset[str]]
+    question: str, tables: Rows, amount: Amount, other_words: Callable[[str], frozenset[str]]
 ) -> tuple[str, ...]:
     """The rows with the least or greatest value in the column that `question` names.
 
     Only rows that have all words of the question, except those that name columns and the superlative, are
-    compared. Empty if there are no such rows, if no column or several columns fit, or if `value` finds no
-    number in the column of one of these rows. `other_words` returns the stems of the synonyms of a stem of
-    the question.
+    compared. Empty if there are no such rows, if no column or several columns fit, if `amount` finds no
+    number in the column of one of these rows, or if their units cannot be compared. `other_words` returns
+    the stems of the synonyms of a stem of the question.
     """
     if _ASKS_ANOTHER.match(question) or _NOT_FIRST.search(question):
         return ()
@@ -93,16 +94,30 @@ def rows_with_extreme(
     column = columns[0]
     known = _things(asked, column.rows, other_words).union(*map(stems, next(iter(column.rows.values()))))
     rest = asked - known - stems(column.superlative)
-    values = {
-        text: value(cells[column.name])
+    amounts = {
+        text: amount(cells[column.name])
         for text, cells in column.rows.items()
         if rest <= held_stems(" ".join(cells.values()))
     }
-    numbers = [each for each in values.values() if each is not None]
-    if not numbers or len(numbers) < len(values):
+    values = _in_one_unit({text: each for text, each in amounts.items() if each is not None})
+    if not values or len(values) < len(amounts):
         return ()
-    best = (max if column.has_most else min)(numbers)
+    best = (max if column.has_most else min)(values.values())
     return tuple(text for text, each in values.items() if each == best)
+
+
+def _in_one_unit(amounts: Mapping[str, tuple[float, str]]) -> dict[str, float]:
+    """The numbers, those with different units of time in the same one; empty for other different units.
+
+    A number without a unit, such as one of a column that names it, is in the unit of the others.
+    """
+    units = {unit for _, unit in amounts.values()}
+    if len(units - {""}) < 2:
+        return {text: number for text, (number, _) in amounts.items()}
+    bases = {MEASURES[unit][0] if unit in MEASURES else unit for unit in units}
+    if len(bases) > 1 or not units <= MEASURES.keys():
+        return {}
+    return {text: number * MEASURES[unit][1] for text, (number, unit) in amounts.items()}
 
 
 def by_columns(tables: Rows) -> list[Rows]:

@@ -7,6 +7,7 @@ from django.test import SimpleTestCase
 from chat.llm.chat_model import Prompt
 from chat.quoting.quoted_answer import UNSURE
 from chat.quoting.quoting_model import quote
+from chat.quoting.table_rows.row_conditions import select_rows
 from chat.tests.sources import source
 
 LORRIES = (
@@ -50,6 +51,23 @@ class ExtremeRowTests(SimpleTestCase):
             with self.subTest(question):
                 quoted = asked(question)
                 self.assertEqual((shown(quoted), quoted.notice), (names, ""))
+
+    def test_units_are_converted_or_there_is_no_extreme(self):
+        question = "Which project has the {} {}?"
+        for column, cells, least, greatest in (
+            ("Duration", ("3 weeks", "10 days", "15 days"), "P1", "P0"),
+            ("Duration", ("2 Jahre", "18 Monate", "1 Jahr"), "P2", "P0"),
+            ("Budget", ("€1.2m", "€900k", "€1,000,000"), "P1", "P0"),
+            ("Budget", ("1,100,000", "900k", "2 Mio."), "P1", "P2"),
+            ("Weight", ("12 kg", "900 g", "2 kg"), "", ""),
+            ("Budget", ("€12", "$11", "€13"), "", ""),
+            ("Seats", ("1 seat", "12 seats", "7 seats"), "P0", "P1"),
+        ):
+            rows = "\n".join(f"Project: P{at}; {column}: {cell}" for at, cell in enumerate(cells))
+            for superlative, name in (("lowest", least), ("highest", greatest)):
+                selected = select_rows(question.format(superlative, column.lower()), [rows])
+                names = [row.split(";")[0].removeprefix("Project: ") for row in selected.rows]
+                self.assertEqual(names, [name] if name else [], (cells, superlative))
 
     def test_a_german_question_selects_a_row_of_a_german_table(self):
         rows = "\n".join(

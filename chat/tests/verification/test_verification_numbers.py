@@ -356,6 +356,17 @@ class NumberTests(VerdictCase):
         self.assert_verdicts_in(site, "supported", "Sites with fewer than 100,000 hits per day work fine")
         self.assert_verdicts_in(site, "not_found", "Sites with fewer than 10,000 hits per day work fine")
 
+    def test_millions_may_be_abbreviated(self):
+        for written in ("€14.2 million", "€14.2m", "EUR 14.2M", "14.2 million euros", "€14,200,000"):
+            found = source(1, "p.md", f"Revenue in 2024 was {written} in all.")
+            for other in ("€14.2m", "14.2 million euros", "€14.2 million", "EUR 14.2mn"):
+                self.assert_verdicts_in(found, "supported", f"In 2024 revenue was {other}")
+            for other in ("€14.2bn", "€14.2", "€14.3m", "€14.2k"):
+                self.assert_verdicts_in(found, "not_found", f"In 2024 revenue was {other}")
+        found = source(1, "p.md", "The budget is $2.5bn, of which $0.125k are left.")
+        self.assert_verdicts_in(found, "supported", "The budget is $2.5 billion", "There are $125 left")
+        self.assertEqual([token.value for token in tokens("a pool of 50m")], ["pool", "50m"])
+
     def test_a_time_may_be_put_in_another_unit(self):
         self.assert_verdicts_in(
             FAIRS,

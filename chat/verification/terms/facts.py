@@ -6,6 +6,7 @@ capitalised names; in scripts without spaces, by pairs of characters.
 
 import re
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from functools import lru_cache
 
 from chatsite.normal_form import normal_form
@@ -44,8 +45,12 @@ MAX_CONDITION = 80  # characters between “if” and a negation
 _BEYOND_VERBS = ("überschreiten", "überschritten", "übersteigen", "überstiegen")
 _LATER = ("later", "earlier", "später", "früher")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_TIMES = re.compile(r"(\d{1,6})([kx])")
-_FACTORS = {"k": "000", "x": ""}
+_TIMES = re.compile(r"(\d{1,6}(?:[.,]\d{1,3})?)(k|x|mio|mn|bn|mrd)")
+_FACTORS = {"k": 1_000, "x": 1} | dict.fromkeys(("m", "mio", "mn"), 1_000_000)
+_FACTORS |= dict.fromkeys(("bn", "mrd"), 1_000_000_000)
+# “m” means million only after a currency: “€14.2m”.
+_MILLIONS = re.compile(r"(?:[€$£]\s?|\b(?:EUR|USD|GBP|CHF)\s)(\d{1,6}(?:\.\d{1,3})?)([mM])\b")
+MAX_CURRENCY = 4  # characters of a currency and a space
 _JOINED = re.compile(r"(\d{1,9}(?:[.,]\d{1,3})?)([a-z]{1,3})")  # 2GB
 _HALF_UNIT = re.compile(r"half-(hour|day|year)s?(?:ly)?|(hour|day|week|month|year)-long")
 _MONTH_YEAR = re.compile(r"([a-zäöü]{3,9})-(\d{4})")
@@ -200,7 +205,9 @@ def _tokens(text: str) -> Iterator[Token]:
             known = _known if len(word) <= MAX_KNOWN else _known.__wrapped__
             begins_phrase, found = known(word, fresh)
             verb = phrase(text, word, start, end) if begins_phrase else None
-            if verb:
+            if word[-1] in "mM" and (millions := _millions(text, start, end)):
+                yield millions
+            elif verb:
                 yield verb
                 end = verb.end
             else:
@@ -234,6 +241,16 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Token]:
             yield Token(Kind.WORD, run[place : place + 2], start + place, min(end, start + place + 2))
     elif kind == "sign":
         yield Token(Kind.WORD, match[0], start, end, lexicon.UNITS.get(match[0], ""))
+
+
+def _millions(text: str, start: int, end: int) -> Token | None:
+    """The number in “€14.2m”."""
+    if not text[start].isdigit():
+        return None
+    match = next(_MILLIONS.finditer(text, max(0, start - MAX_CURRENCY), end), None)
+    if match is None or match.span(1)[0] != start or match.end() != end:
+        return None
+    return Token(Kind.NUMBER, _product(match[1], "m"), start, end)
 
 
 @lru_cache(50_000)
@@ -282,7 +299,7 @@ def _content_word(word: str, folded: str, start: int, *, is_name: bool) -> Itera
     elif year := _FISCAL_YEAR.fullmatch(folded):
         yield Token(Kind.NUMBER, year[1] if len(year[1]) == 4 else f"20{year[1]}", start, end)
     elif times := _TIMES.fullmatch(folded):
-        yield Token(Kind.NUMBER, number_value(times[1] + _FACTORS[times[2]]), start, end)  # 100k, 10x
+        yield Token(Kind.NUMBER, _product(times[1], times[2]), start, end)  # 100k, 10x, 2.5bn
     elif (joined := _JOINED.fullmatch(folded)) and joined[2] in lexicon.UNITS:
         yield Token(Kind.NUMBER, number_value(joined[1]), start, start + len(joined[1]))
         unit = lexicon.UNITS[joined[2]]
@@ -304,6 +321,12 @@ def _content_word(word: str, folded: str, start: int, *, is_name: bool) -> Itera
                 yield Token(Kind.WORD, stem(unit or part), start, end, unit, whole=part)
     elif len(folded) > 1:
         yield Token(Kind.NAME if is_name else Kind.WORD, stem(folded), start, end, whole=folded)
+
+
+def _product(number: str, factor: str) -> str:
+    """The value of a number with an abbreviated factor: 2500000000 for “2.5” and “bn”."""
+    product = Decimal(number_value(number)) * _FACTORS[factor]
+    return number_value(f"{product.normalize():f}")
 
 
 LISTED = frozenset(form for line in lexicon.SYNONYMS for form in line.split())

@@ -4,7 +4,7 @@ from chat.tests.sources import source
 from chat.tests.verdict_case import FAIRS, FARES, SAFETY, VerdictCase
 from chat.verification import verify, verify_anew
 from chat.verification.terms.facts import tokens
-from chat.verification.terms.words import number_value
+from chat.verification.terms.words import Kind, number_value
 
 
 class NumberTests(VerdictCase):
@@ -366,6 +366,23 @@ class NumberTests(VerdictCase):
         found = source(1, "p.md", "The budget is $2.5bn, of which $0.125k are left.")
         self.assert_verdicts_in(found, "supported", "The budget is $2.5 billion", "There are $125 left")
         self.assertEqual([token.value for token in tokens("a pool of 50m")], ["pool", "50m"])
+
+    def test_digits_may_be_grouped_by_spaces_beside_a_currency(self):
+        for space in (" ", "\u00a0", "\u2009", "\u202f"):
+            for written in (f"12{space}500 euros", f"EUR 12{space}500", f"12{space}500,00 €"):
+                found = source(1, "p.md", f"The annual rent of the hall is {written}.")
+                self.assert_verdicts_in(found, "supported", "The rent of the hall is 12,500 euros")
+                for other in ("500 euros", "12 euros", "12,501 euros"):
+                    self.assert_verdicts_in(found, "not_found", f"The rent of the hall is {other}")
+        for text, values in (
+            ("in 2024 300 people came", ["2024", "300"]),
+            ("Life rafts 10 400 300", ["10", "400", "300"]),
+            ("£45 120 300", ["45", "120", "300"]),
+            ("rows 3 12 500 euros", ["3", "12", "500"]),
+            ("1 200 300 euros", ["1200300"]),
+            ("12 5000 euros", ["12", "5000"]),
+        ):
+            self.assertEqual([each.value for each in tokens(text) if each.kind is Kind.NUMBER], values, text)
 
     def test_a_time_may_be_put_in_another_unit(self):
         self.assert_verdicts_in(

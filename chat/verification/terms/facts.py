@@ -19,6 +19,9 @@ from .words import Kind, Token, number_value, stem
 
 # Thai, Lao, Burmese and Khmer; kana and hangul; Chinese characters.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u9fff\uac00-\ud7af]")
+# Digits in groups of three with ordinary spaces are one number only beside a currency: “10 200” may be two.
+_GROUPED = r"[1-9]\d{0,2}(?: \d{3}){1,4}(?:[.,]\d{1,2})?(?![ .,]?\d)"
+_CURRENCY = r"\s?(?:[€$£]|(?:EUR|CHF|USD|GBP|[Ee]uros?|dollars?|pounds?|francs?|Franken)\b)"
 _TOKEN = re.compile(
     # Words that begin with a Latin letter: a special case of the last alternative, tried first because
     # most tokens are such words.
@@ -28,7 +31,8 @@ _TOKEN = re.compile(
     r"|(?P<dotted>(?<![$€£])\b(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:\d{4}|\d{2})?(?!\d))"
     r"|(?P<time>\b\d{1,2}(?::\d{2}(?!\d)(?:[ \u00a0]?(?:[aApP]\.?[mM]\b\.?|Uhr\b))?"
     r"|(?:\.\d{2})?[ \u00a0]?(?:[aApP]\.?[mM]\b\.?|Uhr\b|[oO]['’]clock\b)))"
-    r"|(?P<number>(?<![\w.,])\d++(?:[.,'’\u00a0\u202f]\d++)*+)(?P<ordinal>st|nd|rd|th)?(?![^\W\d_\u3040-\ud7af])"
+    rf"|(?P<number>(?<![\w.,])(?:(?<=\b(?:EUR|CHF|USD|GBP) ){_GROUPED}|(?<!\d\s){_GROUPED}(?={_CURRENCY})"
+    r"|\d++(?:[.,'’\u00a0\u202f\u2009]\d++)*+))(?P<ordinal>st|nd|rd|th)?(?![^\W\d_\u3040-\ud7af])"
     r"|(?P<unspaced>[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u9fff\uac00-\ud7af]+)"
     r"|(?P<sign>[%‰€$£¥°])"
     r"|(?P<word>[^\W_\u3040-\u31ff\u3400-\u9fff]+(?:[-'’.@/&][^\W_\u3040-\u31ff\u3400-\u9fff]+)*)"

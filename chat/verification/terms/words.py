@@ -9,7 +9,7 @@ from . import lexicon
 
 MAX_STEM = 7
 MAX_STRONG = 6  # letters of the stem of a strong verb
-_NUMBER_SEPARATOR = re.compile(r"['’\u00a0\u202f]")
+_NUMBER_SEPARATOR = re.compile(r"['’ \u00a0\u202f\u2009]")
 _VOWELS = re.compile("[aeiouäöüh]")
 _DOUBLED = re.compile(r"(.)\1+")
 # “aushändigen”, “auszuhändigen” and “ausgehändigt” are forms of one verb.

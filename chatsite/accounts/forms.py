@@ -27,7 +27,25 @@ BUSY_SECONDS = 5
 KEY_DAYS = (30, 90, 365)
 
 
-class SignInForm(AuthenticationForm):
+class LimitedForm(forms.Form):
+    """A form that checks a password, and may refuse to do so for some seconds."""
+
+    error_messages: Any
+    retry_after: int | None = None  # seconds, if the attempt was refused without a check
+
+    def _refusal(self, code: str, seconds: int) -> forms.ValidationError:
+        self.retry_after = seconds
+        return forms.ValidationError(self.error_messages[code], code=code, params={"seconds": seconds})
+
+    def complete_response(self, response: HttpResponse) -> HttpResponse:
+        """Give the response of an attempt that was refused without a check status 429 and Retry-After."""
+        if self.retry_after is not None:
+            response.status_code = HTTPStatus.TOO_MANY_REQUESTS
+            set_retry_after(response, self.retry_after)
+        return response
+
+
+class SignInForm(LimitedForm, AuthenticationForm):
     """Django's form; failed attempts are logged and slow down further ones."""
 
     error_messages = AuthenticationForm.error_messages | {
@@ -37,7 +55,6 @@ class SignInForm(AuthenticationForm):
         ),
         "busy": gettext_lazy("Many people are signing in right now. Try again in a few seconds."),
     }
-    retry_after: int | None = None  # seconds, if the attempt was refused without a check
 
     def clean(self) -> dict[str, Any]:
         username = self.cleaned_data.get("username")
@@ -62,22 +79,11 @@ class SignInForm(AuthenticationForm):
         throttling.forget(attempt)
         return cleaned
 
-    def _refusal(self, code: str, seconds: int) -> forms.ValidationError:
-        self.retry_after = seconds
-        return forms.ValidationError(self.error_messages[code], code=code, params={"seconds": seconds})
-
     def complete_response(self, response: HttpResponse) -> HttpResponse:
-        """Add what the outcome of the attempt requires to the response, and return it.
-
-        An attempt that is refused without a check gets status 429 and Retry-After; after a success, the
-        browser counts as known.
-        """
-        if self.retry_after is not None:
-            response.status_code = HTTPStatus.TOO_MANY_REQUESTS
-            set_retry_after(response, self.retry_after)
-        elif self.is_valid():
+        """Also mark the browser as known after a success."""
+        if self.is_valid():
             self.remember_device(response, self.get_user().get_username())
-        return response
+        return super().complete_response(response)
 
     @staticmethod
     def remember_device(response: HttpResponse, username: str) -> None:
@@ -96,10 +102,20 @@ class AdminSignInForm(SignInForm, AdminAuthenticationForm):
     """The admin's sign-in form: for staff only, with the limits of SignInForm."""
 
 
-class OwnPasswordForm(PasswordChangeForm):
+class OwnPasswordForm(LimitedForm, PasswordChangeForm):
     """A new password, and whether to revoke the person's API keys."""
 
+    error_messages = PasswordChangeForm.error_messages | {
+        "busy": gettext_lazy("Your password is already being checked. Try again in a few seconds."),
+    }
     revoke_keys = forms.BooleanField(required=False)
+
+    def clean_old_password(self) -> str:
+        try:
+            with hashing.own_check(self.user.pk):
+                return super().clean_old_password()
+        except hashing.CheckInProgress as error:
+            raise self._refusal("busy", BUSY_SECONDS) from error
 
 
 def _offer_days(field: forms.Field) -> None:

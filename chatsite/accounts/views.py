@@ -100,6 +100,9 @@ class PasswordChange(auth_views.PasswordChangeView):
         messages.success(self.request, words)
         return response
 
+    def form_invalid(self, form: OwnPasswordForm) -> HttpResponse:  # type: ignore[override]
+        return form.complete_response(super().form_invalid(form))
+
     def _keys(self) -> ApiKeyQuerySet:
         return ApiKey.objects.owned_by_user(session_principal(self.request).user_id).usable()
 

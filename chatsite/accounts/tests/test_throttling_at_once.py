@@ -1,15 +1,18 @@
 """Guesses sent at the same moment, each with its own connection."""
 
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import islice
 from unittest import mock
 
 from django.contrib.auth import authenticate
 from django.db import connection
-from django.test import TransactionTestCase
+from django.test import Client, TransactionTestCase, override_settings
 
 from chatsite.accounts.models import User
 from chatsite.accounts.passwords import hashing, throttling
+from chatsite.tests.limits import HANG_SECONDS
 
 
 class GuessesAtOnceTests(TransactionTestCase):
@@ -55,3 +58,41 @@ class HashingInTurn(TransactionTestCase):
             self.assertTrue(user.check_password("right-horse-1"))
             authenticate(username="nobody", password="x")  # hashes as long as for a name that is there
         self.assertEqual((made, in_turn.call_count), (0, 2))
+
+
+@override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"])
+class OwnPasswordAtOnce(TransactionTestCase):
+    def test_checks_of_one_persons_own_password_do_not_keep_others_from_signing_in(self):
+        eve = User.objects.create_user("eve", password="right-horse-1")
+        User.objects.create_user("ada", password="right-horse-2")
+        free = threading.Event()
+        blocked = hashing._thread.submit(free.wait, HANG_SECONDS)
+        browsers = [Client() for _ in range(18)]
+        for browser in browsers:
+            browser.force_login(eve)
+        fields = {"old_password": "wrong", "new_password1": "new-horse-3", "new_password2": "new-horse-3"}
+
+        def change(browser):
+            try:
+                return browser.post("/settings/password/", fields)
+            finally:
+                connection.close()
+
+        with ThreadPoolExecutor(18) as threads:
+            asked = [threads.submit(change, browser) for browser in browsers]
+            refused = [each.result() for each in islice(as_completed(asked, HANG_SECONDS), 17)]
+            waiting = hashing.waiting()
+            signed_in = threads.submit(self.sign_in)
+            free.set()
+            self.assertEqual(signed_in.result(HANG_SECONDS).status_code, 302)
+        self.assertTrue(blocked.result(HANG_SECONDS))
+        self.assertEqual(waiting, 0, "checks of own passwords must not count for sign-ins")
+        self.assertContains(refused[0], "Your password is already being checked", status_code=429)
+        self.assertEqual(refused[0]["Retry-After"], "5")
+        self.assertEqual(sorted(each.result().status_code for each in asked), [200] + [429] * 17)
+
+    def sign_in(self):
+        try:
+            return Client().post("/accounts/sign-in/", {"username": "ada", "password": "right-horse-2"})
+        finally:
+            connection.close()

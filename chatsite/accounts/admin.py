@@ -17,6 +17,7 @@ from django.db.models import Count, ForeignKey, ManyToManyField, Q, QuerySet, Va
 from django.db.models.functions import Concat
 from django.forms import CheckboxSelectMultiple, ModelForm, ModelMultipleChoiceField
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils.html import format_html
 from django.utils.text import Truncator, capfirst
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
@@ -182,8 +183,13 @@ class UserAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
-        """Set a new password, and end all of the person's sessions except that of this request."""
+        """Set a new password, and end all of the person's sessions except that of this request.
+
+        For their own password, staff are sent to the portal's page, which asks for the current one.
+        """
         person = self.get_object(request, unquote(id))
+        if person and person.pk == request.user.pk:
+            return redirect("accounts:password")
         if person and person.service_for:
             raise PermissionDenied("A service account has no password: it belongs to a program.")
         response = super().user_change_password(request, id, form_url)

@@ -10,13 +10,13 @@ from django import forms
 from django.conf import settings
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from chatsite.http.outgoing.retry_after import set_retry_after
 
 from .api_keys import DEFAULT_SCOPES, MAX_ADDRESSES, Scope, network_of, scopes_for
-from .audit import record_refused_sign_in
+from .audit import record_refused_sign_in, record_wrong_password
 from .models import ApiKey
 from .passwords import hashing, throttling
 
@@ -106,16 +106,38 @@ class OwnPasswordForm(LimitedForm, PasswordChangeForm):
     """A new password, and whether to revoke the person's API keys."""
 
     error_messages = PasswordChangeForm.error_messages | {
+        "throttled": SignInForm.error_messages["throttled"],
         "busy": gettext_lazy("Your password is already being checked. Try again in a few seconds."),
     }
     revoke_keys = forms.BooleanField(required=False)
 
+    def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._request = request
+
     def clean_old_password(self) -> str:
+        """Check the current password, with the same limits on guesses as in SignInForm.
+
+        Otherwise, a person at somebody else's unlocked browser could find out the password here.
+        """
+        username = self.user.get_username()
+        address = self._request.META.get("REMOTE_ADDR", "")
+        cookie = self._request.COOKIES.get(settings.DEVICE_COOKIE_NAME, "")
         try:
             with hashing.own_check(self.user.pk):
-                return super().clean_old_password()
+                attempt = throttling.admit(username, address, throttling.known_device(cookie, username))
+                password: str = super().clean_old_password()
         except hashing.CheckInProgress as error:
             raise self._refusal("busy", BUSY_SECONDS) from error
+        except throttling.TooManyAttempts as refused:
+            if refused.first:
+                record_wrong_password(self.user, address, "too many attempts")
+            raise self._refusal("throttled", refused.seconds) from refused
+        except forms.ValidationError:
+            record_wrong_password(self.user, address, "wrong current password")
+            raise
+        throttling.forget(attempt)
+        return password
 
 
 def _offer_days(field: forms.Field) -> None:

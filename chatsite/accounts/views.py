@@ -85,6 +85,9 @@ class PasswordChange(auth_views.PasswordChangeView):
     def get_context_data(self, **values: Any) -> dict[str, Any]:
         return super().get_context_data(**values) | {"usable_keys": self._keys().count()}
 
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return super().get_form_kwargs() | {"request": self.request}
+
     def form_valid(self, form: OwnPasswordForm) -> HttpResponse:  # type: ignore[override]
         response = super().form_valid(form)
         principal = session_principal(self.request)

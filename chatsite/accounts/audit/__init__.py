@@ -95,6 +95,14 @@ def record_refused_sign_in(username: str, address: str, reason: str) -> None:
     )
 
 
+def record_wrong_password(user: User, address: str, reason: str) -> None:
+    """Record in both logs that somebody who is signed in did not know the account's current password."""
+    place = address or "an unknown address"
+    logger.warning("New password refused: %s, for “%s”, from %s", reason, user.get_username(), place)
+    subject = f"{reason}, to set a new one; from {place}"
+    record(AuditEntry.Action.SIGN_IN_REFUSED, actor=user, person=user, subject=subject)
+
+
 def record_by_provider(person: User, subject: str) -> None:
     """Record what a token of the sign-in provider changed in an account, in the caller's transaction."""
     AuditEntry.objects.create(

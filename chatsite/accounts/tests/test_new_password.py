@@ -8,7 +8,7 @@ from django.core.management import call_command
 from django.test import TestCase, override_settings
 from django.urls import reverse
 
-from chatsite.accounts.models import ApiKey, AuditEntry, User
+from chatsite.accounts.models import ApiKey, AuditEntry, SignInAttempt, User
 from chatsite.accounts.principal import (
     Principal,
     still_valid,
@@ -102,7 +102,44 @@ class NewPassword(TestCase):
         self.assertEqual([device.session_id for device, _ in devices], [self.client.session.session_key])
 
     def test_the_admin_sends_people_to_the_portal_for_their_own_password(self):
-        self.client.force_login(User.objects.create_superuser("root"))
-        self.assertRedirects(
-            self.client.get("/admin/password_change/"), "/settings/password/", fetch_redirect_response=False
-        )
+        root = User.objects.create_superuser("root", password="right-horse-3")
+        self.client.force_login(root)
+        own_page = f"/admin/accounts/user/{root.pk}/password/"
+        new = {"usable_password": "true", "password1": NEW, "password2": NEW}
+        for reply in (
+            self.client.get("/admin/password_change/"),
+            self.client.get(own_page),
+            self.client.post(own_page, new),
+        ):
+            self.assertRedirects(reply, "/settings/password/", fetch_redirect_response=False)
+        self.assertTrue(User.objects.get(pk=root.pk).check_password("right-horse-3"))
+
+    def change(self, old):
+        fields = {"old_password": old, "new_password1": NEW, "new_password2": NEW}
+        return self.browser.post("/settings/password/", fields, REMOTE_ADDR="192.0.2.7")
+
+    def test_the_current_password_cannot_be_guessed_without_limit(self):
+        for _ in range(10):
+            self.assertEqual(self.change("wrong").status_code, 200)
+        for _ in range(2):
+            response = self.change("right-horse-1")
+            self.assertContains(response, "There were too many wrong attempts. Wait 15 s", status_code=429)
+            self.assertEqual(response["Retry-After"], "15")
+        self.assertTrue(User.objects.get(pk=self.eve.pk).check_password("right-horse-1"))
+        refused = AuditEntry.objects.filter(subject__startswith="too many attempts, to set a new one")
+        self.assertEqual(refused.count(), 1)
+
+    def test_a_wrong_current_password_is_in_both_logs_without_the_password(self):
+        with self.assertLogs("chatsite.accounts", "WARNING") as logged:
+            self.change("wrong-secret")
+        entry = AuditEntry.objects.get()
+        self.assertEqual((entry.action, entry.actor, entry.person), ("sign_in_refused", "eve", "eve"))
+        self.assertEqual(entry.subject, "wrong current password, to set a new one; from 192.0.2.7")
+        self.assertIn("New password refused: wrong current password, for “eve”", logged.output[0])
+        self.assertNotIn("wrong-secret", f"{logged.output} {vars(entry)}")
+
+    def test_the_right_current_password_is_not_counted_as_a_guess(self):
+        self.change("wrong")
+        counted = SignInAttempt.objects.count()
+        self.assertEqual(self.change("right-horse-1").status_code, 302)
+        self.assertLess(SignInAttempt.objects.count(), counted)

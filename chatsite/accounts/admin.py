@@ -36,7 +36,13 @@ from .models import (
     User,
 )
 from .oidc.claimed_accounts import drop_unmapped_memberships, unlink
-from .privileges import grantable_groups, grantable_permissions, may_administer, may_administer_group
+from .privileges import (
+    administered_by,
+    grantable_groups,
+    grantable_permissions,
+    may_administer,
+    may_administer_group,
+)
 from .sessions import end_sessions, note_device
 from .webhooks import admin as _webhooks  # noqa: F401 (registers its page)
 
@@ -254,7 +260,8 @@ class ApiKeyAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmi
     """API keys. A new key is shown once; its hash is never shown.
 
     Within its scopes, a key gives access to everything that its person may read, including their own
-    documents. Only superusers create keys for others.
+    documents. Only superusers create keys for others; staff rename, revoke and delete only those of people
+    whom they may administer.
     """
 
     audited_as = AuditEntry.Action.KEYS_REVOKED
@@ -282,8 +289,16 @@ class ApiKeyAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmi
         return admin.ModelAdmin.log_addition(self, request, obj, message)
 
     def log_change(self, request: HttpRequest, obj: ApiKey, message: Any) -> Any:
-        """Only write Django's log, because only the name of a key can change."""
+        """Only write Django's log: `save_model` writes the audit entry, which has the former name."""
         return admin.ModelAdmin.log_change(self, request, obj, message)
+
+    def has_change_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
+        allowed = super().has_change_permission(request, obj)
+        return allowed and (obj is None or may_administer(request.user, obj.user))
+
+    def has_delete_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
+        allowed = super().has_delete_permission(request, obj)
+        return allowed and (obj is None or may_administer(request.user, obj.user))
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
         shown = ["prefix", "created_at", "last_used_at", "expires_at", "revoked_at"]
@@ -307,8 +322,12 @@ class ApiKeyAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmi
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: "ModelForm[ApiKey]", change: bool) -> None:
+        actor = user_of(request)
         if change:
             super().save_model(request, obj, form, change)
+            if "name" in form.changed_data:
+                subject = f"Renamed API key {obj} (number {obj.pk}), formerly “{form.initial['name']}”"
+                record(AuditEntry.Action.ACCOUNT_CHANGED, actor=actor, person=obj.user, subject=subject)
             return
         made, secret = ApiKey.objects.issue(
             obj.user,
@@ -318,7 +337,6 @@ class ApiKeyAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmi
             addresses=obj.addresses,
             acts_for_others=obj.acts_for_others and request.user.is_superuser,
         )
-        actor = user_of(request)
         others = ", acts for others" if made.acts_for_others else ""
         record(AuditEntry.Action.KEY_MADE, actor=actor, person=obj.user, subject=f"{made}{others}")
         obj.pk = made.pk
@@ -333,7 +351,9 @@ class ApiKeyAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, admin.ModelAdmi
     @admin.action(description=gettext_lazy("Revoke the chosen keys"), permissions=["change"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
         actor = user_of(request)
-        chosen = ApiKey.objects.filter(pk__in=queryset.values("pk"), revoked_at=None)
+        chosen = ApiKey.objects.filter(
+            pk__in=queryset.values("pk"), revoked_at=None, user__in=administered_by(request.user)
+        )
         with transaction.atomic():
             keys = list(chosen.select_related("user").select_for_update(of=("self",)))
             count = ApiKey.objects.filter(pk__in=[key.pk for key in keys]).revoke()

@@ -50,6 +50,28 @@ class StaffRights(TestCase):
         self.client.post(f"{KEYS}add/", {"user": self.clerk.pk, "name": "mine", "scopes": "chat"})
         self.assertEqual(ApiKey.objects.get().user, self.clerk)
 
+    def test_staff_cannot_rename_revoke_or_delete_keys_of_a_person_with_more_rights(self):
+        for person in (self.root, self.director):
+            key, _ = ApiKey.objects.issue(person, "nightly")
+            reply = self.client.post(f"{KEYS}{key.pk}/change/", {"name": "mine"})
+            self.assertEqual(reply.status_code, 403)
+            self.client.post(KEYS, {"action": "revoke", "_selected_action": [key.pk]})
+            self.assertEqual(self.client.post(f"{KEYS}{key.pk}/delete/", {"post": "yes"}).status_code, 403)
+            self.delete_selected(KEYS, key)
+            self.assertEqual(ApiKey.objects.usable().get(pk=key.pk).name, "nightly")
+            self.assertEqual(self.client.get(f"{KEYS}{key.pk}/change/").status_code, 200)
+
+    def test_staff_rename_revoke_and_delete_keys_of_a_person_without_more_rights(self):
+        colleague = User.objects.create_user("colleague")
+        for person in (colleague, self.clerk):
+            key, _ = ApiKey.objects.issue(person, "nightly")
+            self.client.post(f"{KEYS}{key.pk}/change/", {"name": "weekly"})
+            self.assertEqual(ApiKey.objects.get().name, "weekly")
+            self.client.post(KEYS, {"action": "revoke", "_selected_action": [key.pk]})
+            self.assertFalse(ApiKey.objects.usable().exists())
+            self.client.post(f"{KEYS}{key.pk}/delete/", {"post": "yes"})
+            self.assertFalse(ApiKey.objects.exists())
+
     def test_a_superuser_creates_keys_for_others(self):
         self.client.force_login(self.root)
         self.client.post(f"{KEYS}add/", {"user": self.director.pk, "name": "nightly", "scopes": "chat"})

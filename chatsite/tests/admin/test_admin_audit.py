@@ -204,6 +204,9 @@ class AdminAuditTests(TestCase):
 
     def test_deletions_of_keys_identities_documents_and_conversations_are_logged(self):
         key, _ = ApiKey.objects.issue(self.ann, "nightly")
+        entry = self.post(f"/admin/accounts/apikey/{key.pk}/change/", name="daily")
+        renamed = f"Renamed API key {key.prefix}… (daily) (number {key.pk}), formerly “nightly”"
+        self.assertEqual((entry.action, entry.person, entry.subject), ("account_changed", "ann", renamed))
         entry = self.post("/admin/accounts/apikey/", action="revoke", _selected_action=key.pk)
         self.assertEqual((entry.action, entry.person), ("keys_revoked", "ann"))
         other, _ = ApiKey.objects.issue(self.ann, "weekly")

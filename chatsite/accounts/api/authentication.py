@@ -152,10 +152,8 @@ def _verified(secret: str, resource: str, address: str) -> tuple[User, Principal
         except ProviderUnavailable as error:
             logger.warning("An ID token cannot be verified: %s", error)
             raise ProviderAway from error
-        except (InvalidToken, ClaimMismatch) as error:
+        except (InvalidToken, ClaimMismatch, AccountDisabled) as error:
             logger.info("An ID token was refused: %s", error)
-            return None
-        except AccountDisabled:
             return None
         return user, Principal(user.pk, "token", str(claims.expires_at))
     now = timezone.now()

@@ -79,10 +79,15 @@ def record_refused_sign_in(username: str, address: str, reason: str) -> None:
     A name without an account is not recorded: people type passwords into that field by mistake.
     """
     person = User.objects.filter(username=username).first()
+    record_refusal(person, address, reason, unknown="a name without an account")
+
+
+def record_refusal(person: User | None, address: str, reason: str, *, unknown: str) -> None:
+    """Record in both logs that somebody could not sign in; `unknown` stands for an unknown account."""
     logger.warning(
         "Sign-in refused: %s, for %s, from %s",
         reason,
-        f"“{person.username}”" if person else "a name without an account",
+        f"“{person.username}”" if person else unknown,
         address or "an unknown address",
     )
     AuditEntry.objects.create(

@@ -30,21 +30,29 @@ NAME_CHARACTERS = 150
 
 
 class AccountDisabled(Exception):
-    """The provider accepts the person, but their account is disabled or cannot be created."""
+    """The provider accepts the person, but their account is disabled or cannot be created.
+
+    In the second case, `user` is None.
+    """
+
+    def __init__(self, user: User | None) -> None:
+        super().__init__("The account is disabled." if user else "No account could be created.")
+        self.user = user
 
 
 class ClaimMismatch(Exception):
-    """The person's account is linked by the claim `oid`, but the site uses another claim.
+    """The account of `user` is linked by the claim `oid`, but the site uses another claim.
 
     `oid` only counts with OIDC_SUBJECT_CLAIM=oid.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, user: User) -> None:
         super().__init__(
             "The account of this person is linked by the claim `oid`. If the provider assigns `oid` itself,"
             " as Entra ID does, set OIDC_SUBJECT_CLAIM=oid. Otherwise delete the external identity in the"
             " admin."
         )
+        self.user = user
 
 
 def user_for(claims: Claims) -> User:
@@ -56,7 +64,7 @@ def user_for(claims: Claims) -> User:
     """
     identity = _identity(claims) or _linked_by_sub(claims) or _made(claims)
     if not identity.user.is_active:
-        raise AccountDisabled
+        raise AccountDisabled(identity.user)
     _follow_groups(identity, claims)
     return identity.user
 
@@ -88,8 +96,8 @@ def _linked_by_sub(claims: Claims) -> ExternalIdentity | None:
             by_sub.filter(pk=identity.pk).update(subject=claims.subject, claim="oid")
         return identity
     by_oid = ExternalIdentity.objects.filter(issuer=claims.issuer, subject=claims.subjects.get("oid", ""))
-    if by_oid.filter(claim__in=["oid", ""]).exists():
-        raise ClaimMismatch
+    if linked := by_oid.filter(claim__in=["oid", ""]).select_related("user").first():
+        raise ClaimMismatch(linked.user)
     return None
 
 
@@ -116,7 +124,7 @@ def _made(claims: Claims) -> ExternalIdentity:
         except IntegrityError:
             if known := _identity(claims):
                 return known
-    raise AccountDisabled
+    raise AccountDisabled(None)
 
 
 def _newest_of_former(claims: Claims) -> int:

@@ -14,7 +14,8 @@ from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from chatsite.accounts.audit import record_sign_in
+from chatsite.accounts.audit import record_refusal, record_sign_in
+from chatsite.accounts.passwords import throttling
 from chatsite.accounts.sessions import begin
 
 from . import signing_in
@@ -55,16 +56,17 @@ def callback(request: HttpRequest) -> HttpResponse:
     except ProviderUnavailable as error:
         return _unavailable(request, error, destination)
     except SignInFailed as error:
-        logger.warning("Sign-in through the provider failed: %s", error)
+        _record_refusal(request, error)
         return _refused(
             request, gettext("%(provider)s did not sign you in. Try again.") % _names(), destination
         )
-    except AccountDisabled:
+    except AccountDisabled as error:
+        _record_refusal(request, error)
         return _refused(
             request, gettext("Your account here is switched off. Ask an administrator."), destination
         )
     except ClaimMismatch as error:
-        logger.warning("Sign-in through the provider was refused: %s", error)
+        _record_refusal(request, error)
         return _refused(
             request,
             gettext("Your account here is linked by another claim. Ask an administrator."),
@@ -96,6 +98,14 @@ def _unavailable(request: HttpRequest, error: ProviderUnavailable, destination: 
     logger.warning("The sign-in provider cannot be used: %s", error)
     words = gettext("%(provider)s cannot be reached. Try again in a moment.") % _names()
     return _refused(request, words, destination)
+
+
+def _record_refusal(request: HttpRequest, error: SignInFailed | AccountDisabled | ClaimMismatch) -> None:
+    user = None if isinstance(error, SignInFailed) else error.user
+    address = request.META.get("REMOTE_ADDR", "")
+    if throttling.is_recorded(user.get_username() if user else "", address):
+        reason = f"by {settings.OIDC_NAME}: {str(error).removesuffix('.')}"
+        record_refusal(user, address, reason, unknown="an unknown account")
 
 
 def _refused(request: HttpRequest, words: str, destination: str) -> HttpResponse:

@@ -79,9 +79,7 @@ def admit(username: str, address: str, device: str = "") -> Attempt:
     counted = [pair] if device else [pair, everywhere, from_there]
     now = timezone.now()
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            for digest in sorted(counted):
-                cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [digest])
+        _lock(counted)
         found = _failures(counted, now)
         attacked = found.get(everywhere, (0, now))[0] >= ATTACK_FAILURES
         limits = {pair: ATTACKED_PAIR if attacked else PAIR, from_there: ADDRESS}
@@ -113,6 +111,24 @@ def forget(attempt: Attempt) -> None:
     SignInAttempt.objects.filter(created_at__lt=timezone.now() - WINDOW).delete()
 
 
+def is_recorded(username: str, address: str) -> bool:
+    """Whether to record a refusal of the sign-in provider.
+
+    This is so for the first few of a name from one address, so that an attacker cannot fill the logs. The
+    name is empty if the account is unknown.
+    """
+    digest = _digest("provider", _name(username), subscriber(address, IPV6_SITE_PREFIX))
+    now = timezone.now()
+    with transaction.atomic():
+        _lock([digest])
+        recorded, _ = _failures([digest], now).get(digest, (0, now))
+        if recorded >= PAIR.free:
+            return False
+        SignInAttempt.objects.filter(created_at__lt=now - WINDOW).delete()
+        SignInAttempt.objects.create(digest=digest)
+    return True
+
+
 def new_device(username: str) -> str:
     """A cookie for a browser in which that person has just signed in."""
     return signing.dumps([_digest("owner", _name(username)), secrets.token_urlsafe(9)], salt=DEVICE_SALT)
@@ -125,6 +141,13 @@ def known_device(cookie: str, username: str) -> str:
     except (signing.BadSignature, TypeError, ValueError):
         return ""
     return str(number) if owner == _digest("owner", _name(username)) else ""
+
+
+def _lock(digests: Sequence[str]) -> None:
+    """Wait for other transactions that count for one of these digests."""
+    with connection.cursor() as cursor:
+        for digest in sorted(digests):
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [digest])
 
 
 def _failures(digests: Sequence[str], now: datetime) -> dict[str, tuple[int, datetime]]:

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 from django.test import Client, TestCase, override_settings
 
-from chatsite.accounts.models import ExternalIdentity, User
+from chatsite.accounts.models import AuditEntry, ExternalIdentity, User
 from chatsite.accounts.oidc import provider as provider_module
 from chatsite.accounts.oidc import signing_in
 from chatsite.accounts.tests.fake_provider import OTHER_KEY, FakeProvider, flat
@@ -170,6 +170,40 @@ class SigningIn(TestCase):
         answer = self.client.get(self.back(self.begin()), follow=True)
         self.assertContains(answer, "Your account here is switched off")
         self.assertNotIn("_auth_user_id", self.client.session)
+
+    def refusals(self):
+        found = AuditEntry.objects.filter(action="sign_in_refused").order_by("pk")
+        return list(found.values_list("person", "subject"))
+
+    def test_a_refused_disabled_account_is_in_both_logs(self):
+        self.provider.claims = {"preferred_username": "ann"}
+        self.client.get(self.back(self.begin()))
+        self.client.logout()
+        User.objects.update(is_active=False)
+        with self.assertLogs("chatsite.accounts", "WARNING") as logged:
+            self.client.get(self.back(self.begin()))
+        reason = "by Example Works: The account is disabled"
+        self.assertEqual(self.refusals(), [("ann", f"{reason}; from 127.0.0.1")])
+        self.assertIn(f"Sign-in refused: {reason}, for “ann”, from 127.0.0.1", logged.output[0])
+
+    def test_an_account_that_is_linked_by_another_claim_is_in_the_audit_log(self):
+        self.client.get(self.back(self.begin()))
+        self.client.logout()
+        identity = ExternalIdentity.objects.get()
+        self.provider.claims = {"sub": "another", "oid": identity.subject}
+        ExternalIdentity.objects.update(claim="oid")
+        self.client.get(self.back(self.begin()))
+        ((person, subject),) = self.refusals()
+        self.assertEqual(person, identity.user.username)
+        self.assertIn("linked by the claim `oid`", subject)
+
+    def test_failed_sign_ins_are_in_the_audit_log_but_repetitions_do_not_fill_it(self):
+        for _ in range(15):
+            self.client.get(CALLBACK, {"state": "foreign"})
+        subject = "by Example Works: The state does not belong to this session; from 127.0.0.1"
+        self.assertEqual(self.refusals(), [("", subject)] * 10)
+        self.client.get(CALLBACK, {"state": "foreign"}, REMOTE_ADDR="192.0.2.7")
+        self.assertEqual(len(self.refusals()), 11)
 
     def test_sign_in_never_redirects_to_another_site(self):
         for wanted in ("https://evil.example/", "//evil.example", "javascript:alert(1)", "\\\\evil.example"):

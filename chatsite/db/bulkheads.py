@@ -37,6 +37,11 @@ class Bulkheads:
         """Whether the view ran into a lock a moment ago."""
         return _is_recent(self._stuck, view, PROBE_SECONDS)
 
+    @property
+    def delay_requests(self) -> bool:
+        """Whether some view ran into a lock during the last KNOWN_SECONDS."""
+        return any(_is_recent(self._stuck, view, KNOWN_SECONDS) for view in list(self._stuck))
+
     def enter(self, view: str, seconds: float) -> bool:
         """Take one of the view's places, waiting up to `seconds`.
 

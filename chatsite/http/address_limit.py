@@ -14,10 +14,13 @@ from typing import Any
 
 from django.conf import settings
 
+from chatsite.db.availability import breaker
+from chatsite.db.bulkheads import bulkheads
 from chatsite.db.lanes import DECISION_SECONDS, Departures
 
 from . import error_pages
 from .asgi_types import Application, Message, Receive, Scope, Send
+from .outgoing.retry_after import SECONDS
 
 Key = tuple[str, bool]
 
@@ -27,6 +30,7 @@ HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
 SLOT_SECONDS = 2.0
 WAIT_SECONDS = 10.0  # longest wait for a slot; a request that would wait longer is refused within a second
 RETRY_SECONDS = 5
+POLL_SECONDS = 0.25  # how often a request that waits longer than its time budget looks at the database
 MAX_WAITING_OF_CALLER = 200
 MAX_WAITING_OF_ADDRESS = 1_000
 RECENT_SECONDS = 2.0  # how long a caller counts as active; others then get only half of their slots
@@ -65,10 +69,13 @@ class Queues:
         self._max_waiting, self._fair = max_waiting, fair
         self._seen: dict[Key, float] = {}  # when the last request of each key came, the newest at the end
 
-    async def acquire(self, key: Key, limit: int, gone: "asyncio.Future[None] | None" = None) -> bool:
-        """Wait for a slot.
+    async def acquire(
+        self, key: Key, limit: int, asked: float, gone: "asyncio.Future[None] | None" = None
+    ) -> bool:
+        """Wait for a slot, for a request that arrived at `asked` (monotonic clock).
 
-        False if that would take longer than WAIT_SECONDS, if the queue is full, or if the caller is gone.
+        False if that would take longer than WAIT_SECONDS, if the queue is full, if the caller is gone, or if
+        the database has delayed the request too long (:func:`_is_given_up`).
         """
         if self._fair:
             self._note(key)
@@ -96,7 +103,7 @@ class Queues:
             if not turn.done() and _expected_seconds(queue, turn, self._slots(key, limit)) > left:
                 raise TimeoutError
             async with asyncio.timeout(left):
-                return await turn
+                return await _result_unless_given_up(turn, asked)
         except (TimeoutError, asyncio.CancelledError) as error:
             if turn.done() and not turn.cancelled() and turn.result():  # a slot became free at that moment
                 self.release(key, limit)
@@ -145,6 +152,24 @@ def _expected_seconds(queue: _Queue, turn: "asyncio.Future[bool]", slots: int) -
     return min(queue.departures.wait(position), position * SLOT_SECONDS / slots)
 
 
+async def _result_unless_given_up(turn: "asyncio.Future[bool]", asked: float) -> bool:
+    while not turn.done():
+        budget_left = asked + settings.DATABASE_SECONDS - time.monotonic()
+        await asyncio.wait({turn}, timeout=max(POLL_SECONDS, budget_left))
+        if not turn.done() and _is_given_up(asked):
+            raise TimeoutError
+    return turn.result()
+
+
+def _is_given_up(asked: float) -> bool:
+    """Whether a request that waits for a slot has used its time budget, and the database delays requests.
+
+    It would get a slot only after others that wait for the database, and then have to wait itself.
+    """
+    used_up = time.monotonic() - asked >= settings.DATABASE_SECONDS
+    return used_up and (breaker.is_unavailable or bulkheads.delay_requests)
+
+
 def subscriber(client: str, prefix: int = IPV6_PREFIX) -> str:
     """The address; for IPv6, its network, because one caller has very many IPv6 addresses.
 
@@ -168,7 +193,8 @@ class AddressLimit:
     setting of 0 means no limit. A request holds its slots until its response starts, at most for
     SLOT_SECONDS, so open streams, long answers and accepted sockets do not count. A request that only waits
     can release its slots earlier (`release_slot`). The wait for slots is subtracted from the time budget for
-    the database (`WAITED_KEY`), so that while PostgreSQL hangs, the two waits do not add up.
+    the database (`WAITED_KEY`), so that while PostgreSQL hangs, the two waits do not add up. A request that
+    is still waiting for a slot when its budget is used up is then refused.
 
     A caller is a person with all their keys and sessions: `credential(scope)` returns the person, or the
     credential if it has not been verified yet. Requests without a credential, and those for static files,
@@ -197,9 +223,13 @@ class AddressLimit:
         loop = asyncio.get_running_loop()
         try:
             for queues, key, limit, status, words in self._wanted(scope):
-                if not await queues.acquire(key, limit, gone):
-                    if gone is None or not gone.done():
-                        await _refuse(scope, send, status, words)
+                if not await queues.acquire(key, limit, asked, gone):
+                    if gone is not None and gone.done():
+                        return
+                    if _is_given_up(asked):
+                        await _refuse(scope, send, 503, error_pages.WORDS[503], SECONDS[503])
+                    else:
+                        await _refuse(scope, send, status, words, RETRY_SECONDS)
                     return
                 held.append(functools.partial(queues.release, key, limit))
             if not held:
@@ -236,8 +266,8 @@ class AddressLimit:
             yield self._addresses, key, of_address, 503, error_pages.WORDS[503]
 
 
-async def _refuse(scope: Scope, send: Send, status: int, words: str) -> None:
-    headers = [(b"retry-after", b"%d" % RETRY_SECONDS), (b"connection", b"close")]
+async def _refuse(scope: Scope, send: Send, status: int, words: str, seconds: int) -> None:
+    headers = [(b"retry-after", b"%d" % seconds), (b"connection", b"close")]
     of_socket = "websocket." if scope["type"] == "websocket" else ""
     for message in error_pages.messages(scope["path"], status, words, headers):
         await send({**message, "type": of_socket + message["type"]})

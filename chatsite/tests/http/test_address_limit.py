@@ -16,6 +16,7 @@ from chatsite.accounts.api.authentication import caller
 from chatsite.accounts.known_callers import credential
 from chatsite.accounts.models import ApiKey
 from chatsite.accounts.passwords import hashing
+from chatsite.db.bulkheads import Bulkheads
 from chatsite.http import address_limit
 from chatsite.http.address_limit import GONE_KEY, WAITED_KEY, AddressLimit
 from chatsite.tests.leftovers import temporary_folder
@@ -320,6 +321,30 @@ class TestCallers:
         SessionStore(keys[0]).delete()
         assert browsers[0].get("/settings/").status_code == 302
         assert credential(scopes[0]) == keys[0], "a former session no longer takes slots of its person"
+
+    @pytest.mark.parametrize("is_locked", [True, False])
+    def test_a_waiting_request_is_refused_in_time_only_while_a_lock_delays_the_database(
+        self, is_locked, monkeypatch
+    ):
+        monkeypatch.setattr(address_limit, "DECISION_SECONDS", 0.01)
+        monkeypatch.setattr(address_limit, "POLL_SECONDS", 0.01)
+        places = Bulkheads()
+        monkeypatch.setattr(address_limit, "bulkheads", places)
+
+        async def scenario():
+            inside = HeldApplication()
+            limited = AddressLimit(inside, credential)
+            asked = [request(limited, key="somebody") for _ in range(12)]
+            await settle()
+            assert places.enter("page", 0)
+            places.leave("page", stuck=is_locked)
+            ended, waiting = await asyncio.wait(asked, timeout=0.5)  # five times the budget
+            inside.go_on.set()
+            return [each.result() for each in ended], await asyncio.gather(*waiting)
+
+        with override_settings(DATABASE_SECONDS=0.1):
+            refused, answered = asyncio.run(scenario())
+        assert (refused, answered) == (([503] * 8, [200] * 4) if is_locked else ([], [200] * 12))
 
     def test_a_caller_regains_all_slots_when_others_are_gone(self, monkeypatch):
         monkeypatch.setattr(address_limit, "RECENT_SECONDS", 0.05)

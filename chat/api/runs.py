@@ -47,6 +47,7 @@ class RunEventsView(ProtocolView):
     methods = ("GET",)
 
     async def get(self, request: HttpRequest, run_id: str) -> HttpResponseBase:
+        self._from_journal = not runs.is_written_here(UUID(run_id))
         asked = await self.authenticate(request, self._asked)
         if isinstance(asked, HttpResponseBase):
             return asked
@@ -67,9 +68,11 @@ class RunEventsView(ProtocolView):
             raise InvalidRequest(f"“format” must be one of {', '.join(FORMATS)}.", "format")
         seen = _number(request.headers.get("Last-Event-ID", ""), "Last-Event-ID")
         after = max(seen, _number(request.GET.get("after", ""), "after"))
-        last = runs.last_event(principal, UUID(self.kwargs["run_id"]))
+        run_id = UUID(self.kwargs["run_id"])
+        last = runs.last_event(principal, run_id)
         if media_type == EVENT_STREAM and last is not None and 0 < last <= seen:
             return HttpResponse(status=204)  # an EventSource does not reconnect after 204
+        runs.check_first_read(principal, run_id, after, from_journal=self._from_journal)
         return principal, after, media_type, connection_limiter.reserve(principal.user_id)
 
 

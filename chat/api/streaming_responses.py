@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import TypeVar
 from uuid import UUID
 
 from django.db import InterfaceError, OperationalError
@@ -33,7 +34,10 @@ from chatsite.accounts.principal import Principal
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 KEEP_ALIVE_SECONDS = 10.0
+POLL_SECONDS = 1.0  # how often a stream that waits for the database checks whether a keep-alive is due
 
 
 class ClosingStream(StreamingHttpResponse):
@@ -143,27 +147,57 @@ async def resumed_stream(
     """The events of a run with numbers above `after`; the end event contains all messages.
 
     If access is revoked, if the database becomes unavailable, or if this process shuts down while another one
-    executes the run, the stream breaks off without an end event, and the client may try to resume it.
+    executes the run, the stream breaks off without an end event, and the client may try to resume it. While
+    a statement waits for the database, keep-alives are sent.
     """
-    frame = FRAMINGS[media_type]
     keep_alive = KeepAliveTimer()
     number = after
     with slot:
-        try:
-            async with aclosing(runs.watch(principal, run_id, after, replay_purged=False)) as parts:
-                async for part in parts:
-                    lines: list[bytes] = []
-                    for number, event in part:
-                        chunk = run_events.chunk(number, event)
-                        if isinstance(event, TERMINAL):
-                            chunk |= run_events.outcome(event, await runs.run_so_far(principal, run_id))
-                        lines.append(frame(chunk))
+        async with aclosing(_resumed_parts(principal, run_id, after, media_type)) as parts:
+            next_part: asyncio.Task[tuple[int, bytes] | None] | None = None
+            try:
+                while True:
+                    next_part = next_part or asyncio.create_task(_next(parts))
+                    await asyncio.wait({next_part}, timeout=POLL_SECONDS)
+                    lines = b""
+                    if next_part.done():
+                        part, next_part = next_part.result(), None
+                        if part is None:
+                            return
+                        number, lines = part
                     if lines:
-                        yield b"".join(lines)
+                        yield lines
                         keep_alive.reset()
                     elif keep_alive.is_due():
+                        frame = FRAMINGS[media_type]
                         yield COMMENT if media_type == EVENT_STREAM else frame(run_events.waiting(number))
-        except errors.Refused:
-            return
-        except Exception:
-            logger.exception("An answer could not be followed to its end")
+            finally:
+                if next_part:
+                    next_part.cancel()
+                    await asyncio.wait({next_part})
+
+
+async def _next(parts: AsyncGenerator[T, None]) -> T | None:
+    return await anext(parts, None)
+
+
+async def _resumed_parts(
+    principal: Principal, run_id: UUID, after: int, media_type: str
+) -> AsyncGenerator[tuple[int, bytes], None]:
+    """Yield framed events with the number of the last one; no bytes after about a second without events."""
+    frame = FRAMINGS[media_type]
+    number = after
+    try:
+        async with aclosing(runs.watch(principal, run_id, after, replay_purged=False)) as parts:
+            async for part in parts:
+                lines: list[bytes] = []
+                for number, event in part:
+                    chunk = run_events.chunk(number, event)
+                    if isinstance(event, TERMINAL):
+                        chunk |= run_events.outcome(event, await runs.run_so_far(principal, run_id))
+                    lines.append(frame(chunk))
+                yield number, b"".join(lines)
+    except errors.Refused:
+        return
+    except Exception:
+        logger.exception("An answer could not be followed to its end")

@@ -10,6 +10,7 @@ from .finish import (
     expire_all,
 )
 from .follow import (
+    check_first_read,
     follow,
     last_event,
     progress,
@@ -42,6 +43,7 @@ __all__ = [
     "access_revalidator",
     "again",
     "begin",
+    "check_first_read",
     "choose_branch",
     "close_expired",
     "expire_all",

@@ -332,6 +332,16 @@ def last_event(principal: Principal, run_id: UUID) -> int | None:
     return run.last_event if run.finished_at else None
 
 
+def check_first_read(principal: Principal, run_id: UUID, after: int, *, from_journal: bool) -> None:
+    """Read what the beginning of a stream needs, so that a refusal is still possible if that fails.
+
+    Later, a stream waits for the database (:func:`retry_until_available`), because it has no status any more.
+    """
+    withheld_labels(principal, _conversation(principal, run_id))
+    if from_journal:
+        journal.read(run_id, after, 1)
+
+
 def _read_new(run_id: UUID, after: int, boundary: int) -> tuple[list[Part], bool]:
     """New events, and whether the run has ended. Closes a run whose process died."""
     # Queried before the events: if the run ends between the two queries, its last events are read below.

@@ -234,6 +234,58 @@ class AbsentDatabaseTests(RunEventsCase):
         self.assertEqual(failures, [])
         self.assertEqual(told[-1]["messages"][0]["content"], "".join(WORDS))
 
+    async def test_a_stream_whose_first_read_fails_is_refused(self):
+        _, run = await self.ask(ScriptedModel(words=WORDS))
+        for place in ("chat.runs.follow.withheld_labels", "chat.runs.journal.read"):
+            with patch(place, side_effect=OperationalError("lock timeout")):
+                answer = await self.get(run)
+            self.assertEqual((answer.status_code, answer["Retry-After"]), (503, "2"), place)
+        self.assertEqual((await self.events(run))[-1]["state"], "complete")
+
+    async def test_keep_alives_are_sent_while_a_statement_waits_for_the_database(self):
+        _, run = await self.ask(ScriptedModel(words=WORDS))
+        reached, free = asyncio.Event(), asyncio.Event()
+        run_so_far = runs.run_so_far
+
+        async def wait(*arguments):
+            reached.set()
+            await free.wait()
+            return await run_so_far(*arguments)
+
+        with (
+            patch.object(runs, "run_so_far", wait),
+            patch.multiple(streaming_responses, KEEP_ALIVE_SECONDS=0.05, POLL_SECONDS=0.01),
+        ):
+            stream = aiter((await self.get(run)).streaming_content)
+            lines = [json.loads(await anext(stream))]
+            while lines[-1]["type"] != "waiting":
+                lines += [json.loads(line) for line in (await anext(stream)).splitlines()]
+            self.assertTrue(reached.is_set())
+            free.set()
+            lines += [json.loads(line) async for part in stream for line in part.splitlines()]
+        self.assertEqual(lines[-1]["state"], "complete")
+
+    async def test_closing_a_stream_ends_its_wait_for_the_database(self):
+        _, run = await self.ask(ScriptedModel(words=WORDS))
+        reached, ended = asyncio.Event(), asyncio.Event()
+
+        async def wait(*_):
+            reached.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+
+        with (
+            patch.object(runs, "run_so_far", wait),
+            patch.multiple(streaming_responses, KEEP_ALIVE_SECONDS=0.05, POLL_SECONDS=0.01),
+        ):
+            stream = aiter(await self.get(run))
+            while not reached.is_set():
+                await anext(stream)
+            await stream.aclose()
+        self.assertTrue(ended.is_set())
+
 
 class StopTests(RunEventsCase):
     async def stop(self, run, secret=None):

@@ -10,6 +10,7 @@ from django.db import ProgrammingError, connection, transaction
 from django.test import TestCase
 from django.utils import timezone
 
+from chat.models import VerifiedAnswer, VerifiedCitation
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import (
@@ -30,7 +31,13 @@ from ingestion.search.retrieval import readable_among, search
 from ingestion.tests.factories import make_document, make_user
 from ingestion.tests.media import MediaMixin
 
-TABLES = ("history_source", "ingestion_document", "ingestion_formerversion", "ingestion_passage")
+TABLES = (
+    "chat_verifiedcitation",
+    "history_source",
+    "ingestion_document",
+    "ingestion_formerversion",
+    "ingestion_passage",
+)
 # The rule, formulated independently of the function that everything else uses.
 READABLE = """
     SELECT document.id
@@ -177,6 +184,21 @@ class NobodyReadsNothing(TestCase):
             self.assertEqual(rows("SELECT content FROM history_source"), [("Secret.",)])
         with reading_as(self.stranger.pk), self.assertRaises(ProgrammingError), transaction.atomic():
             Source.objects.create(rank=2, **copy)
+
+    def test_words_that_verified_answers_copy_are_bound_too(self):
+        answer = VerifiedAnswer.objects.create(
+            text="Yes.", owner=self.owner, valid_until=timezone.localdate(), citation_count=1
+        )
+        copy = {"answer": answer, "document": self.document, "position": 0, "digest": "", "sha256": ""}
+        VerifiedCitation.objects.create(words="Secret.", **copy)
+        for reader in self.readers():
+            with reading_as(reader):
+                self.assertEqual(rows("SELECT words FROM chat_verifiedcitation"), [])
+                self.assertEqual(VerifiedCitation.objects.update(words="Mine."), 0)
+        with reading_as(self.owner.pk):
+            self.assertEqual(rows("SELECT words FROM chat_verifiedcitation"), [("Secret.",)])
+        with reading_as(self.stranger.pk), self.assertRaises(ProgrammingError), transaction.atomic():
+            VerifiedCitation.objects.create(words="Guess.", **copy)
 
 
 @pytest.mark.slow

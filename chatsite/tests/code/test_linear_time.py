@@ -7,6 +7,7 @@ until so little was spent that even quadratic growth would stay within it.
 Every run repeats each of `PLAIN`, and a sample of the other texts.
 """
 
+import ast
 import gc
 import re
 import time
@@ -232,6 +233,25 @@ def test_every_expression_is_tested():
         "history/message_search.py:_marks",
     }
     assert list(expressions.other_engines()) == []
+
+
+def test_every_function_that_scans_a_text_in_a_loop_is_measured_or_was_reviewed():
+    found = scans.loops()
+    assert found - scans.FORWARD - scans.BOUNDED.keys() == set(), "measure it, or review it and list it"
+    assert (scans.FORWARD | scans.BOUNDED.keys()) - found == set(), "listed, but not found any more"
+
+
+def test_a_scan_in_a_loop_is_found_in_methods_and_beside_other_parameters():
+    def is_found(body):
+        tree = ast.parse(f"class A:\n    def f(self, text: str, number: int):\n        {body}")
+        with patch.object(scans, "trees", return_value={scans.ROOT / "chat" / "a.py": tree}):
+            return scans.loops() == {"chat.a.f"}
+
+    assert is_found("while number: number = text.find('x')")
+    assert is_found("return [text[place:] for place in range(number)]")
+    assert is_found("for place in range(number): PATTERN.search(text, place)")
+    assert is_found("return all(word in text for word in words)")
+    assert not is_found("return [word for word in text.split()]")
 
 
 def patterns_in(*modules):

@@ -43,7 +43,7 @@ from .privileges import (
     may_administer,
     may_administer_group,
 )
-from .sessions import end_sessions, note_device
+from .sessions import end_sessions
 from .webhooks import admin as _webhooks  # noqa: F401 (registers its page)
 
 SUPERUSERS_ONLY = ("is_superuser", "legal_hold")
@@ -202,9 +202,7 @@ class UserAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):
         if person and request.method == "POST" and response.status_code == HTTPStatus.FOUND:
             actor = user_of(request)
             record(AuditEntry.Action.PASSWORD_SET, actor=actor, person=person)
-            if person == actor:
-                note_device(request, actor)  # the session has a new key now
-            end_sessions(person.pk, keep=request.session.session_key or "")
+            end_sessions(person.pk)
             if "revoke_keys" in request.POST:
                 count = ApiKey.objects.owned_by_user(person.pk).usable().revoke()
                 record(AuditEntry.Action.KEYS_REVOKED, actor=actor, person=person, subject=f"{count} keys")

@@ -173,6 +173,9 @@ class HarmlessTests(TestCase):
             "[a][]\n\n[a]:\n data&#58;text/html,x",
             "[a\\](javascript:alert(1))",
             f"[a]({'x' * 200}:alert(1))",
+            "[a](< javascript:alert(1)>)",
+            "[a](<&#106;avascript:alert(1)>)",
+            "> [a]:\n> javascript:alert(1)\n\n[a]",
         ):
             conversation = recording.open_conversation(principal, title="Links")
             recording.append(conversation, "user", link)
@@ -181,5 +184,70 @@ class HarmlessTests(TestCase):
             self.assertEqual(links(exported), ["https://fine.example/a:b"], link)
 
     def test_beginnings_of_links_are_checked_in_linear_time(self):
-        for unit in ("[a](", "[a]: ", "]:", "]("):
+        for unit in ("[a](", "[a]: ", "]:", "](", "]:>", "`[a](`", "<https://a"):
             assert_linear(_harmless, ("", unit, ""), sizes=(2_000, 50_000, 200_000), name=unit)
+
+    def test_code_blocks_are_found_in_linear_time(self):
+        units = ("```\n", "~~~a\n", "```\nx\n```\n", "- ```\n", "> ```\n", "- ", "> ", "`x` ", "\n\n`")
+        for unit in units:
+            assert_linear(_harmless, ("```\n```\n", unit, "x"), sizes=(2_000, 20_000, 80_000), name=unit)
+
+
+class CodeInExportTests(TestCase):
+    """Code, comparisons and web addresses are exported as they are, and no HTML beside them."""
+
+    def test_code_and_comparisons_contain_no_entities(self):
+        for text in (
+            "The limit is <100 EUR, if a < b <= c.",
+            "Use `<name>`, or `![x]`:\n\n```java\nList<String> x = a[0](b:c); ![y](z)\n```\n\nDone.",
+            "1. First:\n   ```html\n   <p>\n\n   </p>\n   ```\n2. Then `<b>`.",
+            "> ~~~\n> <b>\n> ~~~",
+            "````md\n```\n<b>\n```\n````",
+            "| Tag | Meaning |\n|---|---|\n| `<b>` | bold |",
+            "See <https://wiki.example/a?b=c> or <mailto:help@example.org>.",
+        ):
+            self.assertEqual(_harmless(text), text)
+
+    def test_html_outside_of_code_is_text(self):
+        for text in (
+            "`a` <img src=x> `b`",
+            "` <img src=x>\n\n`",
+            "\\`<img src=x>`",
+            "``<img src=x>`",
+            "| ` | ` x ` <img src=x> ` |",
+            '[a](https://fine.example "`") <img src=x> `',
+            "[a]: https://fine.example '`' \n<img src=x> `",
+            "<https://fine.example/`> <img src=x> `",
+            "<https://fine.example onclick=x>",
+            "```\n    ```\n```\n<img src=x>",
+            "```\n~~~\n```\n<img src=x>\n```",
+            "``` `\n<img src=x>\n```",
+            "- ```\n<img src=x>\n  ```",
+            "> ```\n<img src=x>\n> ```",
+            "text\n    ```\n\n<img src=x>\n    ```",
+            "~~~\r~~~\r<img src=x>\r~~~",
+            "<!-- -->\n<?x ?>\n</p>",
+        ):
+            viewer = MarkdownIt("commonmark", {"html": True}).enable("table")
+            found = [
+                each for token in viewer.parse(_harmless(text)) for each in (token, *(token.children or ()))
+            ]
+            self.assertEqual([each.content for each in found if each.type.startswith("html")], [], text)
+
+    def test_code_that_is_not_closed_ends_with_its_answer(self):
+        principal = command_principal(make_user())
+        for text in ("```", "```\nx\n    ```", "- ~~~~ js\n  x", "> ```\n> x"):
+            conversation = recording.open_conversation(principal, title="Code")
+            for content in (text, "```\n<img src=x>\n```"):
+                recording.append(conversation, "assistant", content)
+            exported = as_markdown(principal, conversation)
+            self.assertIn("\n<img src=x>\n", exported)
+            tokens = MarkdownIt("commonmark", {"html": True}).parse(exported)
+            self.assertEqual([each.content for each in tokens if each.type.startswith("html")], [], text)
+
+    def test_beside_formulas_code_is_text_because_viewers_differ(self):
+        principal = command_principal(make_user())
+        conversation = recording.open_conversation(principal, title="Formula")
+        for content in ("$$\n```\n$$", "```\n<img src=x>\n```"):
+            recording.append(conversation, "assistant", content)
+        self.assertIn("&lt;img", as_markdown(principal, conversation))

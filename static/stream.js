@@ -146,6 +146,20 @@ export function begin(tools) {
     if (message.type === 'branched') location.reload();
     if (message.type === 'refused') showRefused(message);
   }
+  // Replace the unfinished answer of a turn, and append those that follow it.
+  function showAnswers(turn, answers) {
+    for (const answer of answers) {
+      const old = document.getElementById(answer.id);
+      if (old && !old.hasAttribute('aria-busy')) continue;
+      if (old) old.replaceWith(document.adoptNode(answer));
+      else {
+        $('#latest')?.removeAttribute('id');
+        turn.append(document.adoptNode(answer));
+      }
+      view.follow(answer);
+      enliven(answer);
+    }
+  }
   // Called every two seconds during an answer if no socket can be opened, for instance because a proxy forbids it;
   // every 15 seconds if too many tabs are open.
   async function pollPage() {
@@ -158,14 +172,13 @@ export function begin(tools) {
       if (!reply.ok) throw new Error(reply.status);
       if (!now.run || socket.isOpen()) return;
       const fresh = new DOMParser().parseFromString(await reply.text(), 'text/html');
-      const answer = view.answer();
-      const newer = answer && fresh.getElementById(answer.id);
+      const turn = view.answer()?.closest('.turn');
+      const newer = turn && fresh.getElementById(turn.id);
       if (!socket.isFull()) tell();
       if (!newer) return;
-      answer.replaceWith(document.adoptNode(newer));
-      view.follow(newer);
-      enliven(newer);
-      if (!newer.hasAttribute('aria-busy')) {
+      showAnswers(turn, $$('.answer', newer));
+      // In a team, the next agent may begin later.
+      if (fresh.body.dataset.run !== now.run && !$('.answer[aria-busy]', turn)) {
         title.rename($('.bar h1', fresh).textContent, true);
         say(t('Answer complete.'));
         showReady();

@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from playwright.sync_api import expect
 
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.upstream_faults import answer
@@ -64,4 +65,15 @@ def test_a_reload_in_the_middle_of_a_team_repeats_nothing(chromium, site):
         wait_until(page, SECOND_HAS_TEXT, SECONDS)
         page.reload()
         wait_for_all(page)
+        assert_same_after_a_reload(page)
+
+
+def test_without_a_socket_no_agent_is_missing(chromium, site):
+    with signed_in(chromium, site, with_problems=True) as page:
+        page.route_web_socket("**/ws/**", lambda socket: socket.close())
+        ask_the_team(page)
+        wait_for_all(page)
+        expect(page.locator("#stop")).to_be_hidden()
+        assert page.locator(".agent").all_inner_texts() == ["Researcher", "Reviewer", "Editor"]
+        expect(page.locator("#latest")).to_have_count(1)
         assert_same_after_a_reload(page)

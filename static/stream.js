@@ -1,5 +1,6 @@
 // The page of a conversation while answers arrive. `now` has the runs and the question that the page waits for.
 // Sends: ask {key, text, seen, scope}, follow {run, after}, wait {first}, stop {run}.
+// Posts the question as a form if no socket could ever be opened.
 // Receives: accepted, asked, branched, refused, and frames {seq, place, messages} for the answer's view.
 import { answerView } from './scripts/stream/answer_view.js';
 import { connection } from './scripts/stream/connection.js';
@@ -33,8 +34,10 @@ export function begin(tools) {
     received,
     polled: pollPage,
     givenUp() {
+      const { asking } = now;
       forgetQuestion();
-      state.lost();
+      if (socket.hasOpened()) state.lost();
+      else tools.post(asking);
     },
     signedOut: forgetQuestion,
   });

@@ -197,3 +197,22 @@ def test_a_stop_without_a_connection_is_sent_by_the_next_one(chromium, wire):
         wire.mend()
         wait_for_state(page, "stopped")
         assert_same_after_a_reload(page)
+
+
+def test_without_a_socket_a_further_question_is_asked_once(chromium, slow_site):
+    with signed_in(chromium, slow_site, with_problems=True) as page:
+        ask_and_wait(page)
+        page.route_web_socket("**/ws/**", lambda socket: socket.close())
+        page.reload()
+        lost = []
+        page.route("**/ask", lambda route: (lost.append(route.fetch()), route.abort()))
+        submit(page, "And sick leave?")
+        expect(page.locator("#problem")).to_contain_text("It is kept here; try again.")
+        expect(page.locator("#question")).to_have_value("And sick leave?")
+        assert len(lost) == 1  # the site has the question, but its reply did not arrive
+        page.unroute("**/ask")
+        page.locator("#question").press("Enter")
+        expect(page.locator(".question")).to_have_count(2)
+        wait_for_state(page, "complete")
+        expect(page.locator("#question")).to_have_value("")
+        assert_same_after_a_reload(page)

@@ -1,6 +1,6 @@
 // The composer. Text stays in the box until the server has accepted it; a draft survives a reload. Posts the first
 // question of a conversation as a form and receives JSON: {url} or {code, message}. On the page of a conversation,
-// loads stream.js, which sends further questions.
+// loads stream.js, which sends further questions, and posts them here if no socket can be opened.
 
 import { tell } from '../portal/banners.js';
 import { isSendKey, likes, page, store, touch } from '../portal/browser.js';
@@ -37,7 +37,7 @@ function begin() {
       state.waitForFiles();
       files.arrived().then(all => all && form.requestSubmit());
     } else if (openStream) openStream().then(stream => stream.ask(text));
-    else askFirst(state, files, text);
+    else postQuestion(state, { text, key: state.keyOf(text) }, files);
   });
   box.addEventListener('keydown', event => {
     const edit = event.key === 'ArrowUp' && !box.value && likes.keys !== 'off' && $$('[data-edit]').at(-1);
@@ -72,7 +72,14 @@ function streamOpener(state) {
   let loading;
   const open = () => {
     loading ??= import(page.stream).then(module =>
-      module.begin({ ...shared, state, conversation: page.conversation, run: page.run, speak: likes.speak }),
+      module.begin({
+        ...shared,
+        state,
+        conversation: page.conversation,
+        run: page.run,
+        speak: likes.speak,
+        post: question => postQuestion(state, question),
+      }),
     );
     return loading;
   };
@@ -90,11 +97,14 @@ function streamOpener(state) {
   return open;
 }
 
-async function askFirst(state, files, text) {
+// `question` has its text, its idempotency key, and the last position `seen` in its conversation.
+async function postQuestion(state, { text, key, seen }, files) {
   state.busy(true);
   try {
     const body = new FormData(form);
-    body.set('key', state.keyOf(text));
+    body.set('question', text);
+    body.set('key', key);
+    if (seen !== undefined) body.set('seen', seen);
     const answer = await fetch(form.action, {
       method: 'POST',
       body,

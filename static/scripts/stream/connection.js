@@ -18,6 +18,7 @@ export function connection({ t, tell, conversation }, now, { opened, received, g
   let late;
   let polling = null;
   let heard = Date.now();
+  let hasOpened = false;
   let full = false; // the person has more pages open than the site allows
   let ended = false;
 
@@ -32,6 +33,7 @@ export function connection({ t, tell, conversation }, now, { opened, received, g
     );
     socket.onopen = () => {
       tries = 0;
+      hasOpened = true;
       heard = Date.now();
       clearTimeout(late);
       late = null;
@@ -122,6 +124,7 @@ export function connection({ t, tell, conversation }, now, { opened, received, g
     showLost,
     showSignedOut,
     stopPolling,
+    hasOpened: () => hasOpened,
     isEnded: () => ended,
     isFull: () => full,
     // A question was just sent, or waits for a socket: restart the silence timer, and reopen a lost socket at once.

@@ -189,3 +189,18 @@ def test_without_scripts_a_second_question_stays_on_its_page(chromium, slow_site
         wait_for_state(one, "stopped")
         two.locator("#send").click()
         see_question(two, "And sick leave?")
+
+
+def test_the_next_person_in_the_same_tab_does_not_see_the_draft(chromium, slow_site):
+    with signed_in(chromium, slow_site) as page:
+        page.locator("#question").fill("A draft")
+        mine = page.context.cookies()
+        others = [
+            {"name": name, "value": value, "url": slow_site.url}
+            for name, value in slow_site.sign_in("hr").cookies.items()
+        ]
+        for cookies, draft in ((others, ""), (mine, "A draft")):
+            page.context.add_cookies(cookies)
+            page.goto("/")
+            expect(page.locator("#question")).to_be_focused()
+            expect(page.locator("#question")).to_have_value(draft)

@@ -13,19 +13,20 @@ export const isSendKey = event =>
   !event.isComposing &&
   (event.ctrlKey || event.metaKey || !(event.shiftKey || likes.enter === 'line' || touch.matches));
 
-// Session storage; it lasts as long as the tab.
+// Session storage; it lasts as long as the tab, and is separate for each person who signs in there.
+const own = key => `${page.person}:${key}`;
 export const store = {
   get(key) {
     try {
-      return sessionStorage.getItem(key);
+      return sessionStorage.getItem(own(key));
     } catch {
       return null;
     }
   },
   set(key, value) {
     try {
-      if (value) sessionStorage.setItem(key, value);
-      else sessionStorage.removeItem(key);
+      if (value) sessionStorage.setItem(own(key), value);
+      else sessionStorage.removeItem(own(key));
     } catch {
       /* storage is disabled */
     }

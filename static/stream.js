@@ -126,6 +126,14 @@ export function begin(tools) {
       state.refused(message, code === 'busy');
     } else if (now.run) location.reload();
   }
+  // Another branch was chosen elsewhere. Do not reload the page while an edited question has unsent text: the question
+  // may not be in that branch.
+  function showBranched() {
+    const form = $('.ask form.edit');
+    const words = form && $('textarea', form);
+    if (words && words.value !== words.defaultValue) form.dataset.branched = '';
+    else location.reload();
+  }
   // The last position on this page: the ids of turns and answers end with positions.
   const lastPlace = () => Math.max(-1, ...$$('.turn, .answer', thread).map(({ id }) => +id.slice(2)));
   function waitForQuestion() {
@@ -146,7 +154,7 @@ export function begin(tools) {
     if (message.messages) view.receive(message);
     if (message.type === 'accepted') showAccepted(message);
     if (message.type === 'asked') showAskedElsewhere(message);
-    if (message.type === 'branched') location.reload();
+    if (message.type === 'branched') showBranched();
     if (message.type === 'refused') showRefused(message);
   }
   // Replace the unfinished answer of a turn, and append those that follow it.

@@ -1,5 +1,7 @@
 """The question box in Chromium: the focus, and what happens to a question while another is answered."""
 
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
 from playwright.sync_api import expect
 
@@ -9,6 +11,7 @@ from chatsite.tests.portal_pages import (
     QUESTION,
     ask,
     ask_and_wait,
+    open_connected,
     see_question,
     signed_in,
     submit,
@@ -204,3 +207,44 @@ def test_the_next_person_in_the_same_tab_does_not_see_the_draft(chromium, slow_s
             page.goto("/")
             expect(page.locator("#question")).to_be_focused()
             expect(page.locator("#question")).to_have_value(draft)
+
+
+def edit_last_question(page, text):
+    page.locator("#question").press("ArrowUp")
+    expect(page.locator("form.edit textarea")).to_be_focused()
+    page.locator("form.edit textarea").fill(text)
+
+
+def test_an_edited_question_outlives_the_session(chromium, slow_site):
+    edited = "And which days must be used first?"
+    with signed_in(chromium, slow_site) as page:
+        ask_and_wait(page)
+        edit_last_question(page, "Cancelled")
+        page.keyboard.press("Escape")
+        page.locator("#question").press("ArrowUp")
+        expect(page.locator("form.edit textarea")).to_have_value(QUESTION)
+        page.locator("form.edit textarea").fill(edited)
+        cookies = page.context.cookies()
+        page.context.clear_cookies(name="sessionid")
+        page.locator("form.edit textarea").press("Enter")
+        page.wait_for_url("**/accounts/sign-in/**")
+        page.context.add_cookies(cookies)
+        page.goto(parse_qs(urlsplit(page.url).query)["next"][0])
+        expect(page.locator("form.edit textarea")).to_have_value(edited)
+        page.get_by_role("button", name="Ask", exact=True).click()
+        see_question(page, edited)
+        assert page.evaluate("Object.keys(sessionStorage).filter(key => key.includes('edit'))") == []
+
+
+def test_an_edited_question_outlives_another_branch_until_it_is_cancelled(chromium, slow_site):
+    with signed_in(chromium, slow_site) as one, signed_in(chromium, slow_site) as two:
+        ask_and_wait(one)
+        open_connected(two, one.url)
+        edit_last_question(two, "A long question")
+        edit_last_question(one, LONG_QUESTION)
+        one.locator("form.edit textarea").press("Enter")
+        expect(two.locator("form.edit[data-branched] textarea")).to_have_value("A long question")
+        two.keyboard.press("Escape")
+        see_question(two, LONG_QUESTION)
+        two.locator("#stop").click()
+        wait_for_state(one, "stopped")

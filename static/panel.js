@@ -16,14 +16,17 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
   let opened = 0;
   let zoom = 1;
 
-  // An error message with a “try again” button.
-  function failureNote(text) {
+  // An error message with a “try again” button, unless trying again is useless.
+  function failureNote(text, retry) {
     const note = parsed(
       `<div class="note danger" role="alert"><div><p></p><div class="actions">
       <button class="button" type="button"></button></div></div></div>`,
     );
     $('p', note).textContent = text;
-    $('button', note).textContent = t('Try again');
+    const button = $('button', note);
+    button.textContent = t('Try again');
+    if (retry) button.addEventListener('click', retry);
+    else button.parentElement.remove();
     return note;
   }
   const queryOf = url => new URL(url, location.href).searchParams;
@@ -87,8 +90,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     setUpTabs();
     enliven(aside);
     markCitations(query);
-    aside.hidden = false;
-    main.inert = COVERS.matches;
+    showPanel();
     aside.scrollTop = 0; // not the scroll position of the previous source or view
     setUpStage();
     // Describe the title with the marked words, because few screen readers announce marks within the text.
@@ -125,8 +127,7 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     const failed = () => {
       loaded();
       figure.classList.add('failed');
-      const note = failureNote(t('The image of the page could not be loaded.'));
-      $('button', note).addEventListener('click', () => {
+      const retry = () => {
         $('.note', figure).remove();
         figure.classList.remove('failed');
         const { src } = image;
@@ -134,8 +135,8 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
         image.src = src;
         load();
         figure.closest('.stage').focus({ preventScroll: true });
-      });
-      figure.append(note);
+      };
+      figure.append(failureNote(t('The image of the page could not be loaded.'), retry));
     };
     function load() {
       figure.setAttribute('aria-busy', 'true');
@@ -163,6 +164,10 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     stage.scrollLeft += box.left + box.width / 2 - view.left - view.width / 2;
     stage.scrollTop += box.top - view.top - view.height / 3;
   }
+  function showPanel() {
+    aside.hidden = false;
+    main.inert = COVERS.matches;
+  }
   function showSkeleton() {
     const lines = parsed(
       '<section class="view" id="view"><div class="skeleton"></div><div class="skeleton"></div><div class="skeleton short"></div></section>',
@@ -172,18 +177,22 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
     else
       aside.replaceChildren(
         parsed(
-          `<div class="source-head"><div class="source-nav"><p class="meta"></p></div><h2 id="source-title" tabindex="-1">${t('Source')}</h2></div>`,
+          `<div class="source-head"><div class="source-nav"><p class="meta"></p>
+          <button class="button quiet" type="button" data-close-source>${t('Close')}</button></div>
+          <h2 id="source-title" tabindex="-1">${t('Source')}</h2></div>`,
         ),
         lines,
       );
-    aside.hidden = false;
+    showPanel();
   }
-  function showFailure(query) {
-    const note = parsed('<section class="view" id="view"></section>');
-    $('section', note).append(failureNote(t('The source could not be loaded.')));
-    $('button', note).addEventListener('click', () => openSource(query, true));
+  function showFailure(query, focus, isGone) {
     showSkeleton();
-    $('#view', aside).replaceWith(note);
+    $('#view', aside).replaceChildren(
+      isGone
+        ? failureNote(t('You can no longer open this source.'))
+        : failureNote(t('The source could not be loaded.'), () => openSource(query, true)),
+    );
+    if (focus) $('#source-title').focus();
   }
   async function openSource(query, focus) {
     const turn = ++opened;
@@ -195,8 +204,8 @@ export function begin({ $, $$, t, parsed, rove, enliven }) {
       setUpPanel(query);
       if (focus === 'tab') $('[role=tab][aria-selected=true]', aside)?.focus();
       else if (focus) $('#source-title').focus();
-    } catch {
-      if (turn === opened) showFailure(query);
+    } catch ({ message }) {
+      if (turn === opened) showFailure(query, focus, message === '404');
     } finally {
       clearTimeout(slow);
     }

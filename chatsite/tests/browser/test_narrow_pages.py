@@ -94,6 +94,31 @@ def test_a_page_says_if_its_image_is_loading_or_failed(chromium, site, options):
         page.problems[:] = [each for each in page.problems if "503" not in each]
 
 
+@pytest.mark.parametrize("options", [PHONE, WIDE], ids=["phone", "wide"])
+def test_a_source_that_cannot_be_loaded_can_be_closed(chromium, site, options):
+    with signed_in(chromium, site, **options) as page:
+        ask(page, ON_A_PAGE)
+        wait_for_state(page, "complete")
+        answers = [
+            (503, "The source could not be loaded.", 1),
+            (404, "You can no longer open this source.", 0),
+        ]
+        for status, words, retries in answers:
+            page.route("**/source/**", lambda route, *, status=status: route.fulfill(status=status, body=""))
+            page.locator(".source-row").first.click()
+            alert = page.locator("#source").get_by_role("alert")
+            expect(alert).to_contain_text(words)
+            expect(alert.get_by_role("button", name="Try again")).to_have_count(retries)
+            expect(page.locator("#source-title")).to_be_focused()
+            assert page.locator("main").evaluate("each => each.inert") == ("is_mobile" in options)
+            assert violations(page) == []
+            page.get_by_role("button", name="Close", exact=True).click()
+            expect(page.locator("#source")).to_be_hidden()
+            expect(page.locator(".source-row").first).to_be_focused()
+            page.unroute("**/source/**")
+        page.problems[:] = [each for each in page.problems if "503" not in each and "404" not in each]
+
+
 def test_a_file_that_could_not_be_attached_stands_out_with_its_reason(chromium, site):
     with signed_in(chromium, site, **PHONE) as page:
         page.set_input_files(".attach input", FILES)

@@ -85,7 +85,8 @@ export function begin(tools) {
   // Appends turns to the thread, and removes older copies of them.
   function append(html) {
     const fresh = parsed(html);
-    for (const old of $$('.next', thread)) old.remove();
+    // A question also brings the conversation back from the archive.
+    for (const old of $$('.next, #archived', thread)) old.remove();
     $('#latest')?.removeAttribute('id');
     for (const article of $$('article', fresh)) document.getElementById(article.id)?.remove();
     thread.append(fresh);

@@ -248,3 +248,21 @@ def test_an_edited_question_outlives_another_branch_until_it_is_cancelled(chromi
         see_question(two, LONG_QUESTION)
         two.locator("#stop").click()
         wait_for_state(one, "stopped")
+
+
+def test_asking_in_an_archived_conversation_removes_the_note_that_it_is_archived(chromium, slow_site):
+    with signed_in(chromium, slow_site) as page:
+        ask_and_wait(page)
+        address = page.url.partition("#")[0]
+        page.locator("#menu summary").click()
+        page.locator("#menu").get_by_role("button", name="Archive").click()
+        page.wait_for_url(lambda url: not url.startswith(address))
+        page.goto(address)
+        expect(page.get_by_text("This conversation is archived.")).to_be_visible()
+        submit(page, LONG_QUESTION)
+        see_question(page, LONG_QUESTION)
+        expect(page.get_by_text("This conversation is archived.")).to_have_count(0)
+        page.locator("#stop").click()
+        wait_for_state(page, "stopped")
+        page.reload()
+        expect(page.get_by_text("This conversation is archived.")).to_have_count(0)

@@ -159,6 +159,7 @@ SCRIPT_WORDS = [
     gettext_noop("The image of the page could not be loaded."),
     gettext_noop("The source could not be loaded."),
     gettext_noop("The upload failed. Reload the page and try again."),
+    gettext_noop("This conversation was deleted. Your text is kept."),
     gettext_noop("This file is already here, unchanged."),
     gettext_noop("Choose one file."),
     gettext_noop(

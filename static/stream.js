@@ -39,7 +39,7 @@ export function begin(tools) {
       if (socket.hasOpened()) state.lost();
       else tools.post(asking);
     },
-    signedOut: forgetQuestion,
+    ended: forgetQuestion,
   });
 
   function forgetQuestion() {
@@ -177,10 +177,7 @@ export function begin(tools) {
   async function pollPage() {
     try {
       const reply = await fetch(location.pathname, { redirect: 'manual' });
-      if (reply.type === 'opaqueredirect') {
-        socket.end();
-        return;
-      }
+      if (socket.endIfGone(reply)) return;
       if (!reply.ok) throw new Error(reply.status);
       if (!now.run || socket.isOpen()) return;
       const fresh = new DOMParser().parseFromString(await reply.text(), 'text/html');
@@ -220,7 +217,7 @@ export function begin(tools) {
   return {
     ask(text) {
       if (socket.isEnded()) {
-        socket.showSignedOut();
+        socket.showEnd();
         return;
       }
       if (now.run || now.asking) return;

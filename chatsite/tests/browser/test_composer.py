@@ -253,11 +253,8 @@ def test_an_edited_question_outlives_another_branch_until_it_is_cancelled(chromi
 def test_asking_in_an_archived_conversation_removes_the_note_that_it_is_archived(chromium, slow_site):
     with signed_in(chromium, slow_site) as page:
         ask_and_wait(page)
-        address = page.url.partition("#")[0]
         page.locator("#menu summary").click()
         page.locator("#menu").get_by_role("button", name="Archive").click()
-        page.wait_for_url(lambda url: not url.startswith(address))
-        page.goto(address)
         expect(page.get_by_text("This conversation is archived.")).to_be_visible()
         submit(page, LONG_QUESTION)
         see_question(page, LONG_QUESTION)
@@ -266,3 +263,24 @@ def test_asking_in_an_archived_conversation_removes_the_note_that_it_is_archived
         wait_for_state(page, "stopped")
         page.reload()
         expect(page.get_by_text("This conversation is archived.")).to_have_count(0)
+
+
+def test_a_page_says_why_its_conversation_accepts_no_more_questions(chromium, slow_site):
+    with signed_in(chromium, slow_site, with_problems=True) as page:
+        ask_and_wait(page)
+        banner = page.locator("#banner")
+        other = page.context.new_page()
+        other.goto(f"{page.url.partition('#')[0]}delete")
+        other.locator("main form").get_by_role("button", name="Delete").click()
+        expect(other.locator("#toast")).to_be_visible()
+        submit(page, "And sick leave?")
+        expect(banner).to_contain_text("This conversation was deleted. Your text is kept.")
+        expect(page.locator("#question")).to_have_value("And sick leave?")
+        expect(banner.get_by_role("link")).to_have_text(["New conversation"])
+        other.get_by_role("button", name="Undo").click()
+        expect(other.locator(".question")).to_have_text(QUESTION)
+        page.reload()
+        other.goto("/settings/")
+        other.get_by_role("button", name="Sign out").first.click()
+        expect(banner).to_contain_text("You were signed out.")
+        expect(banner.get_by_role("link")).to_have_text(["Sign in"])

@@ -21,7 +21,7 @@ document.addEventListener('submit', async event => {
     /* the failure is reported below */
   }
   if (reply?.type === 'opaqueredirect') {
-    tell(t('You were signed out. Sign in to continue.'), true);
+    tell(t('You were signed out. Sign in to continue.'), 'sign-in');
     return;
   }
   if (!reply?.ok) {

@@ -124,7 +124,7 @@ async function postQuestion(state, { text, key, seen }, files) {
       return;
     }
     if (answer.type === 'opaqueredirect') {
-      tell(t('You were signed out. Sign in to continue; your text is kept.'), true);
+      tell(t('You were signed out. Sign in to continue; your text is kept.'), 'sign-in');
       return;
     }
     if (reply.message) state.refused(reply.message);

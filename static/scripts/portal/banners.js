@@ -1,19 +1,18 @@
 // Banners above the page: one about the browser (offline, signed out), and the site's, which may change at any
 // time. Measures their height, so that the sticky bar stays below them.
 // Asks the site for its banner every 15 s: {kind, text}.
-import { $ } from './dom.js';
+import { $, $$ } from './dom.js';
 
 const banner = $('#banner');
 const notice = $('#site-banner');
 
-// Show a banner, or hide it if there is no text; with `signIn` it has a link to the sign-in page.
-export function tell(text, signIn = false) {
+// Show a banner, or hide it if there is no text; `link` is the id of the link that it has, if any.
+export function tell(text, link) {
   if (!banner) return;
-  const link = $('a', banner);
   banner.hidden = !text;
   $('span', banner).textContent = text ?? '';
-  link.hidden = !signIn;
-  link.href = `/accounts/sign-in/?next=${encodeURIComponent(location.pathname)}`;
+  for (const each of $$('a', banner)) each.hidden = each.id !== link;
+  $('#sign-in', banner).href = `/accounts/sign-in/?next=${encodeURIComponent(location.pathname)}`;
 }
 const above = () => {
   const shown = [banner, notice].find(each => each?.offsetHeight);

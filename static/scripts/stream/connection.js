@@ -1,6 +1,6 @@
 // The WebSocket of a page. Reconnects when it is lost, and polls the page if no socket can be opened. Sends and
 // receives JSON. Calls functions of stream.js: opened(), received(message), givenUp() if a question could not be
-// delivered, polled(), and signedOut(). `now` is the state of the page in stream.js.
+// delivered, polled(), and ended() if the page can ask no more. `now` is the state of the page in stream.js.
 
 const TRIES_BEFORE_POLLING = 3;
 const MAX_IDLE_TRIES = 8; // connection attempts of a page that waits for no answer
@@ -11,7 +11,7 @@ const FULL = 4429;
 // While an answer runs, the server sends something every 3 s, so a socket that is silent for this long is dead.
 const SILENCE = 7000;
 
-export function connection({ t, tell, conversation }, now, { opened, received, givenUp, polled, signedOut }) {
+export function connection({ t, tell, conversation }, now, { opened, received, givenUp, polled, ended }) {
   let socket;
   let tries = 0;
   let waiting;
@@ -20,13 +20,13 @@ export function connection({ t, tell, conversation }, now, { opened, received, g
   let heard = Date.now();
   let hasOpened = false;
   let full = false; // the person has more pages open than the site allows
-  let ended = false;
+  let showEnd = null; // says why no socket can be opened any more
 
   const isOpen = () => socket?.readyState === WebSocket.OPEN;
   const send = message => socket.send(JSON.stringify(message));
   function connect() {
     clearTimeout(waiting);
-    if (ended || isOpen() || socket?.readyState === WebSocket.CONNECTING) return;
+    if (showEnd || isOpen() || socket?.readyState === WebSocket.CONNECTING) return;
     heard = Date.now();
     socket = new WebSocket(
       `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/ws/c/${conversation}/`,
@@ -53,7 +53,7 @@ export function connection({ t, tell, conversation }, now, { opened, received, g
       received(JSON.parse(data));
     };
     socket.onclose = ({ code }) => {
-      if (code === UNKNOWN) end();
+      if (code === UNKNOWN) findReason();
       else if (code === FULL) reconnectMuchLater();
       else reconnectLater();
     };
@@ -101,15 +101,30 @@ export function connection({ t, tell, conversation }, now, { opened, received, g
     clearInterval(polling);
     polling = null;
   }
-  function showSignedOut() {
-    tell(t('You were signed out. Sign in to continue; your text is kept.'), true);
+  // The server closes the socket with the same code if the person was signed out or the conversation was deleted.
+  async function findReason() {
+    try {
+      const reply = await fetch(location.pathname, { redirect: 'manual' });
+      if (reply.ok || !endIfGone(reply)) reconnectLater();
+    } catch {
+      reconnectLater();
+    }
   }
-  function end() {
-    ended = true;
+  // Stop if a response shows that the page of the conversation cannot be opened any more.
+  function endIfGone({ type, status }) {
+    if (type === 'opaqueredirect')
+      end(() => tell(t('You were signed out. Sign in to continue; your text is kept.'), 'sign-in'));
+    else if (status === 404)
+      end(() => tell(t('This conversation was deleted. Your text is kept.'), 'new-conversation'));
+    return Boolean(showEnd);
+  }
+  function end(show) {
+    showEnd = show;
     clearTimeout(late);
+    clearTimeout(waiting);
     stopPolling();
-    signedOut();
-    showSignedOut();
+    ended();
+    showEnd();
   }
   addEventListener('online', () => {
     tries = 0;
@@ -118,14 +133,14 @@ export function connection({ t, tell, conversation }, now, { opened, received, g
   });
   return {
     connect,
-    end,
+    endIfGone,
     isOpen,
     send,
     showLost,
-    showSignedOut,
+    showEnd: () => showEnd?.(),
     stopPolling,
     hasOpened: () => hasOpened,
-    isEnded: () => ended,
+    isEnded: () => Boolean(showEnd),
     isFull: () => full,
     // A question was just sent, or waits for a socket: restart the silence timer, and reopen a lost socket at once.
     hurry() {

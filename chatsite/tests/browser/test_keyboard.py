@@ -282,3 +282,12 @@ def test_each_tab_stop_is_visible_and_not_covered(chromium, site, screen):
                 assert found["clear"], (address, found)
                 names.append(found["name"])
             assert len(names) >= 5, (address, names)
+
+
+def test_at_a_zoom_of_400_percent_the_question_box_covers_no_focused_citation(chromium, site):
+    with signed_in(chromium, site, viewport={"width": 320, "height": 256}) as page:
+        ask_and_wait(page)
+        page.locator("#question").fill("A draft of many lines\n" * 12)
+        for link in (page.locator(".prose .cite"), page.locator(".source-row")):
+            link.first.focus()
+            assert page.evaluate(FOCUSED)["clear"]

@@ -18,7 +18,7 @@ export function scrolling({ $ }, isRunning, place) {
     const bar = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
     const start = top?.isConnected ? top.getBoundingClientRect().top : Infinity;
     const length = prose ? prose.getBoundingClientRect().bottom - start : 0;
-    const room = $('.dock').getBoundingClientRect().top - bar;
+    const room = Math.min(innerHeight, $('.dock').getBoundingClientRect().top) - bar;
     if (start === Infinity || (isLong && length > room)) scrollToEnd();
     else
       scrollTo({

@@ -177,6 +177,7 @@ SCRIPT_WORDS = [
     gettext_noop("Your feedback was not saved. Try again."),
     gettext_noop(", being answered"),
     gettext_noop(", new answer"),
+    gettext_noop("note {n}"),
     gettext_noop("source {n}"),
     gettext_noop("{n} new"),
     gettext_noop("{n} rows"),

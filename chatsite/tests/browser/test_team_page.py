@@ -1,4 +1,4 @@
-"""A team of agents on the page, in Chromium, with a server of a language model."""
+"""Answers of a language model's server in Chromium: by a team, and for screen readers."""
 
 import shutil
 
@@ -13,6 +13,20 @@ from chatsite.tests.server import Site, prepared, temporary_folder, wait_for_doc
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
 QUESTION = "What must a claim for travel expenses contain?"
+MARKDOWN = """The area is $x^2$, the mean \\(\\frac{n+1}{2}\\)[^1].
+
+- [ ] open
+- [x] closed
+
+[^1]: See below.
+"""
+COLLECT_SAID = """
+    window.said = '';
+    addEventListener('DOMContentLoaded', () => new MutationObserver(changes => {
+        for (const { addedNodes } of changes)
+            for (const { textContent } of addedNodes) said += `${textContent} `;
+    }).observe(document.querySelector('#announcer'), { childList: true }));
+"""
 WORDS = [f"Word {number} of an answer. " for number in range(20)]
 SECONDS = 60
 SECOND_HAS_TEXT = (
@@ -26,6 +40,7 @@ def site():
     try:
         with FakeOpenAI() as fake:
             fake.script(*[answer(*WORDS, pause=0.1)] * 20)
+            fake.script_for("words", answer(MARKDOWN))
             model = {"OPENAI_BASE_URL": fake.url, "OPENAI_API_KEY": "k", "CHAT_MODEL": "m"}
             with Site(prepared(folder), CHATSITE_DOCUMENT_QUESTIONS="0", **model) as site:
                 wait_for_documents(site)
@@ -77,3 +92,15 @@ def test_without_a_socket_no_agent_is_missing(chromium, site):
         assert page.locator(".agent").all_inner_texts() == ["Researcher", "Reviewer", "Editor"]
         expect(page.locator("#latest")).to_have_count(1)
         assert_same_after_a_reload(page)
+
+
+def test_formulas_and_tasks_are_announced_in_words(chromium, site):
+    with signed_in(chromium, site) as page:
+        page.add_init_script(COLLECT_SAID)
+        page.goto("/")
+        ask(page, f"{QUESTION} (case words)")
+        wait_for_state(page, "complete", SECONDS)
+        wait_until(page, "said.includes('Answer complete')", SECONDS)
+        said = page.evaluate("said.replace(/\\s+/g, ' ')")
+        for words in ("The area is x^2, the mean (n + 1)/2 note 1", "To do: open", "Done: closed"):
+            assert words in said, said

@@ -1,4 +1,4 @@
-"""Answers of a language model's server in Chromium: by a team, and for screen readers."""
+"""Answers of a language model's server in Chromium: by a team, for screen readers, for the clipboard."""
 
 import shutil
 
@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.upstream_faults import answer
-from chatsite.tests.portal_pages import ask, signed_in, wait_for_state, wait_until
+from chatsite.tests.portal_pages import ask, ask_and_wait, signed_in, submit, wait_for_state, wait_until
 from chatsite.tests.server import Site, prepared, temporary_folder, wait_for_documents
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]
@@ -40,7 +40,7 @@ def site():
     try:
         with FakeOpenAI() as fake:
             fake.script(*[answer(*WORDS, pause=0.1)] * 20)
-            fake.script_for("words", answer(MARKDOWN))
+            fake.script_for("words", answer("First.\n\n", *MARKDOWN.splitlines(keepends=True), pause=0.2))
             model = {"OPENAI_BASE_URL": fake.url, "OPENAI_API_KEY": "k", "CHAT_MODEL": "m"}
             with Site(prepared(folder), CHATSITE_DOCUMENT_QUESTIONS="0", **model) as site:
                 wait_for_documents(site)
@@ -94,13 +94,22 @@ def test_without_a_socket_no_agent_is_missing(chromium, site):
         assert_same_after_a_reload(page)
 
 
-def test_formulas_and_tasks_are_announced_in_words(chromium, site):
+def test_formulas_and_tasks_are_announced_and_copied_in_words(chromium, site):
     with signed_in(chromium, site) as page:
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         page.add_init_script(COLLECT_SAID)
-        page.goto("/")
-        ask(page, f"{QUESTION} (case words)")
-        wait_for_state(page, "complete", SECONDS)
-        wait_until(page, "said.includes('Answer complete')", SECONDS)
+        ask_and_wait(page, QUESTION)
+        # In an open conversation, no text arrives before the page can announce it.
+        submit(page, f"{QUESTION} (case words)")
+        wait_until(page, "said.includes('Done: closed')", SECONDS)
         said = page.evaluate("said.replace(/\\s+/g, ' ')")
-        for words in ("The area is x^2, the mean (n + 1)/2 note 1", "To do: open", "Done: closed"):
+        for words in ("The area is x^2, the mean (n + 1)/2 note 1", "To do: open"):
             assert words in said, said
+        wait_for_state(page, "complete", SECONDS)
+        page.locator("[data-copy]").last.click()
+        expect(page.locator("#toast")).to_contain_text("Copied")
+        copied = page.evaluate(
+            "navigator.clipboard.read().then(([item]) => item.getType('text/html')).then(html => html.text())"
+        )
+        assert "☐ open" in copied
+        assert "☑ closed" in copied

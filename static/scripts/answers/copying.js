@@ -13,6 +13,7 @@ function answerHtml(answer) {
   const prose = $('.prose', answer).cloneNode(true);
   for (const extra of $$('button, .block-head, .hidden', prose)) extra.remove();
   for (const chip of $$('.cite', prose)) chip.replaceWith(`[${chip.textContent}]`);
+  for (const task of $$('.task', prose)) task.replaceWith(task.matches('.done') ? '☑' : '☐');
   for (const node of [prose, ...$$('*', prose)])
     for (const { name } of [...node.attributes])
       if (!['href', 'colspan', 'start', 'display'].includes(name)) node.removeAttribute(name);

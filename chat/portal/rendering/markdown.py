@@ -71,7 +71,7 @@ TAGS = MATHML | frozenset(
 )
 ATTRIBUTES = {
     "a": {"href", "class", "data-source", "aria-label", "title"},
-    "span": {"class", "id", "role", "aria-label"},
+    "span": {"class", "id", "tabindex", "role", "aria-label"},
     "div": {"class", "tabindex", "role", "aria-label"},
     "ol": {"start"},
     "pre": {"tabindex", "role", "aria-label"},

@@ -163,7 +163,13 @@ def _formula(state: StateInline, silent: bool) -> bool:
             continue
         if not silent:
             display = opening in ("$$", "\\[")
-            state.push("formula", "", 0).meta = {"html": mathml(tex.strip(), display=display)}
+            found = mathml(tex.strip(), display=display)
+            if display and found.startswith("<math"):
+                # A wide formula is scrolled; the attributes let the keyboard do so, too.
+                name = html.escape(gettext("Formula"))
+                opened = f'<span class="formula" tabindex="0" role="group" aria-label="{name}">'
+                found = f"{opened}{found}</span>"
+            state.push("formula", "", 0).meta = {"html": found}
         state.pos = end + len(closing)
         return True
     return False
@@ -191,10 +197,9 @@ def mathml(tex: str, *, display: bool = False) -> str:
         return f"<code>{html.escape(tex)}</code>"
     try:
         # Add a space after `<`, so that it opens no element; spaces have no meaning in a formula.
-        found = str(convert(tex.replace("<", "< "), display="block" if display else "inline"))
+        return str(convert(tex.replace("<", "< "), display="block" if display else "inline"))
     except Exception:  # an incomplete or invalid formula: the library raises many kinds of exceptions
         return f"<code>{html.escape(tex)}</code>"
-    return f'<span class="formula">{found}</span>' if display else found
 
 
 def _finish(state: StateCore) -> None:

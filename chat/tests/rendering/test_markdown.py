@@ -121,6 +121,8 @@ class ConstructTests(SimpleTestCase):
         for text in ("\\(x^2\\)", "$x^2$", "\\[x^2\\]", "$$\nx^2\n$$"):
             self.assertIn("<msup><mi>x</mi><mn>2</mn></msup>", render(text, citations()), text)
         self.assertEqual(render("$5 and $10", citations()), "<p>$5 and $10</p>")
+        scrolled = '<span class="formula" tabindex="0" role="group" aria-label="Formula"><math'
+        self.assertIn(scrolled, render("$$\\sum x$$", citations()))
         long = "word " * 500
         self.assertIn("<msup>", render(f"- {long} \\(x\n- {long} \\(x^2\\)", citations()))
         self.assertIn("<code>\\frac{</code>", render("\\(\\frac{\\)", citations()))

@@ -1,5 +1,6 @@
 """E-mail messages in MIME (.eml)."""
 
+import codecs
 import email
 import email.policy
 import mimetypes
@@ -28,7 +29,7 @@ FIELDS = (*ADDRESSES, "Date", "Subject")
 
 
 class BoundedPolicy(email.policy.EmailPolicy):
-    """Parses only the beginning of long headers.
+    """Parses only the beginning of long headers, and detects the encoding of unencoded non-ASCII text.
 
     A header that cannot be parsed is returned as plain text.
     """
@@ -37,10 +38,12 @@ class BoundedPolicy(email.policy.EmailPolicy):
         limit = PARSED_SUBJECT if name.lower() == "subject" else PARSED_CHARACTERS
         if len(value) > limit:
             value = value[:limit].rpartition(" ")[0] or value[:limit]
+        if not value.isascii():
+            value = decode(value.encode("utf-8", "surrogateescape"))
         try:
             return super().header_fetch_parse(name, value)
         except (ValueError, IndexError, TypeError, AttributeError, MessageError, RecursionError):
-            return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+            return value
 
 
 # Do not refold headers of messages within messages, because that would parse the headers.
@@ -50,10 +53,9 @@ POLICY = BoundedPolicy(refold_source="none")
 def read(path: Path, limits: Limits, parts: Parts) -> Contents:
     """A MIME message with its attachments. Raises Unreadable."""
     try:
-        parsed = email.message_from_bytes(path.read_bytes(), policy=POLICY)
+        parsed = _parsed(path.read_bytes())
     except (MessageError, ValueError, RecursionError) as error:
         raise Unreadable(DAMAGED) from error
-    assert isinstance(parsed, EmailMessage)
     header = {name: _header(parsed, name) for name in FIELDS}
     if not any(header.values()):
         raise Unreadable(NO_HEADER)
@@ -87,6 +89,13 @@ def read(path: Path, limits: Limits, parts: Parts) -> Contents:
     return contents_of(message, limits, parts)
 
 
+def _parsed(data: bytes) -> EmailMessage:
+    # Some programs save messages with a byte order mark or blank lines before the header.
+    parsed = email.message_from_bytes(data.removeprefix(codecs.BOM_UTF8).lstrip(), policy=POLICY)
+    assert isinstance(parsed, EmailMessage)
+    return parsed
+
+
 def _add_special(message: Message, part: Any, kind: str, name: str) -> bool:
     """Add the part if it is a message, an invitation or winmail.dat; returns whether it is one of these."""
     if kind == "message/rfc822":
@@ -102,11 +111,27 @@ def _add_special(message: Message, part: Any, kind: str, name: str) -> bool:
 
 def _add_message(message: Message, part: Any, name: str) -> None:
     """Add an attached message."""
-    inner = part.get_payload()
-    if isinstance(inner, list) and inner:
-        name = name or one_line(_header(inner[0], "Subject"), 100) or "message"
+    payload = part.get_payload()
+    if isinstance(payload, list) and payload:
+        inner, data = payload[0], payload[0].as_bytes()
+        if _is_encoded(inner, str(part.get("Content-Transfer-Encoding", "")).strip().lower()):
+            part.set_payload(data.decode("ascii", "surrogateescape"))
+            data = _bytes(part)
+            inner = _parsed(data)
+        name = name or one_line(_header(inner, "Subject"), 100) or "message"
         name = name if name.lower().endswith(".eml") else f"{name}.eml"
-        message.attachments.append((name, inner[0].as_bytes()))
+        message.attachments.append((name, data))
+
+
+def _is_encoded(inner: Any, encoding: str) -> bool:
+    """Whether an attached message, which the library parses undecoded, really has the declared encoding.
+
+    The standard forbids such an encoding, and some programs declare it without encoding the message. Encoded
+    in base64, a message has no header; in quoted-printable, its boundary is not found.
+    """
+    return (encoding == "base64" and not inner.keys()) or (
+        encoding == "quoted-printable" and not inner.is_multipart()
+    )
 
 
 def _add_tnef(message: Message, name: str, data: bytes) -> None:

@@ -1,5 +1,8 @@
 """Messages saved by Outlook, and messages, calendars and other things inside of messages."""
 
+import base64
+import codecs
+import quopri
 import struct
 import tempfile
 from email.message import EmailMessage
@@ -232,6 +235,54 @@ COMPRESSED = bytes.fromhex(
 def stored(text):
     """Rich text as Outlook stores it without compression."""
     return struct.pack("<II4sI", len(text) + 12, len(text), b"MELA", 0) + text
+
+
+class MimeTests(SimpleTestCase):
+    def test_unencoded_headers_are_read_in_the_encoding_that_they_look_like(self):
+        text = (
+            "From: J\u00f6rg M\u00fcller <j@example.org>\nSubject: Pr\u00e4mie f\u00fcr M\u00e4rz\n"
+            'Content-Type: text/plain; name="Pr\u00e4mie.txt"\n\nText.'
+        )
+        for encoding in ("cp1252", "utf-8"):
+            found = reading("a.eml", text.encode(encoding))
+            self.assertEqual(found.title, "Pr\u00e4mie f\u00fcr M\u00e4rz")
+            self.assertIn("J\u00f6rg M\u00fcller <j@example.org>", found.sections[0].text)
+            self.assertEqual([part.path for part in found.parts], ["Pr\u00e4mie.txt"])
+
+    def test_a_byte_order_mark_or_blank_lines_before_the_header_are_skipped(self):
+        for start in (codecs.BOM_UTF8, b"\r\n\r\n", codecs.BOM_UTF8 + b"\n"):
+            self.assertEqual(reading("a.eml", start + b"Subject: Plan\r\n\r\nText.").title, "Plan")
+
+    def attached(self, inner, encoding):
+        data = (
+            b"Subject: Fwd\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: message/rfc822\n"
+            b"Content-Transfer-Encoding: " + encoding + b"\n\n" + inner + b"\n--b--\n"
+        )
+        found = mock.Mock(left_out=[])
+        with tempfile.NamedTemporaryFile() as file:
+            Path(file.name).write_bytes(data)
+            mail.read(Path(file.name), Limits(100, 100_000, 1_000_000), found)
+        name, chunks = found.add.call_args.args
+        return name, b"".join(chunks).strip()
+
+    def test_an_encoded_message_in_a_message_is_decoded(self):
+        inner = (
+            "Subject: Pr\u00e4mie\nContent-Type: multipart/mixed; boundary=c=41\n\n"
+            "--c=41\n\n50 \u20ac = all.\n--c=41--"
+        ).encode()
+        for encoding, encoded in (
+            (b"base64", base64.encodebytes(inner)),
+            (b"quoted-printable", quopri.encodestring(inner)),
+        ):
+            self.assertEqual(self.attached(encoded, encoding), ("Pr\u00e4mie.eml", inner))
+
+    def test_a_message_in_a_message_that_is_only_declared_as_encoded_is_kept(self):
+        inner = (
+            b"Subject: Plan\nContent-Type: multipart/mixed; boundary=c\n\n"
+            b"--c\nContent-Transfer-Encoding: base64\n\nVA==\n--c--"
+        )
+        for encoding in (b"base64", b"quoted-printable"):
+            self.assertEqual(self.attached(inner, encoding), ("Plan.eml", inner))
 
 
 class RichTextTests(SimpleTestCase):

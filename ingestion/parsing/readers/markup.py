@@ -1,5 +1,7 @@
 """Markdown texts by heading."""
 
+import html
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -40,6 +42,7 @@ def read(path: Path, limits: Limits) -> Contents:
     environment: Environment = {}
     tokens = BLOCKS.parse(text.replace("\x00", ""), environment)
     last_end = max((index for index, token in enumerate(tokens) if _is_html(token, "</table")), default=-1)
+    labels = _item_labels(tokens)
     prefix = ""
     skip_until = 0
     for index, token in enumerate(tokens):
@@ -52,7 +55,7 @@ def read(path: Path, limits: Limits) -> Contents:
             rows, skip_until = _table(tokens, index, environment)
             outline.table(rows)
         elif token.type == "list_item_open":
-            prefix = f"{token.info}. " if token.info else "- "
+            prefix = labels[index]
         elif token.type == "inline":
             outline.paragraph(prefix + _plain(token.content, environment))
             prefix = ""
@@ -62,9 +65,29 @@ def read(path: Path, limits: Limits) -> Contents:
             skip_until = _end_of_html_table(tokens, index, last_end)
             web.fragment(_html(tokens[index:skip_until], environment), outline)
         elif token.type == "html_block":
-            outline.paragraph(TAG.sub(" ", token.content))
+            outline.paragraph(html.unescape(TAG.sub(" ", token.content)))
     outline.find_lone_titles()
     return outline.titled(title)
+
+
+def _item_labels(tokens: Sequence[Token]) -> dict[int, str]:
+    """The label of each list item, by its index among the tokens.
+
+    Only the first number of a list counts, as in all renderers: many lists are written as “1. 1. 1.”.
+    """
+    labels = {}
+    lists: list[Iterator[int] | None] = []  # the open lists, with the numbers that follow
+    for index, token in enumerate(tokens):
+        if token.type == "ordered_list_open":
+            lists.append(itertools.count(int(token.attrs.get("start", 1))))
+        elif token.type == "bullet_list_open":
+            lists.append(None)
+        elif token.type in ("ordered_list_close", "bullet_list_close"):
+            lists.pop()
+        elif token.type == "list_item_open":
+            numbers = lists[-1]
+            labels[index] = "- " if numbers is None else f"{next(numbers)}. "
+    return labels
 
 
 def _is_html(token: Token, tag: str) -> bool:

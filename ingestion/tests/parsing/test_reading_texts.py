@@ -134,6 +134,17 @@ class TextsTests(SimpleTestCase):
     def test_a_text_of_one_underlined_line_is_kept(self):
         self.assertEqual(self.texts("a.txt", "Guide\n*****\n"), {"": "Guide"})
 
+    def test_items_of_a_markdown_list_are_counted_from_its_first_number(self):
+        text = "1. One\n1. Two\n   1) Three\n   1) Four\n   * Five\n1. Six\n\nText.\n\n7. Seven\n"
+        self.assertEqual(
+            self.texts("a.md", text)[""].split("\n\n"),
+            ["1. One", "2. Two", "1. Three", "2. Four", "- Five", "3. Six", "Text.", "7. Seven"],
+        )
+
+    def test_character_references_in_html_blocks_of_markdown_are_characters(self):
+        text = "<p align=center>M&uuml;ller &amp; Co.: 3 &lt; 5 &euro;</p>\n"
+        self.assertEqual(self.texts("a.md", text)[""], "M\u00fcller & Co.: 3 < 5 \u20ac")
+
     def test_a_heading_with_nothing_under_it_is_text(self):
         self.assertEqual(self.texts("a.md", "# Only this\n")["only-this"], "Only this")
 

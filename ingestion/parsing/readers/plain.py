@@ -2,6 +2,7 @@
 
 import csv
 import itertools
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -18,6 +19,8 @@ LONGEST_QUOTED = 200_000  # a longer quoted cell probably lacks its closing quot
 DELIMITERS = ",;\t|"
 UNDERLINES = "=-*~^"
 MIN_UNDERLINE = 3
+# A comma that is neither decimal, as in “1,50” and “5,-”, nor followed by a space, as between words.
+DIVIDING_COMMA = re.compile(r",(?![ \d-])|(?<!\d),(?! )")
 HINT = "sep="  # start of an optional first line that names the delimiter, for Excel
 
 
@@ -110,7 +113,7 @@ def read_csv(path: Path, limits: Limits) -> Contents:
     if sample and sample[0].lower().startswith(HINT) and len(sample[0].strip()) == len(HINT) + 1:
         delimiter, skipped = sample[0][len(HINT)], 1
     else:
-        delimiter, skipped = max(DELIMITERS, key=lambda each: _fit(sample, each)), 0
+        delimiter, skipped = _delimiter(sample), 0
     for quoted, longest in ((True, LONGEST_QUOTED), (False, CELL_CHARACTERS)):
         csv.field_size_limit(longest)
         contents = Contents(limits)
@@ -127,8 +130,18 @@ def read_csv(path: Path, limits: Limits) -> Contents:
     raise Unreadable(f"The table cannot be read: a cell is longer than {CELL_CHARACTERS:,} characters.")
 
 
+def _delimiter(sample: list[str]) -> str:
+    """The delimiter that splits the lines best.
+
+    A table without column names, such as `52,5;13,4`, can be split evenly at its decimal commas, too.
+    """
+    best = max(DELIMITERS, key=lambda each: _fit(sample, each))
+    is_even = _fit(sample, ";") >= 1
+    return ";" if best == "," and is_even and not any(map(DIVIDING_COMMA.search, sample)) else best
+
+
 def _fit(sample: list[str], delimiter: str) -> float:
-    """How well a delimiter splits the lines into rows of equal length; 0 if not at all."""
+    """How well a delimiter splits the lines into rows of equal length: 1 or more if all are, 0 if none."""
     widths: Counter[int] = Counter()
     rows = csv.reader(sample, delimiter=delimiter)
     while True:

@@ -117,6 +117,23 @@ class TextsTests(SimpleTestCase):
         lines = self.texts("a.csv", data)[""].split("\n")
         self.assertEqual(lines[:2], ['a: 5 inch; b: "no end', "a: 1; b: 2"])
 
+    def test_csv_with_semicolons_is_not_split_at_the_commas_of_its_values(self):
+        for data, text in {
+            "52,5;13,4\n48,8;2,3\n": "52,5; 13,4\n48,8; 2,3",
+            "Bolt, M6;1,50\nNut, large;5,-\n": "Bolt, M6; 1,50\nNut, large; 5,-",
+            "From, to;Rate, net\n0,5;1,5\n": "From, to: 0,5; Rate, net: 1,5",
+        }.items():
+            self.assertEqual(self.texts("a.csv", data)[""], text)
+
+    def test_csv_with_commas_is_not_split_at_the_semicolons_of_its_values(self):
+        for data, cell in {
+            "Port,Notes\nEllery,old;new\n": "Notes: old;new",
+            "Ellery,old;new\nCarrow,red;blue\n": "old;new",
+            'Ellery,"old; new",5\nCarrow,"red; blue",6\n': "old; new",
+            "10,Agent/5 (X11; Linux)\n11,Agent/5 (X11; Linux)\n": "Agent/5 (X11; Linux)",
+        }.items():
+            self.assertIn(cell, self.texts("a.csv", data)[""])
+
     def test_a_form_of_names_and_values_has_no_header(self):
         self.assertEqual(self.texts("a.csv", "Name:,Ann\nTown:,Bath\n")[""], "Name: Ann\nTown: Bath")
 

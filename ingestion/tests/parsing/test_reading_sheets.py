@@ -272,6 +272,23 @@ class SheetNotesTests(SimpleTestCase):
             ],
         )
 
+    def test_hidden_and_filtered_rows_of_opendocument_are_read(self):
+        cells = "".join(
+            f"<table:table-row{hidden}><table:table-cell><text:p>{port}</text:p></table:table-cell>"
+            f"<table:table-cell><text:p>{fare}</text:p></table:table-cell></table:table-row>"
+            for hidden, port, fare in (
+                ("", "Port", "Fare"),
+                (' table:visibility="filter"', "Ellery", 45),
+                (' table:visibility="collapse"', "Gannet", 38),
+                (' table:visibility="visible"', "Carrow", 5),
+            )
+        )
+        data = odf("spreadsheet", f'<table:table table:name="Fares">{cells}</table:table>')
+        self.assertEqual(
+            self.lines("a.ods", data),
+            ["Port: Ellery; Fare: 45", "Port: Gannet; Fare: 38", "Port: Carrow; Fare: 5"],
+        )
+
 
 class SheetHeadersTests(SimpleTestCase):
     def lines(self, *rows):

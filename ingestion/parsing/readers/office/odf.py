@@ -405,17 +405,15 @@ def _sheet_notes(sheet: ElementTree.Element) -> dict[int, list[str]]:
 def _numbered_rows(
     table: ElementTree.Element, lines_of: Callable[[ElementTree.Element], Iterable[str]]
 ) -> Iterator[tuple[int, list[str]]]:
-    """The number (from 1) and cells of each visible row with text; `lines_of` gives the lines of a cell.
+    """The number (from 1) and cells of each row with text; `lines_of` gives the lines of a cell.
 
-    A cell that spans several rows is repeated in each.
+    Hidden rows are included, because a filter is often left on by accident. A cell that spans several rows is
+    repeated in each.
     """
     above: dict[int, tuple[int, str]] = {}
     number = 1
     for row in _table_rows(table):
         repeated = _count(row, "number-rows-repeated")
-        if row.get(f"{TABLE}visibility") in ("collapse", "filter"):
-            number += repeated
-            continue
         cells: list[str] = []
         # By column, for cells that span following rows: the number of these rows, and the text.
         below = {column: (left - 1, text) for column, (left, text) in above.items() if left > 1}

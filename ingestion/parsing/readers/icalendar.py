@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 from ingestion.parsing.encodings import decode
@@ -14,6 +14,10 @@ NO_CALENDAR = "The file is not a calendar, or it has no events."
 LINE_CHARACTERS = 10_000
 FOLD = re.compile(r"\r?\n[ \t]")
 TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
+DURATION = re.compile(
+    r"\+?P(?:(\d{1,3})W)?(?:(\d{1,4})D)?(?:T(?:(\d{1,5})H)?(?:(\d{1,6})M)?(?:(\d{1,7})S)?)?"
+)
+WEEKDAY = re.compile(r"([+-]?\d{1,2})([A-Z]{2})")
 PARAMETER = re.compile(r';([A-Za-z-]{1,40})=(?:"([^"]{0,300})"|([^";:,]{0,300}))')
 ESCAPED = re.compile(r"\\([\\;,nN])")
 MAIL = "mailto:"
@@ -112,6 +116,8 @@ def _when(first: dict[str, tuple[dict[str, str], str]]) -> str:
         return ""
     zone = first["DTSTART"][0].get("TZID", "")
     start, end = (_time(first[name][1]) if name in first else "" for name in ("DTSTART", "DTEND"))
+    if "DURATION" in first and "DTEND" not in first:
+        end = _later(start, first["DURATION"][1])
     if end and len(end) == len("2026-03-02"):
         end = _day_before(end)
     if len(end) == len(start) and end < start:
@@ -131,6 +137,19 @@ def _time(value: str) -> str:
     return f"{day} {found[4]}:{found[5]}" if found[4] else day
 
 
+def _later(start: str, duration: str) -> str:
+    """The end of an event, in the form of its start; empty if the duration cannot be read."""
+    found = DURATION.fullmatch(duration.upper())
+    if not found:
+        return ""
+    weeks, days, hours, minutes, seconds = (int(number or 0) for number in found.groups())
+    length = timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
+    try:
+        return (datetime.fromisoformat(start) + length).isoformat(" ", "minutes")[: len(start)]
+    except (ValueError, OverflowError):
+        return ""
+
+
 def _day_before(day: str) -> str:
     try:
         return (date.fromisoformat(day) - timedelta(days=1)).isoformat()
@@ -139,14 +158,33 @@ def _day_before(day: str) -> str:
 
 
 def _repeats(rule: str) -> str:
-    """A recurrence rule as text, such as "weekly, MO, WE, until 2026-06-30"."""
+    """A recurrence rule as text, such as "weekly, MO, WE, until 2026-06-30" or "monthly, 1st MO"."""
     parts = dict(part.split("=", 1) for part in rule.upper().split(";") if "=" in part)
     words = [parts.get("FREQ", "").lower()]
     if parts.get("INTERVAL", "1") != "1":
         words.append(f"every {parts['INTERVAL']}")
-    words += [parts[name].replace(",", ", ") for name in ("BYDAY", "BYMONTHDAY") if name in parts]
+    days = [parts[name].replace(",", ", ") for name in ("BYDAY", "BYMONTHDAY") if name in parts]
+    if days:
+        days[0] = WEEKDAY.sub(lambda match: f"{_ordinal(match[1])} {match[2]}", days[0])
+        if positions := " and ".join(map(_ordinal, parts.get("BYSETPOS", "").split(","))):
+            days[0] = f"{positions} of {days[0]}" if "," in days[0] else f"{positions} {days[0]}"
+    words += days
+    if "BYMONTH" in parts:
+        words.append(f"in month {parts['BYMONTH'].replace(',', ', ')}")
     if "UNTIL" in parts:
         words.append(f"until {_time(parts['UNTIL'])}")
     if "COUNT" in parts:
         words.append(f"{parts['COUNT']} times")
     return ", ".join(filter(None, words))
+
+
+def _ordinal(position: str) -> str:
+    """A position as a word: "1st", "last" or "2nd to last"; other text is returned unchanged."""
+    number = position.lstrip("+-")
+    if not number.isdecimal():
+        return position
+    is_teen = number[-2:-1] == "1"
+    word = number + ("th" if is_teen else {"1": "st", "2": "nd", "3": "rd"}.get(number[-1], "th"))
+    if not position.startswith("-"):
+        return word
+    return "last" if number == "1" else f"{word} to last"

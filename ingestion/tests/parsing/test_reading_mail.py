@@ -168,6 +168,34 @@ class InvitationTests(SimpleTestCase):
             event = f"BEGIN:VEVENT\nSUMMARY:Fair\nDTSTART:{start}\nDTEND:{end}\nEND:VEVENT\n"
             self.assertEqual(self.event(event), f"Event: Fair\nWhen: {shown}")
 
+    def test_an_event_with_a_duration_has_an_end(self):
+        for start, duration, shown in (
+            ("20260302T090000", "PT1H30M", "2026-03-02 09:00 \u2013 10:30"),
+            ("20260302T230000Z", "PT2H", "2026-03-02 23:00 \u2013 2026-03-03 01:00 (UTC)"),
+            ("20260302", "P2D", "2026-03-02 \u2013 2026-03-03"),
+            ("20260302", "P1W", "2026-03-02 \u2013 2026-03-08"),
+            ("20260302", "P1D", "2026-03-02"),
+            ("20260302T090000", "-PT5M", "2026-03-02 09:00"),
+            ("99991231T230000", "PT2H", "9999-12-31 23:00"),
+            ("00000000", "P2D", "0000-00-00"),
+        ):
+            event = f"BEGIN:VEVENT\nDTSTART:{start}\nDURATION:{duration}\nEND:VEVENT\n"
+            self.assertEqual(self.event(event), f"When: {shown}")
+
+    def test_a_repetition_names_the_position_of_its_days(self):
+        for rule, shown in (
+            ("FREQ=MONTHLY;BYDAY=MO;BYSETPOS=1", "monthly, 1st MO"),
+            ("FREQ=MONTHLY;BYDAY=+2MO,-1FR", "monthly, 2nd MO, last FR"),
+            ("FREQ=MONTHLY;BYDAY=MO,TU;BYSETPOS=-1", "monthly, last of MO, TU"),
+            ("FREQ=MONTHLY;BYDAY=TH;BYSETPOS=3,-2", "monthly, 3rd and 2nd to last TH"),
+            ("FREQ=MONTHLY;BYMONTHDAY=-1;BYMONTH=3,6", "monthly, -1, in month 3, 6"),
+            ("FREQ=YEARLY;BYDAY=MO;BYMONTH=3;BYSETPOS=4", "yearly, 4th MO, in month 3"),
+            ("FREQ=YEARLY;BYDAY=11SU", "yearly, 11th SU"),
+            ("FREQ=DAILY;BYSETPOS=x", "daily"),
+        ):
+            event = f"BEGIN:VEVENT\nRRULE:{rule}\nEND:VEVENT\n"
+            self.assertEqual(self.event(event), f"Repeats: {shown}")
+
     def test_a_cancelled_event_says_so(self):
         event = "METHOD:CANCEL\nBEGIN:VEVENT\nSUMMARY:Fair\nEND:VEVENT\n"
         self.assertEqual(self.event(event), "Event: Fair\nStatus: cancelled")

@@ -21,6 +21,7 @@ from chat.tests.scripted_model import ScriptedModel
 from chatsite.accounts.models import ApiKey
 from chatsite.accounts.principal import valid_among
 from chatsite.db.threads import in_database
+from chatsite.tests.limits import HANG_SECONDS
 from ingestion.access.lists import (
     Audience,
     set_audience,
@@ -260,7 +261,7 @@ class AbsentDatabaseTests(RunEventsCase):
             lines = [json.loads(await anext(stream))]
             while lines[-1]["type"] != "waiting":
                 lines += [json.loads(line) for line in (await anext(stream)).splitlines()]
-            self.assertTrue(reached.is_set())
+            await asyncio.wait_for(reached.wait(), HANG_SECONDS)
             free.set()
             lines += [json.loads(line) async for part in stream for line in part.splitlines()]
         self.assertEqual(lines[-1]["state"], "complete")

@@ -317,6 +317,10 @@ class NumberTests(VerdictCase):
                 "Trips of 5 days or less are paid",
             ),
             ("Reisen bis zu 5 Tagen werden bezahlt.", "Reisen von höchstens 5 Tagen werden bezahlt"),
+            (
+                "Employees may carry over five days of leave.",
+                "At most five days of leave may be carried over",
+            ),
             ("Die Reise dauert 3 bis zu 5 Tage.", "Die Reise dauert 3 bis 5 Tage"),
             ("Der Vertrag läuft über 12 Monate.", "Der Vertrag läuft mindestens 12 Monate"),
             ("The deposit may not exceed 900 euros.", "The deposit is at most 900 euros"),

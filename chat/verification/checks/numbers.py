@@ -49,8 +49,14 @@ _BEYOND = {
 }
 
 # Bounds that are not tokens, because most of their words are also ordinary prepositions.
+# Verbs after which “over” or “über” is no bound: “carry over five days”.
+_WITH_OVER = (
+    "carry", "carries", "carried", "carrying", "roll", "rolls", "rolled", "take", "takes", "taken", "took",
+    "hand", "hands", "handed", "spread", "spreads", "paid", "verteilt", "läuft", "laufen",
+)  # fmt: skip
+_OVER = "".join(rf"(?<!{verb}\s)" for verb in _WITH_OVER) + "(?:over|über)"
 _OPEN_BOUND = re.compile(
-    r"\b(?:(?P<most>up\s{1,3}to|bis\s{1,3}zu)|(?P<more>over|über|(?:may|can|could)\s{1,3}exceed)|(?P<less>under|unter))"
+    rf"\b(?:(?P<most>up\s{{1,3}}to|bis\s{{1,3}}zu)|(?P<more>{_OVER}|(?:may|can|could)\s{{1,3}}exceed)|(?P<less>under|unter))"
     r"\s{1,3}(?:[£$€]\s?|(?:EUR|USD|GBP|CHF)\s)?\Z",
     re.IGNORECASE,
 )

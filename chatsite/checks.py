@@ -130,7 +130,7 @@ def check_storage_settings(app_configs: Sequence[AppConfig] | None, **kwargs: An
     """S3 storage needs a bucket and the packages of the extra “s3”; a bucket needs S3 storage."""
     if settings.STORAGE != "S3":
         words = "is set, but CHATSITE_STORAGE is not s3: set both, or neither."
-        names = ("S3_BUCKET", "S3_REGION", "S3_ACCESS_KEY", "S3_SECRET_KEY", "S3_PREFIX")
+        names = ("S3_BUCKET", "S3_ENDPOINT", "S3_REGION", "S3_ACCESS_KEY", "S3_SECRET_KEY", "S3_PREFIX")
         given = [f"{PREFIX}{name}" for name in names if getattr(settings, name)]
         return [Error(f"{name} {words}", id="chatsite.E024") for name in given]
     problems = []

@@ -57,7 +57,7 @@ class ChatCompletions:
         return request
 
     def streams(self, body: Any) -> bool:
-        return validators.require_boolean(body_object(body).get("stream") or False, "stream")
+        return validators.optional_boolean(body_object(body).get("stream"), "stream")
 
     def encoder(self) -> SingleMessageEncoder:
         return SingleMessageEncoder(ChatCompletionsEncoder(self).encode)

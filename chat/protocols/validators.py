@@ -40,6 +40,11 @@ def require_boolean(value: Any, member: str) -> bool:
     return value
 
 
+def optional_boolean(value: Any, member: str) -> bool:
+    """False if the member is absent or null."""
+    return value is not None and require_boolean(value, member)
+
+
 def require_number(value: Any, member: str, least: float, most: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
         raise InvalidRequest(f"“{member}” must be a number from {least:g} to {most:g}.", member)

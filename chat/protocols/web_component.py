@@ -146,7 +146,7 @@ class WebComponentEncoder(ChatCompletionsEncoder):
             case Finished() | Failed() if self._ending:
                 events, self._ending = [*self._ending, event], []
                 return [chunk for each in events for chunk in super(WebComponentEncoder, self).encode(each)]
-            case Failed():
+            case Failed() | Finished():  # Finished: the answer was stopped
                 return [*self._pieces(self.markup.end()), *super().encode(event)]
             case _ if self._ending:
                 self._ending.append(event)

@@ -21,6 +21,10 @@ def digest_of(request: RunRequest) -> str:
         "project_id": str(request.project_id or ""),
         "images": images,
     }
+    if request.echo.get("previous_response_id"):
+        # A repeated request names the same response, which may no longer be the newest of its conversation.
+        values |= {"conversation_id": "", "earlier": [], "copies": ""}
+        request = replace(request, copies="")
     del values["seen"]  # this may differ if the same form is sent again from a reloaded page
     # Omit these if empty, so that the digest is the same as in versions without these members.
     for name, nothing in (

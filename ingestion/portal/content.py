@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
@@ -173,7 +173,7 @@ def _handle_exception(exc: Exception, context: dict[str, Any]) -> Response | Non
     """An error in the form of the chat protocols, whose citations lead here."""
     response = views.exception_handler(exc, context)
     if response is not None:
-        response.data = {"error": str(cast(APIException, exc).detail)}
+        response.data = {"error": response.data["detail"]}
     return response
 
 

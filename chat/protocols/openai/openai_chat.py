@@ -127,7 +127,7 @@ class OpenAI:
         )
 
     def streams(self, body: Any) -> bool:
-        return validators.require_boolean(body_object(body).get("stream") or False, "stream")
+        return validators.optional_boolean(body_object(body).get("stream"), "stream")
 
     def encoder(self) -> SingleMessageEncoder:
         return SingleMessageEncoder(OpenAIEncoder(self, counts=self._counts).encode)

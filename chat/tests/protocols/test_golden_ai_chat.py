@@ -7,6 +7,7 @@ from django.test import SimpleTestCase
 from chat.events import Finished, MessageDone, Started, TextDelta, Usage
 from chat.llm import ModelError
 from chat.protocols import ChatCompletions
+from chat.requests import InvalidRequest
 from chat.tests.golden_exchange import FILE, QUESTIONS, VERIFIED, WORDS, GoldenTestCase, differences, golden
 from chat.tests.scripted_model import ScriptedModel
 from history.models import Conversation, Message
@@ -55,6 +56,9 @@ class UsageTests(SimpleTestCase):
 
     def test_a_stream_that_is_null_counts_as_not_given(self):
         self.assertFalse(ChatCompletions().streams({"messages": [], "stream": None}))
+        for value in (0, "", [], "true"):
+            with self.assertRaises(InvalidRequest):
+                ChatCompletions().streams({"messages": [], "stream": value})
 
 
 class SimpleForm:

@@ -146,6 +146,17 @@ class ResponseTests(ResponsesTestCase):
         self.assertEqual(await newest.messages.acount(), 6)
         self.assertTrue(await Source.objects.filter(message__conversation=newest).aexists())
 
+    async def test_a_repeated_key_gets_the_same_continuation(self):
+        first = await self.asked()
+        body = ASKED | {"input": "And?", "previous_response_id": first["id"]}
+        for _ in range(2):  # in the conversation of the first response, then in one of its own
+            key = {"Idempotency-Key": str(uuid.uuid4())}
+            told = [
+                (await self.post(PATH, body, model=ScriptedModel(words=WORDS), **key)).json()["id"]
+                for _ in range(2)
+            ]
+            self.assertEqual(told[0], told[1])
+
     async def test_withdrawn_sources_are_not_named_to_the_model_again(self):
         first = await self.asked()
         await self.asked(ScriptedModel(words=["Second."]), input="And?", previous_response_id=first["id"])

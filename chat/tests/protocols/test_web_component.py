@@ -170,6 +170,11 @@ class StreamTests(SimpleTestCase):
         self.assertEqual(piece["choices"][0]["delta"]["content"], "&lbrack;")
         self.assertEqual((error["statusCode"], error["message"]), (502, error["error"]))
 
+    def test_a_stopped_answer_sends_held_text_and_then_the_end(self):
+        *_, piece, end = chunks([*exchange("a")[:2], TextDelta("Half ["), Finished("stopped")])
+        self.assertEqual(piece["choices"][0]["delta"]["content"], "&lbrack;")
+        self.assertEqual(end["choices"][0]["finish_reason"], "stop")
+
     def test_the_citations_of_every_agent_are_known(self):
         events = exchange("One.")[:4]
         events += [

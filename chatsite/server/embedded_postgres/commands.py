@@ -22,16 +22,21 @@ DATABASE_FREE = frozenset(
      "makemessages", "compilemessages", "startapp", "startproject", "spectacular",
      "config", "up"}  # `up` starts the database itself, after binding the site's port
 )  # fmt: skip
+DEFAULT_DIRECTORY = Path(__file__).resolve().parents[3] / ".data"
 
 
 def data_directory() -> Path:
     """The data directory, by the same rule as in the settings, which cannot be imported yet."""
-    value = os.environ.get("CHATSITE_DATA_DIR", "").strip()
-    default = Path(__file__).resolve().parents[3] / ".data"
     try:
-        return (Path(value).expanduser() if value else default).resolve()
+        return _given_directory()
     except (RuntimeError, OSError):  # the settings report this error
-        return default
+        return DEFAULT_DIRECTORY
+
+
+def _given_directory() -> Path:
+    """The data directory. Raises RuntimeError or OSError if CHATSITE_DATA_DIR is not a valid path."""
+    value = os.environ.get("CHATSITE_DATA_DIR", "").strip()
+    return (Path(value).expanduser() if value else DEFAULT_DIRECTORY).resolve()
 
 
 @contextlib.contextmanager
@@ -55,7 +60,8 @@ def running(data: Path, connections: int = MIN_CONNECTIONS) -> Iterator[Cluster]
 def database_for(arguments: Sequence[str]) -> Iterator[None]:
     """Run the embedded PostgreSQL during a command that needs a database, if none is configured."""
     command = arguments[1] if len(arguments) > 1 else "help"
-    if command == "doctor" and not _has_site(data_directory()):
+    wants_help = not {"-h", "--help"}.isdisjoint(arguments)
+    if command == "doctor" and not (wants_help or _has_site()):
         sys.exit(
             f"There is no site in the data directory {data_directory()}: correct CHATSITE_DATA_DIR, or start"
             " the site first."
@@ -70,17 +76,19 @@ def database_for(arguments: Sequence[str]) -> Iterator[None]:
         sys.exit(str(error))
 
 
-def _has_site(data: Path) -> bool:
-    """Whether a site was started in this data directory, as far as its other settings require that.
+def _has_site() -> bool:
+    """Whether the data directory has what a site stores there, unless settings provide it.
 
-    Loading the settings, and starting the database, would create what is missing.
+    This is the database and the secret key. Loading the settings, and starting the database, would create
+    what is missing. A setting that is wrong is reported later.
     """
-    needed = []
-    if not environment.given("DATABASE_URL")[0]:
-        needed.append(paths.cluster_directory(data))
-    if not environment.given("CHATSITE_SECRET_KEY")[0]:
-        needed.append(paths.secret_key_file(data))
-    with contextlib.suppress(OSError):  # a path that cannot be looked up is reported later
+    with contextlib.suppress(OSError, RuntimeError):
+        data = _given_directory()
+        needed = []
+        if not environment.given("DATABASE_URL")[0]:
+            needed.append(paths.cluster_directory(data))
+        if not environment.given("CHATSITE_SECRET_KEY")[0]:
+            needed.append(paths.secret_key_file(data))
         return all(path.exists() for path in needed)
     return True
 

@@ -58,6 +58,19 @@ class WithoutSite(SimpleTestCase):
             self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "", expected))
             self.assertEqual(list(folder.rglob("*")), [folder / "empty"])
 
+    def test_help_needs_no_site(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [sys.executable, "manage.py", "doctor", "--help"],
+                cwd=BASE,
+                env=os.environ | {"DATABASE_URL": "", "CHATSITE_DATA_DIR": folder},
+                check=False,
+                capture_output=True,
+                text=True,
+            )
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("usage:", done.stdout)
+
 
 class Doctor(MediaMixin, TestCase):
     def setUp(self):

@@ -119,7 +119,7 @@ class RunRequest:
     # JSON stored with the run, for the protocol's own use.
     echo: Mapping[str, Any] = field(default_factory=dict)
     instead_of: int | None = None  # position of the question that this one replaces in a new branch
-    copies: str = ""  # id of the answer up to which a new conversation begins with copies of messages
+    copies_to: str = ""  # id of the last message that is copied into the new conversation
     continues: str = ""  # id of the truncated answer that this one continues
     seen: int | None = None  # position of the last answer that the asker saw, which determines the branch
 

@@ -165,7 +165,7 @@ def choose_branch(conversation: Conversation, position: int) -> None:
 
 @transaction.atomic
 def copy_branch(principal: Principal, answer_id: UUID, title: str) -> Conversation:
-    """Create a conversation with copies of the messages of one of the caller's up to this answer.
+    """Create a conversation with copies of this answer of the caller's and of the messages that lead to it.
 
     Raises Message.DoesNotExist.
     """
@@ -188,9 +188,9 @@ def copy_messages(
     said: Sequence[tuple[Message, Sequence[Source]]],
     mode: str = Conversation.Mode.STANDARD,
 ) -> Conversation:
-    """Create the caller's own conversation from messages of a shared one, or another one of their own.
+    """Create a conversation of this person from messages of another one, which do not change.
 
-    The messages are copied with those sources that the caller may see; the originals do not change.
+    Each message is given with the sources to copy, which the person may see.
     """
     conversation = open_conversation(principal, title=title[:TITLE_LENGTH], mode=mode)
     sources = []

@@ -399,7 +399,7 @@ def _to_read(document_id: int, stored: files.StoredFile | None) -> Document | No
 def _is_removed(document: Document, stored: files.StoredFile) -> bool:
     """Whether the queued file was refused, or removed after a later one was read.
 
-    A missing file for which alone the document waits is not removed, but lost.
+    If the file is missing and no other job is queued for the document, the file is lost, not removed.
     """
     if files.exists(stored.name):
         return False

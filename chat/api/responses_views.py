@@ -230,7 +230,7 @@ def _continued(principal: Principal, asked: RunRequest, previous: UUID) -> RunRe
     if asked.listed and run.conversation.listed and run.question_id == newest.pk and last.chosen:
         return replace(asked, conversation_id=run.conversation_id, listed=True)
     if asked.listed and run.conversation.listed:
-        return replace(asked, copies=str(last.pk))
+        return replace(asked, copies_to=str(last.pk))
     path = Branches(run.conversation_id).path_to(last.position)
     said = messages.filter(position__in=path).exclude(state__in=Message.UNFINISHED)
     turns = stored_messages(principal, run.conversation_id, said)

@@ -48,12 +48,13 @@ def write_csv(user: User) -> str:
     rows = [COLUMNS]
     complete = ProofQuestion.objects.managed_by(user.pk).exclude(document=None, wants_nothing=False)
     for each in complete.select_related("document").order_by("pk"):
-        named = NOTHING
         if document := each.document:
             is_clear = (
                 resolve(document.name) == CitationTarget(document.pk) and document.name.lower() != NOTHING
             )
             named = document.name if is_clear else str(document.public_id)
+        else:
+            named = NOTHING
         rows.append((each.text, named, each.place))
     return csv_of(rows)
 

@@ -35,7 +35,7 @@ def list_documents(
     if cursor:
         match = CURSOR.fullmatch(cursor)
         if match is None:
-            raise InvalidRequest("“cursor” is not one that this server has sent.")
+            raise InvalidRequest("“cursor” does not come from this server.")
         moment, last = EPOCH + timedelta(microseconds=int(match[1])), UUID(match[2])
         found = found.filter(Q(created_at__lt=moment) | Q(created_at=moment, public_id__lt=last))
     rows = list(found.order_by("-created_at", "-public_id")[: limit + 1])

@@ -413,7 +413,7 @@ def _delete_rows(person: User) -> None:
 def _forget_deleted_in_admin_log() -> None:
     """Remove the names, titles and content of deleted rows from Django's admin log.
 
-    This includes rows that were deleted before: nothing shows whether they were the person's.
+    This includes other people's rows that were deleted earlier, because nothing shows whose they were.
     """
     for model in PERSONAL:
         existing = model._default_manager.annotate(number=Cast("pk", models.TextField()))

@@ -23,8 +23,8 @@ def digest_of(request: RunRequest) -> str:
     }
     if request.echo.get("previous_response_id"):
         # A repeated request names the same response, which may no longer be the newest of its conversation.
-        values |= {"conversation_id": "", "earlier": [], "copies": ""}
-        request = replace(request, copies="")
+        values |= {"conversation_id": "", "earlier": [], "copies_to": ""}
+        request = replace(request, copies_to="")
     del values["seen"]  # this may differ if the same form is sent again from a reloaded page
     # Omit these if empty, so that the digest is the same as in versions without these members.
     for name, nothing in (
@@ -33,7 +33,7 @@ def digest_of(request: RunRequest) -> str:
         ("echo", {}),
         ("instead_of", None),
         ("project_id", None),
-        ("copies", ""),
+        ("copies_to", ""),
         ("continues", ""),
     ):
         if getattr(request, name) == nothing:

@@ -179,8 +179,8 @@ def _store_turn(
     """Store the question with a queued answer and its run. Raises Refused."""
     known = lock_for_question(principal, request.conversation_id) if request.conversation_id else None
     title = title_of(request.question)
-    if request.copies:
-        known = recording.copy_branch(principal, UUID(request.copies), title)
+    if request.copies_to:
+        known = recording.copy_branch(principal, UUID(request.copies_to), title)
     mode = Conversation.Mode.MULTI_AGENT if request.team else Conversation.Mode.STANDARD
     conversation_id = known.pk if known else uuid4()
     begins_anew = False

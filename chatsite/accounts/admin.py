@@ -205,7 +205,9 @@ class UserAdmin(OwnFilters, AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):
             end_sessions(person.pk)
             if "revoke_keys" in request.POST:
                 count = ApiKey.objects.owned_by_user(person.pk).usable().revoke()
-                record(AuditEntry.Action.KEYS_REVOKED, actor=actor, person=person, subject=f"{count} keys")
+                record(
+                    AuditEntry.Action.KEYS_REVOKED, actor=actor, person=person, subject=f"API keys: {count}"
+                )
                 messages.success(request, gettext("API keys revoked: %(count)s.") % {"count": count})
         return response
 

@@ -98,7 +98,7 @@ class PasswordChange(auth_views.PasswordChangeView):
         words = gettext("Your password is changed. Other devices are signed out.")
         if form.cleaned_data["revoke_keys"]:
             count = self._keys().revoke()
-            record(AuditEntry.Action.KEYS_REVOKED, actor=owner, person=owner, subject=f"{count} keys")
+            record(AuditEntry.Action.KEYS_REVOKED, actor=owner, person=owner, subject=f"API keys: {count}")
             words += " " + gettext("API keys revoked: %(number)s.") % {"number": count}
         messages.success(self.request, words)
         return response

@@ -134,8 +134,8 @@ def narrowed(before: Audience, after: Audience) -> Audience:
 def find_named(rows: QuerySet[Any], field: str, names: Sequence[str]) -> dict[str, Any]:
     """The accounts or groups with these names, by the given name.
 
-    A name of which the letters and accents are separate characters, as some systems write them, is also found
-    in its composed form.
+    If a name is written with separate accents, as some systems do, the row with the composed form is found,
+    too; an exact match wins.
     """
     composed = {name: normal_form("NFC", name) for name in names}
     found = {

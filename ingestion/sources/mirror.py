@@ -184,7 +184,7 @@ def follow(source: Source, differences: Differences) -> Iterator[SyncedDocument 
         yield None
     for each in differences.stamped:
         assert each.known
-        _update(each.known, each.found, each.known.sha256)
+        _update_row(each.known, each.found, each.known.sha256)
         yield None
     for difference in [*differences.changed, *differences.new]:
         each = difference
@@ -248,7 +248,7 @@ def _take(source: Source, each: Difference, file: "File[bytes]") -> SyncedDocume
     with transaction.atomic():
         if row:
             replacement = documents.replace_file(row.document, file)
-            if _update(row, each.found, str(replacement["sha256"])):
+            if _update_row(row, each.found, str(replacement["sha256"])):
                 return SyncedDocument(row.document, replacement)
             # The document was deleted on the site meanwhile: the queued job removes the replacement.
         document = documents.upsert(
@@ -256,16 +256,19 @@ def _take(source: Source, each: Difference, file: "File[bytes]") -> SyncedDocume
             folder=source.folder_of(each.found), category=each.rights.category, mirrored=True,
         ).document  # fmt: skip
         SourceFile.objects.create(
-            document=document, source=source.name, path=each.found.path, **_state(each.found, document.sha256)
+            document=document,
+            source=source.name,
+            path=each.found.path,
+            **_columns(each.found, document.sha256),
         )
         return SyncedDocument(document)
 
 
-def _update(row: SourceFile, found: TreeFile, sha256: str) -> bool:
+def _update_row(row: SourceFile, found: TreeFile, sha256: str) -> bool:
     """Store the state of a known file. False if its document was deleted meanwhile."""
-    return bool(SourceFile.objects.filter(pk=row.pk).update(**_state(found, sha256)))
+    return bool(SourceFile.objects.filter(pk=row.pk).update(**_columns(found, sha256)))
 
 
-def _state(found: TreeFile, sha256: str) -> dict[str, Any]:
+def _columns(found: TreeFile, sha256: str) -> dict[str, Any]:
     unsure = time.time_ns() - found.modified_ns < UNSURE_NS
     return {"size": found.size, "modified_ns": 0 if unsure else found.modified_ns, "sha256": sha256}

@@ -176,7 +176,7 @@ class BranchTests(BranchCase):
         asked = _continued(self.principal, RunRequest("And?"), self.second.run_id)
         self.assertIsNone(asked.conversation_id)
         with transaction.atomic():
-            copied = recording.copy_branch(self.principal, UUID(asked.copies), "And?")
+            copied = recording.copy_branch(self.principal, UUID(asked.copies_to), "And?")
         said = [message.content for message in copied.messages.order_by("position")]
         self.assertEqual(said, ["Leave?", "Five days.", "Until when?", "March."])
 
@@ -250,7 +250,7 @@ class ReaderTests(BranchCase):
         self.again(self.second.answer_id, "April.")
         asked = _continued(self.principal, RunRequest("And then?"), self.second.run_id)
         self.assertIsNone(asked.conversation_id)
-        self.assertEqual(Message.objects.get(pk=asked.copies).content, "March.")
+        self.assertEqual(Message.objects.get(pk=asked.copies_to).content, "March.")
 
     def test_a_share_does_not_show_the_title_of_a_first_question_that_was_edited(self):
         self.ask("Why was nobody dismissed?", "Nobody knows.", instead_of=0)

@@ -54,7 +54,7 @@ def seal_new() -> int:
             position, before = (last.position, last.hash) if last else (0, BEGINNING)
             seals = []
             # Limit the search, so that its cost does not grow with the log.
-            for entry in _unsealed().filter(pk__gt=_too_late(position))[:AT_ONCE]:
+            for entry in _unsealed().filter(pk__gt=_last_unsealable(position))[:AT_ONCE]:
                 position += 1
                 salt = secrets.token_hex(16)
                 words = words_of(entry, salt)
@@ -74,8 +74,8 @@ def _unsealed() -> models.QuerySet[AuditEntry]:
     return AuditEntry.objects.filter(~models.Exists(sealed)).order_by("pk")
 
 
-def _too_late(position: int) -> int:
-    """The greatest number of an entry that is no longer sealed if the newest seal has this position."""
+def _last_unsealable(position: int) -> int:
+    """Entries up to this number are not sealed any more once the newest seal has this position."""
     long_ago = AuditSeal.objects.filter(position=position - LATE).first()
     return long_ago.entry if long_ago else 0
 
@@ -117,8 +117,8 @@ def verify(expected: str = "") -> Verdict:
         newest = seal.hash
         is_known = is_known or seal.hash == expected
         position = seal.position
-    if not problem and (added := _unsealed().filter(pk__lte=_too_late(position)).first()):
-        problem = f"Entry {added.pk} has no seal: it was added after {LATE:,} newer ones."
+    if not problem and (added := _unsealed().filter(pk__lte=_last_unsealable(position)).first()):
+        problem = f"Entry {added.pk} has no seal: it was stored after {LATE:,} newer ones had been sealed."
     if not problem and not is_known:
         problem = f"The hash {expected} is not in the chain: entries after it were rewritten or cut off."
     return Verdict(checked, newest, anonymized, problem)

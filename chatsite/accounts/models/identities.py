@@ -67,7 +67,7 @@ class ManagedMembership(models.Model):
 
     identity = models.ForeignKey(ExternalIdentity, on_delete=models.CASCADE, related_name="memberships")
     group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="+")
-    # The values of the claim that assigned the group; empty if the token is older than this column.
+    # The values of the claim that assigned the group; empty if an earlier version stored the membership.
     values = ArrayField(models.TextField(), default=list, db_default=[])
 
     class Meta:
@@ -78,7 +78,7 @@ class ManagedMembership(models.Model):
 
 
 @receiver(m2m_changed, sender=User.groups.through)
-def forget_token_of_added(action: str, instance: Any, reverse: bool, pk_set: set[int], **_: Any) -> None:
+def make_manual(action: str, instance: Any, reverse: bool, pk_set: set[int], **_: Any) -> None:
     """Treat a membership that is given by hand as manual, also if a token gave it before.
 
     Otherwise the next token would remove it. Memberships from tokens are stored after the person was added.

@@ -74,7 +74,7 @@ class NewPassword(TestCase):
         self.assertFalse(self.usable())
         self.assertNotContains(self.browser.get("/settings/password/"), "Also revoke")
         entry = AuditEntry.objects.get(action="keys_revoked")
-        self.assertEqual((entry.actor, entry.person, entry.subject), ("eve", "eve", "1 keys"))
+        self.assertEqual((entry.actor, entry.person, entry.subject), ("eve", "eve", "API keys: 1"))
 
     def test_keys_stay_valid_unless_revocation_is_requested(self):
         fields = {"old_password": "right-horse-1", "new_password1": NEW, "new_password2": NEW}

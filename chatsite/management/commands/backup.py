@@ -124,7 +124,7 @@ def _write_files(target: backup_file.Archive, files: Mapping[str, tuple[int, str
 
 
 def _still_needed(missing: list[str]) -> list[str]:
-    """The missing files that documents or jobs still have.
+    """The missing files that documents or queued jobs still refer to.
 
     The others were removed after the snapshot, because their documents were deleted or replaced.
     """

@@ -28,7 +28,7 @@ class Command(changepassword.Command):
         keys = ApiKey.objects.owned_by_user(person.pk).usable()
         if options["revoke_keys"]:
             count = keys.revoke()
-            record(AuditEntry.Action.KEYS_REVOKED, actor=None, person=person, subject=f"{count} keys")
+            record(AuditEntry.Action.KEYS_REVOKED, actor=None, person=person, subject=f"API keys: {count}")
             return f"{output}\nAPI keys revoked: {count}."
         if count := keys.count():
             return f"{output}\nAPI keys that stay valid: {count} (--revoke-keys revokes them)."

@@ -3,7 +3,8 @@
 For example, `static/portal.css` imports the sheets of `static/styles/portal/`, and `static/portal.js` the
 modules of `static/scripts/portal/`. Browsers understand these imports, so the development server serves the
 files unchanged. In production each file of `ENTRIES` includes everything that it imports, so that pages need
-few requests. The code is not minified, and its identifiers keep their names.
+few requests. Scripts lose the lines that are comments, a seventh of their compressed size; otherwise the code
+is not minified, and its identifiers keep their names.
 """
 
 import posixpath
@@ -15,11 +16,11 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import InMemoryStorage
 from servestatic.storage import CompressedManifestStaticFilesStorage
 
-ENTRIES = ("portal.css", "admin.css", "portal.js", "stream.js")
+ENTRIES = ("portal.css", "admin.css", "portal.js", "stream.js", "panel.js", "palette.js")
 
 SHEET = re.compile(r'^@import "([^"]+)";\n', re.MULTILINE)
 ADDRESS = re.compile(r'(?<=\burl\(")(?!data:)[^"]+')
-HEADER = re.compile(r"\A(?://.*\n)+")
+COMMENT = re.compile(r"^[ \t]*//.*\n", re.MULTILINE)
 IMPORT = re.compile(r"^import (?:\{([^}]*)\} from )?'(\.[^']*)';\n", re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async )?function\*? ([\w$]+)|(?:const|class) ([\w$]+))", re.MULTILINE)
 OTHER = re.compile(r"^(?:@?import|export)\b.*", re.MULTILINE)
@@ -92,7 +93,7 @@ def _modules(entry: str, read: Read) -> tuple[str, set[str]]:
             raise CannotJoin(f"{name} imports itself by way of {importers[-1]}.")
         if name in done:
             return
-        text = HEADER.sub("", read(name))
+        text = COMMENT.sub("", read(name))
         for match in IMPORT.finditer(text):
             add(_beside(name, match[2]), (*importers, name))
         done.append(name)

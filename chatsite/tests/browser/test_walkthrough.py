@@ -283,7 +283,7 @@ def test_after_a_sign_out_elsewhere_the_way_back_and_the_typed_text_remain(chrom
                 .then(() => true)"""
         )
         submit(page, "And sick leave?")
-        page.locator("#banner a").click()
+        page.locator("#banner #sign-in").click()
         page.locator("input[name=username]").fill("employee")
         page.locator("input[name=password]").fill(slow_site.passwords["employee"])
         page.locator("input[name=password]").press("Enter")

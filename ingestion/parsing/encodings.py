@@ -39,11 +39,12 @@ HIGH = re.compile(rb"[\x80-\xff]+")
 CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 # An accent without a letter (ˇ, ˘, ˙, ˛ or ˝) after a letter: probably ², ½ or ¡ of Windows-1252.
 LONE_ACCENT = re.compile("[^\\W\\d_][\u02c7-\u02db\u02dd]")
-# A symbol after a letter, or an accented capital after a small letter: typical of text that was decoded with
-# a wrong but similar encoding. Signs that may end a word, as in m², only count inside one.
+# Typical of text that was decoded with a wrong but similar encoding: a symbol after a letter, or an accented
+# capital or a rare small letter, such as ĺ or ř, after a small letter.
+# Symbols that may end a word, as in m², only count inside one. The letters ł, ń, ś, ź, ż and ž do not count.
 WRONG = re.compile(
     f"{LONE_ACCENT.pattern}|[^\\W\\d_](?:(?![ª®°²³¹º])[\x80-\x9f\u00a1-\u00bf\u00d7\u00f7]|[ª®°²³¹º](?=[^\\W\\d_]))"
-    "|[a-z][\u00c0-\u00d6\u00d8-\u00de\u0139-\u017d]"
+    "|[a-z][\u00c0-\u00d6\u00d8-\u00de\u0139-\u0141\u0143\u0145-\u015a\u015c-\u0179\u017b\u017d]"
 )
 
 

@@ -29,6 +29,13 @@ ENCODED = {
     "Raum;Fläche in m²;Miete je m²\nBüro groß;20,5;12,50 €": "cp1252",
     "120 kWh/m²a für die Nª 3": "cp1252",
     "Wałęsa;Łódź;mężczyzna": "cp1250",
+    "Numer;Nazwa;Kwota\n1;Opłata roczna;20 zł\n2;Książka;15 zł\n": "cp1250 iso8859_2",
+    "Cennik: dorosły 20 zł, dziecko 10 zł": "cp1250 iso8859_2",
+    "Knjižnica je otvorena od ponedjeljka do petka. Šifra, žena, đak.": "cp1250 iso8859_2",
+    "Vážení zákazníci, otevírací doba je od pondělí do pátku.": "cp1250",
+    "Name;Straße;Ort\nMüller;Königstraße 5;Köln\n": "cp1252",
+    "Nom;Prénom;Coût\nLefèvre;Hélène;5 €\nBenoît;Loïc;œuvre\n": "cp1252",
+    "Navn;By;Pris\nJørgen;Tromsø;20 kr\nBjørn;Bodø;3\n": "cp1252",
 }
 LANGUAGES = {
     "english": "Employees may carry over five days of leave until 31 March.",

@@ -4,6 +4,7 @@ Scripts are left out; so are navigation, banners and footers of web pages that h
 """
 
 import re
+from collections import Counter
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -48,6 +49,9 @@ BLOCKS = _tags(
 )
 LISTS = _tags("ol ul menu")
 STRUCK = _tags("del s strike")
+INLINE = STRUCK | _tags(
+    "a abbr b bdi bdo big cite code dfn em font i ins kbd label mark q samp small span strong sub sup tt u"
+)
 STRIKING = re.compile(r"text-decoration(?:-line)?\s*:[a-z\s]{0,40}line-through", re.IGNORECASE)
 # Elements that, if left out, still separate the words around them.
 BOXES = STRUCK | _tags("svg math iframe object select audio video canvas button")
@@ -195,7 +199,8 @@ class Page(HTMLParser):
         )
         self._inside = 0  # nesting depth of main and article elements
         self._skipped = ""  # the name of the element that is skipped
-        self._depth = 0  # nesting depth of elements of that name
+        self._inner: list[str] = []  # the open elements inside it for which `_nests` is true
+        self._inner_names: Counter[str] = Counter()  # the same, counted, so that a look-up takes no time
         self._may_be_policy = (
             False  # whether the skipped element is a section of a policy if it has a heading
         )
@@ -228,7 +233,9 @@ class Page(HTMLParser):
         if tag == "title":
             self._in_title = not self.title
         elif self._skipped and not self._skip_ends(tag):
-            self._depth += self._nests(tag)
+            if self._nests(tag):
+                self._inner.append(tag)
+                self._inner_names[tag] += 1
             self._has_heading = self._has_heading or tag in HEADINGS
             self._may_be_policy = self._may_be_policy and not (tag in CONTROLS or ("role", "button") in attrs)
         else:
@@ -247,7 +254,7 @@ class Page(HTMLParser):
             self._flush_outside_table()
         elif tag in BOXES or STRIKING.search(attributes.get("style", "")):
             self._words.append(" ")
-        self._skipped, self._depth = tag, 1
+        self._skipped, self._inner, self._inner_names = tag, [], Counter()
         self._may_be_policy, self._has_heading = not self._is_boilerplate(tag, attributes), False
 
     def _open(self, tag: str, attributes: Attributes) -> None:
@@ -401,14 +408,14 @@ class Page(HTMLParser):
 
     def _skip_ends(self, tag: str) -> bool:
         """Stop skipping if this start tag implicitly ends the skipped element; returns whether it does."""
-        if self._depth == 1 and tag in ENDING.get(self._skipped, ()):
+        if not self._inner and tag in ENDING.get(self._skipped, ()):
             self._skipped = ""
         return not self._skipped
 
     def _nests(self, tag: str) -> bool:
         """Whether the end of the skipped element can only be after the end of this element inside it."""
-        if self._skipped == "p" or self._skipped in STRUCK:
-            return tag in SEPARATE and tag not in VOID
+        if self._skipped == "p" or self._skipped in INLINE:
+            return (tag in SEPARATE and tag not in VOID) or tag == self._skipped
         return tag in PARENTS if self._skipped in SIBLINGS else tag == self._skipped
 
     def _is_skipped(self, tag: str) -> bool:
@@ -416,9 +423,15 @@ class Page(HTMLParser):
 
         The end tag of the element around the skipped one ends both.
         """
-        is_own = tag == self._skipped and (self._depth == 1 or tag not in SIBLINGS)
-        self._depth -= is_own or self._nests(tag)
-        if not self._depth or (is_own and tag in STRUCK):
+        nests = self._nests(tag)
+        if nests and self._inner_names[tag]:
+            closed = ""
+            while closed != tag:  # the elements inside this one have no end tags
+                closed = self._inner.pop()
+                self._inner_names[closed] -= 1
+            return True
+        is_own = tag == self._skipped and not (self._inner and tag in SIBLINGS)
+        if is_own or nests:
             self._skipped = ""
             self.is_about_cookies = self.is_about_cookies or (self._may_be_policy and self._has_heading)
             return is_own

@@ -373,6 +373,8 @@ class WebPagesTests(SimpleTestCase):
             "<p>Now <span style='color:red;text-decoration: solid line-through'>19</span>25 €": "Now 25 €",
             "<p>Rule</p><del><p>old<p>old</del><p>New": "Rule\n\nNew",
             "<ul><li>A <s>old<li>B</ul><p><del>x</p>C": "- A\n\n- B\n\nC",
+            "<p>A <span style='text-decoration:line-through'>old</p><p>B": "A\n\nB",
+            "<p>A <b hidden>x<b>x</b>x</b>B<a hidden><div><p>x</div>x</a><div>C": "A B\n\nC",
             "<table><tr><td>A<td><s>x<td>B</table>C": "A B\n\nC",
             "<p>Use <code>a<s>b</s>c</code></p><pre>a <del>b</del></pre><p>D": "Use abc\n\na b\n\nD",
             "<p>Use <code>a</p><p><s>14</s>30": "Use a\n\n30",

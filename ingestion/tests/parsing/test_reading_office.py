@@ -427,6 +427,14 @@ class WordOmissionsTests(SimpleTestCase):
         )
         self.assertEqual(self.text(entry + generated + paragraph("Five days."), styles=style), "Five days.")
 
+    def test_headings_with_a_style_based_on_that_of_a_title_of_contents_are_read(self):
+        styles = (
+            '<w:style w:styleId="C"><w:name w:val="TOC Heading"/></w:style>'
+            '<w:style w:styleId="U"><w:name w:val="Unnumbered"/><w:basedOn w:val="C"/></w:style>'
+        )
+        body = paragraph("Contents", '<w:pStyle w:val="C"/>') + paragraph("Preface", '<w:pStyle w:val="U"/>')
+        self.assertEqual(self.text(body + paragraph("Five days."), styles=styles), "Preface\n\nFive days.")
+
     def test_fractions_and_powers_are_written_in_a_line(self):
         math = "http://schemas.openxmlformats.org/officeDocument/2006/math"
 

@@ -170,11 +170,12 @@ class Styles:
         return None
 
     def is_of_contents(self, properties: ElementTree.Element | None) -> bool:
-        """Whether a paragraph is a line of a table of contents, or its title."""
-        if properties is None:
-            return False
-        styles = [style for _, style in self._along(properties) if style is not None]
-        return any(OF_CONTENTS.match(_value(style, "name")) for style in styles)
+        """Whether a paragraph is a line of a table of contents, or its title.
+
+        Only its own style counts: templates base the styles of unnumbered headings on that of the title.
+        """
+        style = self._styles.get(_value(properties, "pStyle"))
+        return bool(OF_CONTENTS.match(_value(style, "name")))
 
     def _along(self, properties: ElementTree.Element) -> list[tuple[str, ElementTree.Element | None]]:
         found: list[tuple[str, ElementTree.Element | None]] = []

@@ -138,12 +138,13 @@ class OtherFormatsTests(SimpleTestCase):
             for number in (1, 2)
         )
         styles = (
-            f"<office:document-styles {NAMES}><text:outline-style>{outline}</text:outline-style>"
+            f"<office:document-styles {NAMES}><office:styles>"
+            f"<text:outline-style>{outline}</text:outline-style>"
             '<text:list-style style:name="L1">'
             + level("list-level-style-number", 1, 'style:num-format="1"')
             + level("list-level-style-number", 2, 'style:num-format="a" style:num-prefix="("')
             + level("list-level-style-bullet", 3, "")
-            + "</text:list-style></office:document-styles>"
+            + "</text:list-style></office:styles></office:document-styles>"
         )
 
         def listed(*items, more='text:style-name="L1"'):

@@ -64,6 +64,22 @@ class ReadingSuperscriptsTests(SimpleTestCase):
             with self.subTest(position):
                 self.assertEqual(self.text("a.odt", building.package(parts)), READ)
 
+    def test_raised_text_in_the_footer_of_an_open_document_text_is_not_in_the_content(self):
+        """Automatic styles of the content have the same names as those of headers and footers."""
+        urn = "urn:oasis:names:tc:opendocument:xmlns:{}:1.0"
+        spaces = " ".join(f'xmlns:{name}="{urn.format(name)}"' for name in ("text", "office", "style"))
+        content = '<text:p>Leave: <text:span text:style-name="T1">30</text:span> days</text:p>'
+        raised = '<style:text-properties style:text-position="super 58%"/>'
+        style = f'<style:style style:name="T1">{raised}</style:style>'
+        automatic = f"<office:automatic-styles>{style}</office:automatic-styles>"
+        parts = {
+            "mimetype": "application/vnd.oasis.opendocument.text",
+            "content.xml": f"<office:document-content {spaces}><office:body><office:text>{content}"
+            "</office:text></office:body></office:document-content>",
+            "styles.xml": f"<office:document-styles {spaces}>{automatic}</office:document-styles>",
+        }
+        self.assertEqual(self.text("a.odt", building.package(parts)), "Leave: 30 days")
+
     def test_slides(self):
         data = building.pptx(("Costs", ["250"], ""))
         with ZipFile(BytesIO(data)) as archive:

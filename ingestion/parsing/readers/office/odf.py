@@ -75,7 +75,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
         body = root.find(f"{OFFICE}body/{OFFICE}text")
         if body is None:
             raise Unreadable(DAMAGED)
-        _Text(outline, root, optional_xml_part(archive, "styles.xml")).blocks(body)
+        _Text(outline, root, *_common_styles(archive)).blocks(body)
         outline.find_lone_titles()
         return outline.titled(_title(archive))
 
@@ -149,7 +149,7 @@ def _content(archive: zipfile.ZipFile) -> ElementTree.Element:
     root = optional_xml_part(archive, "content.xml")
     raised = {
         style.get(f"{STYLE}name", "")
-        for part in (optional_xml_part(archive, "styles.xml"), root)
+        for part in (*_common_styles(archive), root)
         for style in part.iter(f"{STYLE}style")
         for properties in style.iterfind(f"{STYLE}text-properties")
         if SUPERSCRIPT.match(properties.get(f"{STYLE}text-position", ""))
@@ -158,6 +158,14 @@ def _content(archive: zipfile.ZipFile) -> ElementTree.Element:
         if span.get(f"{TEXT}style-name") in raised and span.text:
             span.text = superscript(span.text)
     return root
+
+
+def _common_styles(archive: zipfile.ZipFile) -> list[ElementTree.Element]:
+    """The styles that have names of their own.
+
+    The automatic styles beside them belong to headers and footers; those of the content have the same names.
+    """
+    return list(optional_xml_part(archive, "styles.xml").iter(f"{OFFICE}styles"))
 
 
 def _title(archive: zipfile.ZipFile) -> str:

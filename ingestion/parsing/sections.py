@@ -119,6 +119,11 @@ def one_line(text: str, limit: int) -> str:
     return " ".join(clean(text).split())[:limit].strip()
 
 
+def space_for(text: str) -> str:
+    """What remains of a text that is left out, such as struck text: a space if it begins or ends with one."""
+    return " " if text != text.strip() else ""
+
+
 def too_long_path(headings: Iterable[str]) -> str:
     """The whole path, to be added to the text, if `heading_path` shortens it; otherwise empty."""
     path = SEPARATOR.join(headings)

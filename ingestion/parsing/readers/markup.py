@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from ingestion.parsing.encodings import decode
-from ingestion.parsing.sections import Contents, Limits, one_line
+from ingestion.parsing.sections import Contents, Limits, one_line, space_for
 
 from . import web
 from .outline import Outline
@@ -20,12 +20,14 @@ from .tables import CELL_CHARACTERS
 FRONT_MATTER = re.compile(r"\A---\r?\n(.*?)\r?\n(?:---|\.\.\.)\r?\n", re.DOTALL)
 FRONT_TITLE = re.compile(r"^title:(.*)$", re.MULTILINE | re.IGNORECASE)
 TAG = re.compile(r"<!--.{0,1000}?-->|<[^<>]{0,1000}>", re.DOTALL)
-MARK = re.compile(r"[\\`*_\[\]<&!]")
+STRUCK = re.compile(r"<(/?)(?:del|s|strike)(?:\s[^<>]{0,200})?>", re.IGNORECASE)
+STRUCK_TEXT = re.compile(STRUCK.pattern + r"[^<]{0,10000}</(?:del|s|strike)>", re.IGNORECASE)
+MARK = re.compile(r"[\\`*_\[\]<&!]|~~")
 INLINE_CHARACTERS = 1_500
 # A text of more than DENSE_CHARACTERS, with more than the share DENSE of markup characters, is not parsed.
 DENSE_CHARACTERS, DENSE = 200, 0.4
 BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
-INLINES = MarkdownIt("commonmark")
+INLINES = MarkdownIt("commonmark").enable("strikethrough")
 Environment = dict[str, Any]  # the link targets that the document defines
 
 
@@ -65,7 +67,7 @@ def read(path: Path, limits: Limits) -> Contents:
             skip_until = _end_of_html_table(tokens, index, last_end)
             web.fragment(_html(tokens[index:skip_until], environment), outline)
         elif token.type == "html_block":
-            outline.paragraph(html.unescape(TAG.sub(" ", token.content)))
+            outline.paragraph(html.unescape(TAG.sub(" ", STRUCK_TEXT.sub(" ", token.content))))
     outline.find_lone_titles()
     return outline.titled(title)
 
@@ -129,8 +131,9 @@ def _table(tokens: Sequence[Token], start: int, environment: Environment) -> tup
 
 
 def _plain(content: str, environment: Environment) -> str:
-    """The text of a paragraph, without the markup of emphasis, links and code."""
+    """The text of a paragraph, without struck text and the markup of emphasis, links and code."""
     words = []
+    struck = 0  # nesting depth of elements whose text is struck
     for part in _parts(content):
         if not MARK.search(part):
             words.append(part.replace("\n", " "))
@@ -139,7 +142,14 @@ def _plain(content: str, environment: Environment) -> str:
             words.append(MARK.sub("", part))
             continue
         for child in INLINES.parseInline(part, environment)[0].children or []:
-            if child.type in ("text", "code_inline", "image"):
+            if child.type in ("s_open", "s_close"):
+                struck = max(0, struck + child.nesting)
+            elif tag := STRUCK.fullmatch(child.content) if child.type == "html_inline" else None:
+                struck = max(0, struck + (-1 if tag[1] else 1))
+                words.append(" ")
+            elif struck:
+                words.append(space_for(child.content))
+            elif child.type in ("text", "code_inline", "image"):
                 words.append(child.content)
             elif child.type in ("softbreak", "hardbreak", "html_inline"):
                 words.append(" ")

@@ -11,7 +11,7 @@ from openpyxl.utils.datetime import CALENDAR_MAC_1904, CALENDAR_WINDOWS_1900, fr
 from chatsite.superscripts import superscript
 from ingestion.parsing.packages import xml_part
 from ingestion.parsing.readers.tables import CELL_CHARACTERS, row_lines
-from ingestion.parsing.sections import clean, one_line
+from ingestion.parsing.sections import clean, one_line, space_for
 
 from .number_formats import GENERAL, formatted_number, formatted_time
 
@@ -20,6 +20,7 @@ C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 D = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+UNSTRUCK = "noStrike"
 RUNS = (f"{A}t", f"{A}br", f"{M}t")
 MAX_POINTS = 1_000  # categories of a chart
 MAX_SERIES = 50
@@ -49,20 +50,28 @@ def paragraphs(element: ElementTree.Element) -> Iterator[str]:
     for paragraph in element.iter(f"{A}p"):
         fields = paragraph.iterfind(f"{A}fld")
         numbers = {part for field in fields if field.get("type") == "slidenum" for part in field}
-        raised = {
-            part
+        properties_of = {
+            part: properties
             for run in paragraph.iter(f"{A}r")
             for properties in run.iterfind(f"{A}rPr")
-            if properties.get("baseline", "0")[:1].isdigit() and properties.get("baseline") != "0"
             for part in run
         }
         words = (
-            " " if run.tag == f"{A}br" else superscript(run.text or "") if run in raised else run.text or ""
+            " " if run.tag == f"{A}br" else _run_text(run.text or "", properties_of.get(run))
             for run in paragraph.iter()
             if run.tag in RUNS and run not in numbers
         )
         if text := one_line(clean("".join(words)), CELL_CHARACTERS):
             yield text
+
+
+def _run_text(text: str, properties: ElementTree.Element | None) -> str:
+    if properties is None:
+        return text
+    if properties.get("strike", UNSTRUCK) != UNSTRUCK:
+        return space_for(text)
+    is_raised = properties.get("baseline", "0")[:1].isdigit() and properties.get("baseline") != "0"
+    return superscript(text) if is_raised else text
 
 
 def _chart(root: ElementTree.Element) -> str:

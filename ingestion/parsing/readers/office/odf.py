@@ -19,7 +19,7 @@ from ingestion.parsing.readers.tables import (
     column_letters,
     table_text,
 )
-from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
+from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line, space_for
 from ingestion.parsing.titles import first_title
 
 from .list_labels import LABEL_CHARACTERS, formatted
@@ -59,6 +59,7 @@ SVG = URN("svg-compatible")
 SHAPE_TAGS = frozenset(f"{DRAW}{name}" for name in SHAPES)
 # Elements in a paragraph that end a line: shapes, and their paragraphs, titles and descriptions.
 ENDING_LINES = SHAPE_TAGS | {f"{TEXT}p", f"{TEXT}h", f"{SVG}title", f"{SVG}desc"}
+STYLED = frozenset(f"{TEXT}{name}" for name in ("p", "h", "span", "a"))  # elements with styles of texts
 SUPERSCRIPT = re.compile(r"super|[1-9]")  # the text is raised by a share of its height
 MAX_REPEATED = 1_000  # how often one element may repeat a row
 MAX_DEPTH = 100
@@ -145,19 +146,38 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _content(archive: zipfile.ZipFile) -> ElementTree.Element:
-    """The content of a file, its superscript digits as such."""
+    """The content of a file, its superscript digits as such and without struck text."""
     root = optional_xml_part(archive, "content.xml")
-    raised = {
-        style.get(f"{STYLE}name", "")
+    properties_of = [
+        (style.get(f"{STYLE}name", ""), properties)
         for part in (*_common_styles(archive), root)
         for style in part.iter(f"{STYLE}style")
         for properties in style.iterfind(f"{STYLE}text-properties")
+    ]
+    raised = {
+        name
+        for name, properties in properties_of
         if SUPERSCRIPT.match(properties.get(f"{STYLE}text-position", ""))
     }
+    lines = {name: properties.get(f"{STYLE}text-line-through-style") for name, properties in properties_of}
+    _remove_struck_text(root, {name: line != "none" for name, line in lines.items() if line})
     for span in root.iter(f"{TEXT}span") if raised else ():
         if span.get(f"{TEXT}style-name") in raised and span.text:
             span.text = superscript(span.text)
     return root
+
+
+def _remove_struck_text(root: ElementTree.Element, styles: dict[str, bool]) -> None:
+    """Remove the struck text from a file; `styles` says which styles strike text and which do not."""
+    struck: set[ElementTree.Element] = set()  # the elements inside struck ones
+    for element in root.iter() if any(styles.values()) else ():
+        if element.tag not in STYLED:
+            continue
+        if styles.get(element.get(f"{TEXT}style-name", ""), element in struck):
+            element.text = space_for(element.text or "")
+            for child in element:
+                child.tail = space_for(child.tail or "")
+            struck.update(element)
 
 
 def _common_styles(archive: zipfile.ZipFile) -> list[ElementTree.Element]:

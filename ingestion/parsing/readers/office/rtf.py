@@ -12,7 +12,7 @@ from pathlib import Path
 from chatsite.superscripts import superscript
 from ingestion.parsing.readers.lone_titles import is_title
 from ingestion.parsing.readers.outline import Outline
-from ingestion.parsing.sections import Contents, Limits, Unreadable
+from ingestion.parsing.sections import Contents, Limits, Unreadable, space_for
 
 from .symbol_font import FONTS, PRIVATE, symbol
 
@@ -40,6 +40,7 @@ CHARSETS = {
 STYLE = re.compile(rb"\{\\s(\d{1,4})([^{}]{0,600})\}")
 CONTROL = re.compile(rb"\\[A-Za-z]+-?\d* ?")
 STARRED = frozenset([b"shpinst", b"shptxt"])  # groups that contain text although \* marks them as optional
+STRIKES = (b"strike", b"striked")
 STYLES_BYTES = 500_000
 MAX_DEPTH = 1_000
 BOLD_LEVEL = 9  # level of a heading that is only a bold paragraph
@@ -54,6 +55,7 @@ class _State:
     hidden: bool = False
     bold: bool = False
     raised: bool = False
+    struck: bool = False
     unicode_skip: int = 1
     encoding: str = "cp1252"
     symbol_font: str = ""
@@ -193,11 +195,12 @@ class _Reader:
             state.symbol_font = name if number in self._symbol_fonts and name in FONTS else ""
         elif word == b"uc":
             state.unicode_skip = min(max(number or 0, 0), 8)
-        elif word in (b"b", b"v", b"deleted", b"plain"):
+        elif word in (b"b", b"v", b"deleted", *STRIKES, b"plain"):
             on = number != 0
             state.bold = on if word == b"b" else False if word == b"plain" else state.bold
             state.hidden = on if word in (b"v", b"deleted") else False if word == b"plain" else state.hidden
             state.raised = state.raised and word != b"plain"
+            state.struck = on if word in STRIKES else False if word == b"plain" else state.struck
             state.symbol_font = state.symbol_font if word != b"plain" else ""
         elif word in (b"super", b"up", b"nosupersub", b"sub", b"dn"):
             state.raised = word in (b"super", b"up") and number != 0
@@ -278,6 +281,8 @@ class _Reader:
             self._fonts[self._font] = name + text
         if self._title_at:
             self.title += text
+        elif self._state.struck and not (self._state.skipped or self._state.hidden):
+            self._words.append(space_for(text))
         elif not (self._state.skipped or self._state.hidden):
             self._words.append(superscript(text) if self._state.raised else text)
             if text.strip():

@@ -13,7 +13,7 @@ from ingestion.parsing.packages import open_package, optional_xml_part, relation
 from ingestion.parsing.readers.lone_titles import is_title
 from ingestion.parsing.readers.outline import Outline
 from ingestion.parsing.readers.tables import CELL_CHARACTERS, MAX_SPAN, table_text
-from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line
+from ingestion.parsing.sections import Contents, Limits, Unreadable, one_line, space_for
 from ingestion.parsing.strict_parts import OfficePackage
 
 from .drawings import drawing_text
@@ -211,6 +211,7 @@ DRAWINGS = {  # elements and the attributes that name the part with their data
 GALLERY, CONTENTS = f"{W}sdtPr/{W}docPartObj", "Table of Contents"
 FRACTION = (f"{M}num", f"{M}den")
 POWER = (f"{M}e", f"{M}sup")
+STRIKES = ("strike", "dstrike")
 BOLD_LEVEL = 9  # level of a heading that is only a bold paragraph
 BODY_DEPTH = 2  # nesting depth of w:body in w:document
 SIGNS = {f"{W}tab": " ", f"{W}ptab": " ", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
@@ -392,6 +393,8 @@ def _own_text(element: ElementTree.Element) -> str:
         return text
     if _is_on(properties.find(f"{W}vanish")):
         return ""
+    if any(_is_on(properties.find(f"{W}{name}")) for name in STRIKES):
+        return space_for(text)
     position = _value(properties, "position")  # in half points
     is_raised = position.isdecimal() and position != "0"
     return superscript(text) if is_raised or _value(properties, "vertAlign") == "superscript" else text

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from chatsite.superscripts import without_note_marks
 from ingestion.parsing.sections import Contents, anchor, one_line
 
 MAX_SPAN = 100
@@ -32,12 +33,17 @@ class Grid:
         self._kinds: list[list[str]] = []
         self._kind = "td"
         self._has_plain: list[bool] = []  # for each row, whether some of its text is not bold
+        self._is_head: list[bool] = []  # for each row, whether its class says that it is the head
+        self._colors: list[str] = []  # for each row, its attribute `bgcolor`
         # By column, (rows left, text, element) of the cells that extend into this row, and into the next row.
         # The element is empty except in the first column of a cell.
         self._above: dict[int, tuple[int, str, str]] = {}
         self._below: dict[int, tuple[int, str, str]] = {}
 
-    def row(self) -> None:
+    def row(self, attributes: Mapping[str, str] | None = None) -> None:
+        attributes = attributes or {}
+        self._is_head.append(bool(HEAD.search(attributes.get("class", ""))))
+        self._colors.append(attributes.get("bgcolor", ""))
         self._above, self._below = self._below, {}
         self.rows.append([])
         self._kinds.append([])
@@ -108,8 +114,9 @@ class Grid:
     def _has_row_names(self) -> bool:
         """Whether the first column has the names of the rows, and no row has the names of columns.
 
-        Then all rows begin with a `th` and also have a `td`, or the table is a list of properties. Rows of a
-        single cell, such as titles, are ignored.
+        Then all rows begin with a `th` and also have a `td`; or, without any `th`, the rows are properties
+        and the first is not set apart by `thead`, bold type, its class or its colour. Rows of a single cell,
+        such as titles, are ignored.
         """
         numbers = [number for number, kinds in enumerate(self._kinds) if len(kinds) > 1]
         # An empty cell is above names of rows and before names of columns.
@@ -120,7 +127,13 @@ class Grid:
                 kinds[0] == "th" and "td" in kinds for kinds in (self._kinds[number] for number in numbers)
             )
         plain = [self._has_plain[number] for number in numbers]
-        is_apart = self.has_head or (not plain[0] and any(plain))
+        color, *colors = (self._colors[number] for number in numbers)
+        is_apart = (
+            self.has_head
+            or (not plain[0] and any(plain))
+            or self._is_head[numbers[0]]
+            or (color != "" and color not in colors and len(colors) > 1)  # otherwise colours may alternate
+        )
         return not is_apart and _are_properties([self.rows[number] for number in numbers])
 
 
@@ -131,9 +144,10 @@ def _is_label(text: str) -> bool:
 def _are_properties(rows: Sequence[Sequence[str]]) -> bool:
     """Whether rows without a `th` are names and values, such as an address above a phone number.
 
-    Names of two columns have no digit, and are above a column of texts with digits in all rows or above a
-    column of amounts of one unit.
+    The first row names columns only if it has no digit in that column and the cells below are texts with
+    digits, or at least AMOUNT_ROWS amounts of one unit.
     """
+    rows = [[without_note_marks(cell).strip() for cell in row] for row in rows]
     if len(rows) < 2 or any(len(row) != 2 for row in rows) or not all(rows[0]):
         return False
     (first, second), *below = rows
@@ -155,6 +169,7 @@ CELL_CHARACTERS = 1_000_000
 NAME_CHARACTERS = 100  # characters of a column's name, or of the name of a row before its value
 AMOUNT_ROWS = 4  # minimum number of amounts below the name of the second of two columns
 AMOUNT = re.compile(r"\d+(?:[.,:'’ ]\d+)*")
+HEAD = re.compile(r"(?:^|[\s_-])t?head(?:er)?(?:[\s_-]|$)", re.IGNORECASE)  # the class of a row
 PHONE = re.compile(r"\(?(?:\+|0\d+(?![\d.,:]))")
 MAX_HEADER_ROWS = 3
 # A row of up to FORM_COLUMNS cells, with fewer than FORM_ROWS rows below it, may begin a form.
@@ -490,7 +505,7 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
         width = max(len(upper), len(row))
         above, below = _padded(upper, width), _padded(row, width)
         gaps = [column for column in range(width) if below[column] and not above[column]]
-        words = not any(cell and is_number(cell) and not PERIOD.fullmatch(cell) for cell in row)
+        words = not any(cell and is_number(cell) and not _is_period(cell) for cell in row)
         one_cell = not above[0] or below[0] in ("", above[0])
         counted = any(
             cell and is_number(cell)
@@ -533,11 +548,11 @@ def _column_names(rows: Sequence[Sequence[str]]) -> Sequence[str]:
             if below and below != above:
                 names[column] = f"{above or group} {below}".strip()
     numbers = [name for name in names if name and is_number(name) and not SIGNS.issuperset(name)]
-    values = [name for name in numbers if not PERIOD.fullmatch(name)]
+    values = [name for name in numbers if not _is_period(name)]
     pair = len(names) == 2 and names[0].endswith(":")
     # Periods alone may be values, unless the corner above the names of the rows is empty.
     periods = set(filter(None, names))
-    only_periods = all(map(PERIOD.fullmatch, periods)) and (names[0] != "" or len(periods) < 2)
+    only_periods = all(map(_is_period, periods)) and (names[0] != "" or len(periods) < 2)
     if values or pair or only_periods:
         return []
     return [name.rstrip(" :") for name in names]
@@ -568,7 +583,12 @@ def row_lines(names: Sequence[str], cells: Sequence[str]) -> Iterator[str]:
 
 
 def _has_digit(text: str) -> bool:
-    return any(map(str.isdigit, text))
+    return any(map(str.isdecimal, text))  # superscript digits are not decimal
+
+
+def _is_period(text: str) -> bool:
+    """Whether a text is a period (PERIOD), perhaps with the mark of a footnote."""
+    return bool(PERIOD.fullmatch(without_note_marks(text).strip()))
 
 
 def is_number(text: str) -> bool:

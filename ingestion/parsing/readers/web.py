@@ -79,6 +79,7 @@ LINK_SIGN = re.compile(r"[¶🔗]\Z|\s#\Z")  # the text of a link from a heading
 WHOLE = _tags("html body main")
 CONTROLS = _tags("button input select form")
 BOLD = _tags("b strong")
+BOLD_STYLE = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)", re.IGNORECASE)
 HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 BULLET = "- "
 # Formats of `formatted` by the type of a list, and by its style.
@@ -218,7 +219,7 @@ class Page(HTMLParser):
         self._lines_kept = False
         self._in_code = False
         self._grid: Grid | None = None
-        self._bold = 0  # nesting depth of bold elements in the open cell
+        self._bold: list[str] = []  # the names of the open bold elements, also of the open cell
         self._is_plain = False  # whether some text of the open cell is not bold
         self._tables = 0  # nesting depth of tables
         # Whether the open table contains h1 to h6, and therefore is not a table of data.
@@ -279,7 +280,7 @@ class Page(HTMLParser):
             self._flush()
         elif self._grid and tag in ("tr", "td", "th"):
             self._end_cell()
-            self._grid.row() if tag == "tr" else self._grid.cell(tag, attributes)
+            self._grid.row(attributes) if tag == "tr" else self._grid.cell(tag, attributes)
         elif tag == "li":
             self._break(tag)
             label = self._lists[-1].label(attributes) if self._lists else BULLET
@@ -292,6 +293,7 @@ class Page(HTMLParser):
             self._break(tag)
         else:
             self._open_other(tag)
+        self._open_bold(tag, attributes)
         if tag in LISTS:
             self._lists.append(_List(tag, attributes))
         self._lines_kept = self._lines_kept or tag == "pre"
@@ -303,11 +305,13 @@ class Page(HTMLParser):
         if tag == "dd":  # perhaps a further definition of a term
             self._term = self._term or self._last_term
 
+    def _open_bold(self, tag: str, attributes: Attributes) -> None:
+        if tag not in VOID and (tag in BOLD or BOLD_STYLE.search(attributes.get("style", ""))):
+            self._bold.append(tag)
+
     def _open_other(self, tag: str) -> None:
         if tag == "sup":
             self._raised = len(self._words)
-        elif tag in BOLD:
-            self._bold += 1
         elif tag == "thead" and self._grid:
             self._grid.has_head = True
 
@@ -335,8 +339,6 @@ class Page(HTMLParser):
         elif tag == "sup" and self._raised is not None:
             self._words[self._raised :] = [superscript("".join(self._words[self._raised :]))]
             self._raised = None
-        elif tag in BOLD:
-            self._bold = max(0, self._bold - 1)
         elif tag in BLOCKS or tag in HEADINGS or tag == "li":
             self._break(tag)
             self._end_list(tag)
@@ -346,6 +348,8 @@ class Page(HTMLParser):
         if tag in ("main", "article"):
             self._flush_outside_table()
             self._inside = max(0, self._inside - 1)
+        if self._bold and self._bold[-1] == tag:
+            self._bold.pop()
         self._in_header = self._in_header and tag != "header"
         self._lines_kept = self._lines_kept and tag != "pre"
         self._in_code = self._in_code and tag != "code" and tag not in SEPARATE
@@ -494,7 +498,7 @@ class Page(HTMLParser):
         text = " ".join("".join(self._words).split())
         is_bold = not self._is_plain
         self._words.clear()
-        self._bold, self._is_plain = 0, False
+        self._bold, self._is_plain = [], False
         if caption or not self._grid.is_open:  # captions, and text between cells
             self.outline.paragraph(text)
         else:

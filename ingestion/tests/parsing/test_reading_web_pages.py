@@ -323,8 +323,26 @@ class WebPagesTests(SimpleTestCase):
         self.assertEqual(
             self.html_table(["Departs | Arrives", "8:00 | 9:30"]), ["Departs: 8:00; Arrives: 9:30"]
         )
+        bold = "<p style='font-weight:700'>{}</p>".format
+        self.assertEqual(self.html_table([f"{bold('Country')} | {bold('Capital')}", *rows]), named)
+        head = "<tr {}><td style='{}'>Country<td style='{}'>Capital</tr>"
+        for row in ('class="header"', 'bgcolor="#ccc"', ""):
+            style = "" if row else "font-weight: bold"
+            self.assertEqual(self.html_table(rows, head.format(row, style, style)), named)
+        striped = "<tr bgcolor=#eee><td>Chair<td>Ann<tr><td>Clerk<td>Bo<tr bgcolor=#eee><td>Cook<td>Cy"
+        self.assertEqual(self.html_table([], striped), ["Chair: Ann", "Clerk: Bo", "Cook: Cy"])
         dates = ["3 May | Fair", "7 June | Market"]
         self.assertEqual(self.html_table(["Date | Event", *dates])[1], "Date: 7 June; Event: Market")
+
+    def test_marks_of_footnotes_do_not_change_the_names_of_columns_in_an_html_table(self):
+        fares = ["Ellery | 45 €", "Carrow | 5 €", "Sennick | 12 €", "Dunmore | 38 €"]
+        for rows in (
+            ["Port | Fare<sup>1</sup>", *fares],
+            ["Port | Fare", "Ellery | 45 €<sup>2</sup>", *fares[1:]],
+        ):
+            self.assertEqual(self.html_table(rows)[1].replace("¹", ""), "Port: Carrow; Fare: 5 €")
+        head = "<tr><th>Year<th>2024<sup>1</sup><th>2025"
+        self.assertEqual(self.html_table(["Profit | 7 | 9"], head), ["Year: Profit; 2024¹: 7; 2025: 9"])
 
     def test_an_html_element_that_is_left_out_ends_also_without_an_end_tag(self):
         for page, text in {

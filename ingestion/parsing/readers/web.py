@@ -32,11 +32,13 @@ BANNER = re.compile(
     r"no-?print|catlinks|nav-?(?:header|footer|bar)|toc|newsletter-?(?:signup|popup)|share-?(?:buttons|bar)|social-?(?:links|share))(?:[\s_-]|$)",
     re.IGNORECASE,
 )
-# Names of banners, and of sections of policies. The latter have headings and no buttons.
-SUBJECT = re.compile(r"(?:^|\s|(?<!has)(?<!with)[_-])(?:cookies?|consent|gdpr)(?:[\s_-]|$)", re.IGNORECASE)
+# Names of banners and of sections of policies about cookies; a section has a heading and no button.
+POLICY_OR_BANNER = re.compile(
+    r"(?:^|\s|(?<!has)(?<!with)[_-])(?:cookies?|consent|gdpr)(?:[\s_-]|$)", re.IGNORECASE
+)
 NOTE = re.compile(
-    r"(?:^|[\s_-])(?:(?:foot|end|side|margin)?-?notes?|warning|caution|danger|important|hint|tip|admonition|callout|hinweis|achtung|"
-    r"warnung|fu(?:ß|ss)noten?)(?:[\s_-]|$)",
+    r"(?:^|[\s_-])(?:(?:(?:foot|end|side|margin)?-?notes?|warning|caution|danger|important|hint|tip|hinweis|achtung|warnung|"
+    r"fu(?:ß|ss)noten?)(?:[_-]box|--[\w-]{1,50})?|(?:admonition|callout)[\w-]{0,50})(?:\s|$)",
     re.IGNORECASE,
 )
 MARKED = re.compile(r"<!\[[^<>]{0,200}>|<!\[|<\?[^<>]{0,200}>|<\?")  # <![if IE]>, <?php … ?>
@@ -78,6 +80,7 @@ VOID = _tags("area base br col embed hr img input link meta source track wbr")
 LINK_SIGN = re.compile(r"[¶🔗]\Z|\s#\Z")  # the text of a link from a heading to itself
 WHOLE = _tags("html body main")
 CONTROLS = _tags("button input select form")
+BANNER_CHARACTERS = 300  # a banner may have a link instead of a button if its text is not longer
 BOLD = _tags("b strong")
 BOLD_STYLE = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)", re.IGNORECASE)
 HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
@@ -183,8 +186,8 @@ class _List:
 class Page(HTMLParser):
     """Parses a page into `outline` and `title`.
 
-    `is_about_cookies` says whether an element that is named after cookies or consent is a section of a policy
-    instead of a banner. If it was left out, the page should be parsed again.
+    `is_about_cookies` says that elements named after cookies or consent are sections of a policy; if it
+    becomes true while parsing, parse the page again.
     """
 
     def __init__(
@@ -202,10 +205,10 @@ class Page(HTMLParser):
         self._skipped = ""  # the name of the element that is skipped
         self._inner: list[str] = []  # the open elements inside it for which `_nests` is true
         self._inner_names: Counter[str] = Counter()  # the same, counted, so that a look-up takes no time
-        self._may_be_policy = (
-            False  # whether the skipped element is a section of a policy if it has a heading
-        )
-        self._has_heading = False  # whether the skipped element has a heading
+        # Whether the skipped element is a section of a policy if it has a heading and no link, or much text.
+        self._may_be_policy = False
+        self._has_heading = self._has_link = False  # whether the skipped element has a heading, and a link
+        self._skipped_characters = 0  # the length of its text
         self._in_title = self._in_header = False
         self._words: list[str] = []
         self._raised: int | None = None  # the index in `_words` at which an open superscript begins
@@ -238,6 +241,7 @@ class Page(HTMLParser):
                 self._inner.append(tag)
                 self._inner_names[tag] += 1
             self._has_heading = self._has_heading or tag in HEADINGS
+            self._has_link = self._has_link or (tag == "a" and any(name == "href" for name, _ in attrs))
             self._may_be_policy = self._may_be_policy and not (tag in CONTROLS or ("role", "button") in attrs)
         else:
             attributes = {name: value or "" for name, value in attrs}
@@ -256,7 +260,9 @@ class Page(HTMLParser):
         elif tag in BOXES or STRIKING.search(attributes.get("style", "")):
             self._words.append(" ")
         self._skipped, self._inner, self._inner_names = tag, [], Counter()
-        self._may_be_policy, self._has_heading = not self._is_boilerplate(tag, attributes), False
+        self._may_be_policy = not self._is_boilerplate(tag, attributes)
+        self._has_heading = self._has_link = False
+        self._skipped_characters = 0
 
     def _open(self, tag: str, attributes: Attributes) -> None:
         if tag in ("main", "article") or attributes.get("role") == "main":
@@ -357,7 +363,9 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._in_title:
             self.title += data
-        elif self._skipped or (self._only_main and not self._inside):
+        elif self._skipped:
+            self._skipped_characters += len(data)
+        elif self._only_main and not self._inside:
             return
         elif self._heading or not self._in_header:  # in the header of a page, read only headings
             self._words.append(data)
@@ -366,7 +374,7 @@ class Page(HTMLParser):
     def _left_out(self, tag: str, attributes: Attributes) -> bool:
         return self._is_boilerplate(tag, attributes) or (
             not (self._boilerplate or self.is_about_cookies or tag in WHOLE)
-            and self._is_named(tag, attributes, SUBJECT)
+            and self._is_named(tag, attributes, POLICY_OR_BANNER)
         )
 
     def _is_boilerplate(self, tag: str, attributes: Attributes) -> bool:
@@ -437,7 +445,9 @@ class Page(HTMLParser):
         is_own = tag == self._skipped and not (self._inner and tag in SIBLINGS)
         if is_own or nests:
             self._skipped = ""
-            self.is_about_cookies = self.is_about_cookies or (self._may_be_policy and self._has_heading)
+            is_long = self._skipped_characters > BANNER_CHARACTERS
+            is_policy = self._may_be_policy and self._has_heading and (is_long or not self._has_link)
+            self.is_about_cookies = self.is_about_cookies or is_policy
             return is_own
         return True
 

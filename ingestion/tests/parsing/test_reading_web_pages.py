@@ -29,6 +29,7 @@ class WebPagesTests(SimpleTestCase):
         page = (
             "<h1>Oven</h1><aside class='note'>Cut the power first.</aside><p>Open it.</p>"
             "<aside>Advert</aside><aside class='sidebar-news'>News</aside>"
+            "<aside class='sidebar tip-list'>Advert</aside>"
             "<aside class='admonition-warning'><p>Hot!</aside>"
             "<aside role='complementary' class='notes'>Related</aside>"
             "<aside role='doc-endnotes'><ol><li>For ovens of 2024.</ol></aside>"
@@ -65,9 +66,13 @@ class WebPagesTests(SimpleTestCase):
             "<div class=cookie-notice><h2>We value your privacy</h2></div>",
             "<div class=consent>Accept all</div>",
             "<div id=gdpr><h2>Your data</h2><a role=button>Accept</a></div>",
+            "<div id=cookie-info><h3>Cookies</h3><p>We use them.</p><a href=#>Accept</a></div>",
         )
         page = f"<body class=cookies>{''.join(banners)}<h1>Guide</h1><p>Text.</p>"
         self.assertEqual(self.texts("a.html", page), {"guide": "Guide\n\nText."})
+        long = "We keep your answer. " * 20
+        page = f"<h1>Policy</h1><div class=cookies><h2>Storage</h2><a href=#>More</a> {long}</div>"
+        self.assertEqual(self.texts("a.html", page)["storage"], f"More {long}".strip())
         section = "<div class={0}><h2>Storage</h2><div class={0}__text>30 days.</div></div>"
         for name in ("cookies", "privacy-consent"):
             page = f"{banners[1]}<h1>Policy</h1><p>Text.</p>{section.format(name)}"

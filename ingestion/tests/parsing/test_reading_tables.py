@@ -273,6 +273,21 @@ class TablesTests(SimpleTestCase):
         self.assertEqual([section.anchor for section in found.sections], ["sheet=Sheet"])
         self.assertIn("Route: R1; Season: Summer; Fare: 28", found.sections[0].text)
 
+    def test_a_long_text_in_a_merged_cell_over_rows_and_columns_is_not_repeated(self):
+        note = "All prices are net. " * 6
+        book = openpyxl.Workbook()
+        for row in (
+            ("Item", "Price", "Day"),
+            ("Screw", 10, "Monday"),
+            (note, None, "x1"),
+            (None, None, "x2"),
+        ):
+            book.active.append(row)
+        book.active.merge_cells("A3:B4")
+        data = BytesIO()
+        book.save(data)
+        self.assertEqual(reading("a.xlsx", data.getvalue()).sections[0].text.count("net"), 6)
+
     def test_a_merged_cell_of_a_sheet_over_rows_and_columns_is_in_the_first_column_of_each_row(self):
         lines = [
             "Office: Harbour; Name: Ann; Note: mornings",

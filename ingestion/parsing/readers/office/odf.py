@@ -15,6 +15,7 @@ from ingestion.parsing.readers.outline import Outline
 from ingestion.parsing.readers.tables import (
     CELL_CHARACTERS,
     MAX_COLUMNS,
+    NAME_CHARACTERS,
     add_rows,
     column_letters,
     table_text,
@@ -436,7 +437,7 @@ def _numbered_rows(
     """The number (from 1) and cells of each row with text; `lines_of` gives the lines of a cell.
 
     Hidden rows are included, because a filter is often left on by accident. A cell that spans several rows is
-    repeated in each.
+    repeated in each, except if it also spans columns and is longer than a name.
     """
     above: dict[int, tuple[int, str]] = {}
     number = 1
@@ -451,7 +452,9 @@ def _numbered_rows(
             is_covered = cell.tag == f"{TABLE}covered-table-cell"
             is_continued = is_covered and len(cells) in above
             text = above[len(cells)][1] if is_continued else " ".join(lines_of(cell))
-            if (rows := _count(cell, "number-rows-spanned")) > 1 and text:
+            is_wide = _count(cell, "number-columns-spanned") > 1
+            is_repeated = bool(text) and not (is_wide and len(text) > NAME_CHARACTERS)
+            if (rows := _count(cell, "number-rows-spanned")) > 1 and is_repeated:
                 below[len(cells)] = rows - 1, text
             # Repetitions end at MAX_COLUMNS, but each cell with text is included at least once.
             most = max(1 if text else 0, MAX_COLUMNS - len(cells))

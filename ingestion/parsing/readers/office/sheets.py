@@ -14,7 +14,7 @@ from openpyxl.utils.escape import unescape
 
 from chatsite.dependency_internals import sheet_source
 from ingestion.parsing.packages import DAMAGE, open_package, relations, xml_part
-from ingestion.parsing.readers.tables import CELL_CHARACTERS, MAX_COLUMNS, BoldRow, add_rows
+from ingestion.parsing.readers.tables import CELL_CHARACTERS, MAX_COLUMNS, NAME_CHARACTERS, BoldRow, add_rows
 from ingestion.parsing.sections import Contents, Limits, one_line
 from ingestion.parsing.strict_parts import OfficePackage
 
@@ -37,12 +37,13 @@ def shown(value: Any, number_format: str) -> str:
     return "" if text in ERRORS else text
 
 
-MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s+ref="([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})"')
+MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s+ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
 MERGED_LONGEST = 60
 MAX_MERGED = 2_000  # number of cells that span several rows; each is repeated at most MERGED_ROWS times
 MERGED_ROWS = 1_000
 CHUNK_BYTES = 1_000_000
-Merged = dict[int, list[tuple[int, int]]]  # by column: first and last row, from 1
+# By column: the first and last row (from 1) of each cell, and whether it also spans columns.
+Merged = dict[int, list[tuple[int, int, bool]]]
 S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 THREADED = "{http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments}"
 XDR = "{http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing}"
@@ -135,7 +136,7 @@ def _add_shapes(notes: dict[int, list[str]], archive: zipfile.ZipFile, part: str
 def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
     """The number and texts of each row; a cell that spans several rows is repeated in each.
 
-    If it also spans columns, it is in the first of them.
+    If it also spans columns, it is in the first of them, and only repeated if it is not longer than a name.
     """
     # Cells that span several rows, by their first column. The sheet's XML lists them after all rows.
     merged: Merged = {}
@@ -144,11 +145,13 @@ def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
     with sheet_source(sheet) as part:  # openpyxl provides no merged cells when it reads row by row
         while chunk := part.read(CHUNK_BYTES):
             for match in MERGED.finditer(rest + chunk):
-                first, last = int(match[2]), int(match[3])
+                first, last = int(match[2]), int(match[4])
                 count += first < last
                 if count <= MAX_MERGED and first < last:
                     column = column_index_from_string(match[1].decode())
-                    merged.setdefault(column, []).append((first, min(last, first + MERGED_ROWS)))
+                    merged.setdefault(column, []).append(
+                        (first, min(last, first + MERGED_ROWS), match[1] != match[3])
+                    )
             rest = chunk[-MERGED_LONGEST:]
 
     kept: dict[int, str] = {}  # by column: the text of a cell that spans several rows
@@ -159,9 +162,10 @@ def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
             if not number or column > max(len(texts), MAX_COLUMNS):
                 continue
             own = "".join(texts[column - 1 : column])
-            if any(first == number for first, _ in ranges):
-                kept[column] = own
-            elif not own and kept.get(column) and any(first < number <= last for first, last in ranges):
+            begun = [is_wide for first, _, is_wide in ranges if first == number]
+            if begun:
+                kept[column] = "" if any(begun) and len(own) > NAME_CHARACTERS else own
+            elif not own and kept.get(column) and any(first < number <= last for first, last, _ in ranges):
                 texts += [""] * (column - len(texts))
                 texts[column - 1] = kept[column]
         yield number, BoldRow(texts) if _is_bold(row) else texts

@@ -205,7 +205,7 @@ class Page(HTMLParser):
         self._skipped = ""  # the name of the element that is skipped
         self._inner: list[str] = []  # the open elements inside it for which `_nests` is true
         self._inner_names: Counter[str] = Counter()  # the same, counted, so that a look-up takes no time
-        # Whether the skipped element is a section of a policy if it has a heading and no link, or much text.
+        # Whether the skipped element is a section of a policy, if it has a heading, and no link or much text.
         self._may_be_policy = False
         self._has_heading = self._has_link = False  # whether the skipped element has a heading, and a link
         self._skipped_characters = 0  # the length of its text

@@ -70,8 +70,8 @@ def formatted_number(value: float, number_format: str) -> str:
 def formatted_time(value: datetime | time | timedelta, number_format: str) -> str:
     """A date, a time of day or a duration in its format.
 
-    A date that is only formatted as a time of day is one. Seconds are written if the format has them; in a
-    date or a time of day with hours only if they are not 0.
+    A date whose format shows only a time of day is written as that time. Seconds are written if the format
+    has them; in a date or a time of day with hours only if they are not 0.
     """
     units = NO_UNITS.sub("", QUOTED.sub("", number_format.partition(";")[0])).lower()
     if isinstance(value, timedelta):

@@ -264,7 +264,7 @@ class _Reader:
         self._end_paragraph()
 
     def _end_paragraph(self) -> None:
-        """Add the open paragraphs as one, which has the properties of the last."""
+        """Add the open paragraphs as one, with the properties of the last."""
         parts, self._open = self._open, []
         text = "".join(map(_text, parts))
         properties = parts[-1].find(f"{W}pPr") if parts else None
@@ -348,7 +348,10 @@ def _body(archive: zipfile.ZipFile, name: str) -> Iterator[ElementTree.Element]:
 
 
 def _inside(elements: Iterable[ElementTree.Element]) -> Iterator[ElementTree.Element]:
-    """Yield the elements without deleted text and tables of contents; the children of mere wrappers."""
+    """Yield the elements except deleted text and tables of contents.
+
+    Mere wrappers are replaced by their children.
+    """
     for child in elements:
         if child.tag == f"{W}sdt" and _value(child.find(GALLERY), "docPartGallery") == CONTENTS:
             continue
@@ -413,7 +416,7 @@ def _is_on(mark: ElementTree.Element | None) -> bool:
 def _rows(
     table: ElementTree.Element, text_of: Callable[[ElementTree.Element], str] | None = None
 ) -> Iterator[list[str]]:
-    """The cells by row, with their texts by this function.
+    """The cells of each row; `text_of` gives the text of a cell.
 
     A cell that spans several columns is in the first one; a cell that spans several rows is in each.
     """

@@ -10,9 +10,10 @@ BROKEN_WORD = re.compile(rf"\b(\w++){BREAK}(?=(\w++))")
 # After a hyphen that stands for the rest of a compound ("pre- and post-processing"). "Or", "et" and "ou" may
 # also be the rest of a broken word, and only count before another compound.
 CONJUNCTION = re.compile(r"(?:und|oder|bzw|beziehungsweise|sowie|and)\b|(?:or|et|ou)\s\w++-", re.IGNORECASE)
-PRONOUN = re.compile(
-    r"(?:vous|nous|moi|toi|elles?|là)\b", re.IGNORECASE
-)  # a hyphen joins them to French verbs
+# A hyphen joins these pronouns to French verbs. Other words end like them ("ner-vous", "finanzi-elle"), but
+# not after the last letters of a verb.
+PRONOUN = re.compile(rf"(?:(?<=[sz]{BREAK})[vn]ous|(?<=[td]{BREAK})elles?|[mt]oi|là)\b", re.IGNORECASE)
+SINGLE_LETTER = re.compile(rf"(?<!['’])\w{BREAK}")  # not the beginning of a word in "l'é-cole"
 
 
 def without_breaks(text: str, compounds: Container[str] = (), *, is_hyphenated: bool = True) -> str:
@@ -32,7 +33,8 @@ def without_breaks(text: str, compounds: Container[str] = (), *, is_hyphenated: 
             not is_hyphenated
             or (second[0].isupper() and not first[-1].isupper())
             or second[0].isdigit()
-            or 1 in (len(first), len(second))
+            or len(second) == 1
+            or SINGLE_LETTER.match(text, match.start())
             or PRONOUN.match(text, match.end())
             or f"{first}-{second}".lower() in compounds
         )

@@ -454,6 +454,7 @@ class PdfTests(SimpleTestCase):
             ("pre-", "or post-processing", "pre- or post-processing"),
             ("col-", "or of the boat", "color of the boat"),
             ("Avez-", "vous compris", "Avez-vous compris"),
+            ("dit-", "elle bien", "dit-elle bien"),
             ("va-t-", "il bien", "va-t-il bien"),
         ):
             for producer in ("LaTeX", "Skia/PDF m140"):
@@ -469,6 +470,17 @@ class PdfTests(SimpleTestCase):
         self.assertEqual(self.sections(page), [("", f"{SENTENCE} for an ef-\nsee also the plan.")])
         beside = lines(("F1", 11, f"{SENTENCE} for an ef-")) + lines(("F1", 9, "ficient office."), top=765)
         self.assertIn("efficient office", self.sections(beside)[0][1])
+
+    def test_broken_words_that_end_like_pronouns_or_have_an_apostrophe_are_joined(self):
+        for before, after, joined in (
+            ("ner-", "vous people", "nervous people"),
+            ("indige-", "nous people", "indigenous people"),
+            ("finanzi-", "elle Mittel", "finanzielle Mittel"),
+            ("dans l'e-", "cole", "dans l'ecole"),
+        ):
+            page = lines(*[("F1", 11, SENTENCE)] * 40, ("F1", 11, f"{SENTENCE} {before}"), ("F1", 11, after))
+            with self.subTest(joined):
+                self.assertIn(joined, self.sections(page, producer="LaTeX")[0][1])
 
     def test_words_broken_between_lines_of_a_column_are_joined(self):
         """PDFium joins such lines and puts U+0002 or U+FFFE where the hyphen was."""

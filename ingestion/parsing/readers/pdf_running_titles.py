@@ -15,10 +15,11 @@ EDGE_SHARE = 0.6  # share of the pages on which a line must appear to be a runni
 PAGE_NUMBER = re.compile(r"(?<!\d)\d{1,3}(?!\d)")  # longer numbers are years or invoice numbers
 # Like PAGE_NUMBER, but not a part of a date or of a price.
 COUNTED = re.compile(r"(?<!\d)(?<!\d[.,])\d{1,3}(?![.,]?\d)")
+WORD = re.compile(r"[^\W\d_]+")
+PAGE_WORDS = {"blatt", "of", "p", "page", "s", "seite", "von"}  # "Seite 1 von 5"
 PRINTED_NUMBER = re.compile(r"\A\d{1,4}(?=\s|\Z)|(?<=\s)\d{1,4}\Z")  # at the beginning or end of a line
 NUMBER_SCALE = 1.02  # a line that is larger than the text by this factor is not a printed page number
-# A line with a number that is larger than the text by this factor is the title of its page.
-TITLE_SCALE, BOLD_TITLE_SCALE = 1.3, 1.12
+TITLE_SCALE = 1.3  # a line with a number that is larger than the text by this factor may be its page's title
 # A line's text (with # for short numbers if one of them counts the pages), its font size, and the height of
 # its baseline on the page (None if the line may be at any height).
 Shape = tuple[str, int, int | None]
@@ -103,8 +104,12 @@ def _height(line: Line) -> int | None:
     return None if line.baseline is None else round(line.baseline)
 
 
+def _sorted_heights(lines: list[Line]) -> list[int]:
+    return sorted({round(line.baseline) for line in lines if line.baseline is not None})
+
+
 def _extreme_heights(lines: list[Line]) -> set[int]:
-    heights = sorted({round(line.baseline) for line in lines if line.baseline is not None})
+    heights = _sorted_heights(lines)
     return {*heights[:BOTTOM_HEIGHTS], *heights[-TOP_HEIGHTS:]}
 
 
@@ -112,15 +117,17 @@ def _numberings(pages: list[list[Line]], edges: list[dict[int, list[int | None]]
     """The texts, with # for short numbers, of lines that count the pages at their top or bottom.
 
     In such a line, a number increases by one with each page, from most pages that have it to the next one.
-    Numbers of other lines are content, for example prices and dates, and so are those of lines that are large
-    enough to be the title of a page.
+    Numbers of other lines are content, for example prices and dates, and so are those of titles: large lines
+    at the top of a page that have other words than *Page 1 of 5*.
     """
     body = median([line.size for lines in pages for line in lines if not line.whole] or [0])
     # By the text of a line, for each page with it: its index, and how far its numbers exceed that index.
     found: dict[str, dict[int, set[tuple[int, int]]]] = {}
     for number, (lines, places) in enumerate(zip(pages, edges, strict=True)):
+        top = _sorted_heights(lines)[-TOP_HEIGHTS:]
         for line in map(lines.__getitem__, places):
-            if line.size >= body * (BOLD_TITLE_SCALE if line.bold else TITLE_SCALE):
+            is_large = line.size >= body * TITLE_SCALE and _height(line) in top
+            if is_large and not PAGE_WORDS.issuperset(WORD.findall(line.text.lower())):
                 continue
             ahead = {(at, int(each) - number) for at, each in enumerate(COUNTED.findall(line.text))}
             if ahead:

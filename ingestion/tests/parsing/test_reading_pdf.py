@@ -157,6 +157,21 @@ class PdfTests(SimpleTestCase):
             headings = [heading for heading, _ in self.sections(*(page(*each) for each in titles))]
             self.assertEqual(headings, [title for _, _, title in titles])
 
+    def test_large_page_numbers_and_bold_running_titles_with_a_number_are_not_headings(self):
+        def page(number, footer, title=None):
+            rows = [("F1", 8, f"{SENTENCE} {letter} of {'uvwxyz'[number - 1]}.") for letter in "abcd"]
+            return lines(*([title] if title else []), *rows) + lines(footer, top=40)
+
+        for words in ("{}", "- {} -", "Page {} of 5"):
+            for footer in (("F1", 12), ("F2", 16)):
+                pages = [page(number, (*footer, words.format(number))) for number in range(1, 6)]
+                with self.subTest(words, footer=footer):
+                    found = self.sections(*pages)
+                    self.assertEqual({heading for heading, _ in found}, {""})
+                    self.assertTrue(all(text.startswith(SENTENCE) for _, text in found))
+        pages = [page(each, ("F1", 8, str(each)), ("F2", 9, f"Prices 2026 {each}")) for each in range(1, 6)]
+        self.assertEqual({heading for heading, _ in self.sections(*pages)}, {""})
+
     def test_a_title_is_kept_although_it_is_also_the_running_title(self):
         pages = [
             lines(("F1", 22, "Staff manual"), *[("F1", 11, f"{SENTENCE} {a} {b}.") for b in "abcde"])

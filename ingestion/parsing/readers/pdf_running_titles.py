@@ -13,8 +13,9 @@ TOP_HEIGHTS, BOTTOM_HEIGHTS = 2, 3
 MIN_PAGES, MIN_SIDES = 3, 4  # minimum number of pages, or of left or right pages, with a running title
 EDGE_SHARE = 0.6  # share of the pages on which a line must appear to be a running title
 PAGE_NUMBER = re.compile(r"(?<!\d)\d{1,3}(?!\d)")  # longer numbers are years or invoice numbers
-# Like PAGE_NUMBER, but not a part of a date or of a price.
-COUNTED = re.compile(r"(?<!\d)(?<!\d[.,])\d{1,3}(?![.,]?\d)")
+# Like PAGE_NUMBER, but not a part of a date or of a price. Of a number such as 2.1, the last part counts: it
+# may be the first page of chapter 2.
+COUNTED = re.compile(r"(?<!\d)(?<!\d[.,])(?:\d{1,2}\.(?=[1-9]\d?(?![\d.])))?(\d{1,3})(?![.,]?\d)")
 WORD = re.compile(r"[^\W\d_]+")
 PAGE_WORDS = {"blatt", "of", "p", "page", "s", "seite", "von"}  # "Seite 1 von 5"
 PRINTED_NUMBER = re.compile(r"\A\d{1,4}(?=\s|\Z)|(?<=\s)\d{1,4}\Z")  # at the beginning or end of a line
@@ -116,12 +117,11 @@ def _extreme_heights(lines: list[Line]) -> set[int]:
 def _numberings(pages: list[list[Line]], edges: list[dict[int, list[int | None]]]) -> set[str]:
     """The texts, with # for short numbers, of lines that count the pages at their top or bottom.
 
-    In such a line, a number increases by one with each page, from most pages that have it to the next one.
     Numbers of other lines are content, for example prices and dates, and so are those of titles: large lines
     at the top of a page that have other words than *Page 1 of 5*.
     """
     body = median([line.size for lines in pages for line in lines if not line.whole] or [0])
-    # By the text of a line, for each page with it: its index, and how far its numbers exceed that index.
+    # By the text of a line, for each page with it: its index, and its numbers with their places in the line.
     found: dict[str, dict[int, set[tuple[int, int]]]] = {}
     for number, (lines, places) in enumerate(zip(pages, edges, strict=True)):
         top = _sorted_heights(lines)[-TOP_HEIGHTS:]
@@ -129,16 +129,30 @@ def _numberings(pages: list[list[Line]], edges: list[dict[int, list[int | None]]
             is_large = line.size >= body * TITLE_SCALE and _height(line) in top
             if is_large and not PAGE_WORDS.issuperset(WORD.findall(line.text.lower())):
                 continue
-            ahead = {(at, int(each) - number) for at, each in enumerate(COUNTED.findall(line.text))}
-            if ahead:
+            counted = set(enumerate(map(int, COUNTED.findall(line.text))))
+            if counted:
                 of_page = found.setdefault(PAGE_NUMBER.sub("#", line.text), {})
-                of_page.setdefault(number, set()).update(ahead)
-    return {
-        text
-        for text, of_page in found.items()
-        if sum(not one.isdisjoint(other) for one, other in itertools.pairwise(of_page.values()))
-        >= max(1, EDGE_SHARE * (len(of_page) - 1))
-    }
+                of_page.setdefault(number, set()).update(counted)
+    return {text for text, of_page in found.items() if _counts(of_page)}
+
+
+def _counts(numbers: dict[int, set[tuple[int, int]]]) -> bool:
+    """Whether one of a line's numbers counts the pages.
+
+    `numbers` are those of each page with the line, by index, with their places in the line. From most pages
+    to the next one, the number increases by one for each page or begins at one again (in a new chapter), or
+    it increases by two (with two pages on each sheet).
+    """
+    steps: Counter[tuple[int, float]] = Counter()  # by place and increase for each page
+    restarts: Counter[int] = Counter()
+    for (page, here), (next_page, there) in itertools.pairwise(numbers.items()):
+        pairs = [(at, before, after) for at, before in here for place, after in there if at == place]
+        steps.update({(at, (after - before) / (next_page - page)) for at, before, after in pairs})
+        restarts.update({at for at, before, after in pairs if after == 1 < before})
+    least = max(1, EDGE_SHARE * (len(numbers) - 1))
+    return any(
+        steps[at, 1] + min(steps[at, 1], restarts[at]) >= least or steps[at, 2] >= least for at, _ in steps
+    )
 
 
 def _edges(lines: list[Line]) -> dict[int, list[int | None]]:

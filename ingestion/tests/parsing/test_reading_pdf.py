@@ -126,14 +126,33 @@ class PdfTests(SimpleTestCase):
         self.assertNotIn("Chapter", text)
         self.assertIn("9 boxes are enough.", text)
 
+    def test_page_numbers_by_chapter_document_or_sheet_are_running_titles(self):
+        for words, numbers in {
+            "Manual 3 Page {}": ("1.1", "1.2", "2.1", "2.2", "3.1", "3.2"),
+            "Page {} of 2": (1, 2, 1, 2, 1, 2),
+            "Sheet {}/12": (1, 3, 5, 7, 9, 11),
+        }.items():
+            pages = [
+                lines(*[("F1", 11, f"{SENTENCE} {letter} of {'uvwxyz'[place]}.") for letter in "abcd"])
+                + lines(("F1", 9, words.format(number)), top=40)
+                for place, number in enumerate(numbers)
+            ]
+            with self.subTest(words):
+                text = "\n".join(text for _, text in self.sections(*pages))
+                self.assertNotIn(words.split()[0], text)
+
     def test_lines_whose_numbers_do_not_count_the_pages_are_not_running_titles(self):
         prices = (49, 25, 39, 85, 499)
+        days = (5, 12, 19, 26, 2)
 
         def page(number):
             rows = [("F1", 11, f"{SENTENCE} {letter} of {number}.") for letter in "abcd"]
             of_page = [("F1", 11, f"Price: {prices[number]} euros"), ("F1", 11, f"{prices[number]} pieces")]
-            date = ("F1", 11, f"Minutes of 0{number + 2}.0{number + 1}.2024")
-            return lines(date, *rows, *of_page) + lines(("F1", 9, f"Page {number + 1} of 5"), top=40)
+            dates = [
+                ("F1", 11, f"Minutes of 0{number + 2}.0{number + 1}.2024"),
+                ("F1", 11, f"Next meeting on {days[number]}.{number + 1}. at noon"),
+            ]
+            return lines(*dates, *rows, *of_page) + lines(("F1", 9, f"Page {number + 1} of 5"), top=40)
 
         text = "\n".join(text for _, text in self.sections(*map(page, range(5))))
         for number, price in enumerate(prices):
@@ -141,6 +160,7 @@ class PdfTests(SimpleTestCase):
                 f"Price: {price}",
                 f"{price} pieces",
                 f"Minutes of 0{number + 2}.0{number + 1}.2024",
+                f"Next meeting on {days[number]}.{number + 1}. at noon",
             ):
                 self.assertIn(words, text)
         self.assertNotIn("Page", text)

@@ -7,6 +7,7 @@ separated by white space through all rows; everything else remains text.
 import itertools
 import math
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -402,34 +403,52 @@ class _Run:
         self._gutter = gutter
         self._ruled = ruled
         self._free: list[Span] = []
+        self._borders: dict[Span, int] = {}  # in how many rows a vertical line crosses each free span
+        self._taken = 0
+        self._merged: list[list[Span]] = []  # for each of the bands, the free spans within its merged cells
         self._left, self._right = math.inf, -math.inf
 
     def takes(self, band: list[Word], borders: Sequence[float] = ()) -> bool:
         """Add the row if the columns remain separate; returns whether it was added.
 
-        `borders` are the places of the vertical lines that cross the row.
+        `borders` are the places of the vertical lines that cross the row. If one of most rows does not cross
+        this one, cells of this row are merged there, unless their words are separate all the same.
         """
         if not band:
             return False
         left = min(self._left, *(word.left for word in band))
         right = max(self._right, *(word.right for word in band))
-        least = BORDERED_GUTTER if borders else self._gutter
+        bordered = {span for span, count in self._borders.items() if count > self._taken / 2}
+        least = BORDERED_GUTTER if borders or bordered else self._gutter
         free = self._between_columns(free_spans(band, least), borders)
         common = common_spans(self._free, free, least) if self.bands else free
-        both = self._between_columns(common, borders)
-        if any(left < start and end < right for start, end in both):
-            self.bands += self._rows(band, free) if self._ruled else [band]
-            self._free, self._left, self._right = both, left, right
-            return True
-        return False
+        # The span of the rows above that contains each span.
+        before = {
+            span: self._free[bisect_right(self._free, (span[0], math.inf)) - 1]
+            for span in (common if self.bands else ())
+        }
+        wide = set(self._between_columns(common, borders))
+        both = [span for span in common if span in wide or before.get(span) in bordered]
+        if not any(left < start and end < right for start, end in both):
+            return False
+        crossed = {span for span in [*both, *bordered] if _is_crossed(span, borders)}
+        merged: list[Span] = []
+        if not crossed.isdisjoint(both):
+            merged = list(bordered - crossed - {before.get(span) for span in both})
+        rows = self._rows(band, free) if self._ruled else [band]
+        self.bands += rows
+        self._merged += [merged] * len(rows)
+        self._borders = {
+            span: self._borders.get(before.get(span, span), 0) + (span in crossed)
+            for span in sorted([*both, *merged])
+        }
+        self._free, self._left, self._right = list(self._borders), left, right
+        self._taken += 1
+        return True
 
     def _between_columns(self, spans: Iterable[Span], borders: Sequence[float]) -> list[Span]:
         """The spans that are wide or contain a vertical line."""
-        return [
-            (start, end)
-            for start, end in spans
-            if end - start >= self._gutter or any(start < place < end for place in borders)
-        ]
+        return [span for span in spans if span[1] - span[0] >= self._gutter or _is_crossed(span, borders)]
 
     def is_summed_by(self, line: Sequence[Word]) -> bool:
         """Whether a line, perhaps after a gap, has the sums of this table."""
@@ -488,7 +507,9 @@ class _Run:
 
     def table(self) -> Iterator[Table]:
         gutters = self._gutters()
-        cells = [_divided(band, gutters) for band in self.bands]
+        cells = [
+            _divided(band, gutters, merged) for band, merged in zip(self.bands, self._merged, strict=True)
+        ]
         full = [row for row in cells if sum(map(bool, row)) > 1]
         if len(full) < (2 if self._ruled else ROWS):
             return
@@ -498,18 +519,32 @@ class _Run:
             return
         if _from_the_right(word for band in self.bands for word in band):
             cells = [row[::-1] for row in cells]
-        named = self._ruled or is_named(cells)
+        # Two names with their values may have lines around them, too.
+        is_small = len(cells) == 2 and len(gutters) == 1
+        named = (self._ruled and not is_small) or is_named(cells)
         lines = frozenset(word.line for band in self.bands for word in band)
         yield Table(cells, named, lines, gutters)
 
 
-def _divided(band: Sequence[Word], gutters: Sequence[Span]) -> list[list[Word]]:
-    """The words between the gutters, in the reading direction of the script."""
+def _is_crossed(span: Span, borders: Iterable[float]) -> bool:
+    return any(span[0] < place < span[1] for place in borders)
+
+
+def _divided(band: Sequence[Word], gutters: Sequence[Span], merged: Sequence[Span] = ()) -> list[list[Word]]:
+    """The words between the gutters, in the reading direction of the script.
+
+    Cells are merged across gutters in a span of `merged`; the first of them gets their words.
+    """
+    starts = [
+        (column, (start + end) / 2)
+        for column, (start, end) in enumerate(gutters, 1)
+        if not any(left <= start and end <= right for left, right in merged)
+    ]
     columns: list[list[Word]] = [[] for _ in range(len(gutters) + 1)]
     backwards = _from_the_right(band)
     for line in _visual_lines(band):
         for word in reversed(line) if backwards else line:
-            column = sum(word.left >= (start + end) / 2 for start, end in gutters)
+            column = max((column for column, start in starts if word.left >= start), default=0)
             columns[column].append(word)
     return columns
 

@@ -642,6 +642,31 @@ class BorderedTableTests(SimpleTestCase):
         self.assertEqual(self.texts("205 774 m 205 734 l S\n"), plain)
         self.assertEqual(self.texts("130 774 m 130 674 l S\n"), plain)
 
+    def test_a_row_with_merged_cells_does_not_join_the_columns_of_the_others(self):
+        heights = [774 - 20 * number for number in range(len(self.ROWS) + 2)]
+        total = (
+            "BT /F1 11 Tf 1 0 0 1 74 660 Tm (Total, all rooms) Tj 167 0 Td (543,90 E) Tj ET\n"
+            "72 654 m 290 654 l S\n"
+        )
+        rows = ((left, heights[-1 if left in (72, 239, 290) else -2]) for left in self.LEFTS)
+        borders = "".join(f"{left} 774 m {left} {bottom} l S\n" for left, bottom in rows)
+        *lines, last = self.texts(total + borders)
+        self.assertEqual(lines[0], "No.: 11; Item: Printer, black; Room: R 11; Value: 119,90 E")
+        self.assertEqual(len(lines), 4)
+        self.assertEqual(last, "No.: Total, all rooms; Value: 543,90 E")
+
+    def test_two_names_with_their_values_are_not_names_of_columns(self):
+        rows = [("Address", "Main Road 1"), ("Phone", "0221 1234")]
+        cells = "".join(
+            f"BT /F1 11 Tf 1 0 0 1 {left} {760 - 20 * number} Tm ({cell}) Tj ET\n"
+            for number, row in enumerate(rows)
+            for left, cell in zip((74, 126), row, strict=True)
+        )
+        rules = "".join(f"72 {height} m 200 {height} l S\n" for height in (774, 754, 734))
+        borders = "".join(f"{left} 774 m {left} 734 l S\n" for left in (72, 124, 200))
+        [section] = reading("a.pdf", building.drawn(cells + rules + borders)).sections
+        self.assertEqual(section.text, "Address; Main Road 1\nPhone; 0221 1234")
+
 
 class RowsBetweenLinesTests(SimpleTestCase):
     """Tables with a line below each row and none above the names of the columns, as browsers draw them."""

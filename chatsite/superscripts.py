@@ -1,7 +1,8 @@
 """Superscript digits: exponents, and marks of footnotes, which must not become part of a number or word.
 
 Readers of files write superscript digits with Unicode's characters for them, which look the same everywhere.
-Search and verification leave out those that are marks of footnotes.
+Search and verification leave out all of them except exponents, which are those of units and of powers of ten,
+and negative ones.
 """
 
 import re
@@ -10,23 +11,30 @@ _RAISED = str.maketrans("0123456789+-−–()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺�
 _DIGITS = re.compile(r"\s*[-−–+(]?\d{1,3}(?:[\s,;]{1,3}\d{1,3}){0,5}\)?\s*", re.ASCII)
 _RUN = re.compile("[⁽⁺⁻]?[⁰¹²³⁴-⁹]+⁾?")
 _QUICK = re.compile("[⁰¹²³⁴-⁹]")
-_UNIT = re.compile(r"(?:\A|[^A-Za-zÀ-ÿ])[cdkm]?m\Z")  # metres, before the exponent of an area or a volume
+_UNIT = re.compile(r"(?:\A|[^A-Za-zÀ-ÿ'’])(?:[cdfhkmnqr]?m|ft|s|N)\Z")  # units that may have an exponent
 _UNIT_CHARACTERS = 3
+_TEN = re.compile(r"(?:\A|[^\d.,])10\Z")
+_POWER = re.compile("[³⁴-⁹]|[¹²³⁴-⁹][⁰¹²³⁴-⁹]")  # of ten; 10¹ and 10² are more often marks of footnotes
 
 
 def superscript(text: str) -> str:
-    """The text of a superscript: digits as superscript digits; other texts, such as `nd`, unchanged."""
+    """The text of a superscript: digits of up to three digits each, with their sign or brackets.
+
+    Others, such as `nd` or `1-3`, are unchanged.
+    """
     return text.translate(_RAISED) if _DIGITS.fullmatch(text) else text
 
 
 def without_note_marks(text: str) -> str:
-    """`text` with a space for each superscript digit, except in units such as m². Positions do not change."""
+    """`text` with spaces for superscript digits that are no exponents. Positions do not change."""
     if text.isascii() or not _QUICK.search(text):
         return text
 
     def kept(match: re.Match[str]) -> str:
         start = match.start()
-        is_unit = _UNIT.search(text[max(0, start - _UNIT_CHARACTERS) : start])
-        return match[0] if is_unit else " " * len(match[0])
+        before = text[max(0, start - _UNIT_CHARACTERS) : start]
+        is_power = _POWER.fullmatch(match[0]) and _TEN.search(before)
+        is_exponent = match[0].startswith("⁻") or is_power or _UNIT.search(before)
+        return match[0] if is_exponent else " " * len(match[0])
 
     return _RUN.sub(kept, text)

@@ -1,5 +1,6 @@
 """Superscript digits, which are marks of footnotes or exponents, not part of the number before them."""
 
+import re
 from io import BytesIO
 from zipfile import ZipFile
 
@@ -112,6 +113,7 @@ class SuperscriptTests(SimpleTestCase):
             "2)": "²⁾",
             "1, 2": "¹, ²",
             "nd": "nd",
+            "1-3": "1-3",
             "[1]": "[1]",
         }.items():
             self.assertEqual(superscript(text), written)
@@ -123,3 +125,28 @@ class SuperscriptTests(SimpleTestCase):
         self.assertEqual(
             [token.value for token in tokens(text) if token.kind.name == "NUMBER"], ["250", "45", "3"]
         )
+
+    def test_exponents_are_kept(self):
+        for text in (
+            "10⁶ pieces",
+            "10¹² pieces",
+            "10⁻³ mol",
+            "5 s⁻¹",
+            "9.81 m/s²",
+            "3 ft²",
+            "20 qm²",
+            "4 nm³",
+        ):
+            self.assertEqual(without_note_marks(text), text)
+
+    def test_marks_that_follow_similar_words_are_no_exponents(self):
+        for text in (
+            "10¹ euros",
+            "10³⁾ euros",
+            "110³ euros",
+            "1.10³ euros",
+            "it’s² new",
+            "a term³",
+            "boats²",
+        ):
+            self.assertEqual(without_note_marks(text), re.sub("[¹²³⁾]", " ", text))

@@ -69,7 +69,10 @@ def _chunks(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _without_full_stops_within(text: str) -> str:
-    """The text with commas for full stops in sentences, at which the splitter would end a passage."""
+    """The text, at the same length, with commas for the full stops that do not end sentences.
+
+    The splitter would end a passage at them. Only its offsets are used.
+    """
     parts, start = [], 0
     for place in full_stops_within(text):
         parts += [text[start:place], ","]

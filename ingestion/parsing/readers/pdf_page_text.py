@@ -31,15 +31,14 @@ SPACE = 0.12  # minimum space between words, relative to the height of the font'
 IDEOGRAPHS = "\u2e80"  # from this character on, most scripts have no spaces between words
 BROWSERS = ("Skia/PDF", "Qt ", "cairo ")  # prefixes of the producer names that browsers write
 BOLD_WEIGHT = 600
-NOTE_SCALE, NOTE_GAP = 0.95, 2.5  # maximum size of a note, and minimum distance from the text above it
-SLOPE = 0.3  # the letters of a line that rises more, such as a diagonal watermark, have no baseline
+# Of a note: its maximum size relative to the text above it, and its minimum distance from that text, in em.
+NOTE_SCALE, NOTE_GAP = 0.95, 2.5
+SLOPE = 0.3  # a line that rises more, such as a diagonal watermark, counts as rotated
 BULLETS = "•◦▪‣●○■□◻☐❑❖➢➔✓✔"  # characters that mark items of lists
 FONT_SUBSET = re.compile(r"\A[a-z]{6}\+")  # the prefix of a font of which the file contains only a part
 # Hyphens at the end of a line (see hyphenation.BREAK), also if PDFium has joined that line with the next one.
 BROKEN_LINE = re.compile(r"[\x02\ufffe\xad](?=\s*\Z)|(?<=\w)[\x02\ufffe](?=\w)")
 BROKEN_INSIDE = re.compile(r"(?<=\w)[\x02\ufffe](?=\w)")
-
-
 # Digits that may be a superscript of the letter, digit or sign before them.
 RAISED = re.compile(
     r"(?:(?<=[^\W_])[-−+]?[0-9]{1,12}|(?<=[.,;:)%€$\"”’'])[0-9]{1,3}|(?<=[^\W\d_] )[0-9]{1,3})(?![0-9])"

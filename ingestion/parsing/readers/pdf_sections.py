@@ -8,14 +8,13 @@ from ingestion.parsing.sections import Section, clean, heading_path, too_long_pa
 
 from .hyphenation import BREAK, without_breaks
 from .pdf_headings import ITEM_INDENT, SHORT_LINE, Bookmarks, heading_runs, text_style, with_bookmarks
-from .pdf_page_text import BULLETS, Line
+from .pdf_page_text import BULLETS, NOTE_GAP, Line
 
 FULL_LINE = 0.72  # a line shorter than this share of the usual width ends its paragraph
 HYPHENATED_SHARE = 0.03  # in a hyphenated document, more than this share of the lines end with a hyphen
 COMPOUND = re.compile(r"\b\w++-\w++")
 BULLET = re.compile(rf"^(?:[{BULLETS}–*-]|\(?\d{{1,2}}[.)]|[a-z]\))\s")
 ITEM_NUMBER = re.compile(r"^\(?(\d{1,2})[.)]\s")
-NOTE_GAP = 2.5  # minimum distance of a note from the text above it, in em
 SENTENCE_ENDS = ".!?:;"
 
 

@@ -16,6 +16,14 @@ _UNIT_CHARACTERS = 3
 _TEN = re.compile(r"(?:\A|[^\d.,])10\Z")
 _POWER = re.compile("[³⁴-⁹]|[¹²³⁴-⁹][⁰¹²³⁴-⁹]")  # of ten; 10¹ and 10² are more often marks of footnotes
 
+_MINUTES = "[⁰¹²³⁴⁵][⁰¹²³⁴-⁹]"
+# The minutes of times such as 8³⁰ Uhr and 8³⁰–10⁰⁰ Uhr, and the cents of prices such as 19⁹⁹ €.
+_TIME = re.compile(
+    rf"(?<![\d.,:])(\d{{1,2}})({_MINUTES})(?=\s?(?:(?:[-–]|bis\b)\s?\d{{1,2}}{_MINUTES}\s?)?Uhr\b)"
+)
+_PRICE = re.compile(r"(?<![\d.,])(\d{1,2})([⁰¹²³⁴-⁹]{2})(?=\s?(?:€|EUR\b|Euro\b))")
+_PLAIN = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+
 
 def superscript(text: str) -> str:
     """The text of a superscript: digits of up to three digits each, with their sign or brackets.
@@ -23,6 +31,14 @@ def superscript(text: str) -> str:
     Others, such as `nd` or `1-3`, are unchanged.
     """
     return text.translate(_RAISED) if _DIGITS.fullmatch(text) else text
+
+
+def with_minutes_and_cents(text: str) -> str:
+    """The text with `8:30 Uhr` for `8³⁰ Uhr`, and `19,99 €` for `19⁹⁹ €`."""
+    if text.isascii() or not _QUICK.search(text):
+        return text
+    text = _TIME.sub(lambda match: f"{match[1]}:{match[2].translate(_PLAIN)}", text)
+    return _PRICE.sub(lambda match: f"{match[1]},{match[2].translate(_PLAIN)}", text)
 
 
 def without_note_marks(text: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from chatsite.normal_form import normal_form
+from chatsite.superscripts import with_minutes_and_cents
 
 ANCHOR_CHARACTERS = 200
 HEADING_CHARACTERS = 300
@@ -109,10 +110,14 @@ class Contents:
 
 
 def clean(text: str) -> str:
-    """Clean a text: NFC, plain newlines, SYMBOLS replaced, and UNWANTED characters removed."""
+    """Clean a text: NFC, plain newlines, SYMBOLS replaced, and UNWANTED characters removed.
+
+    Raised minutes and cents become part of their times and prices.
+    """
     if not text.isascii() and PRIVATE.search(text):
         text = text.translate(SYMBOLS)
-    return normal_form("NFC", UNWANTED.sub("", LINE_END.sub("\n", text)))
+    text = with_minutes_and_cents(UNWANTED.sub("", LINE_END.sub("\n", text)))
+    return normal_form("NFC", text)
 
 
 def one_line(text: str, limit: int) -> str:

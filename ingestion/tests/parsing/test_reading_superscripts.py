@@ -33,6 +33,15 @@ class ReadingSuperscriptsTests(SimpleTestCase):
         page = f"<p>{runs(*PARTS, raised='<sup>{}</sup>', plain='{}')}</p>"
         self.assertEqual(self.text("a.html", page.encode()), READ)
 
+    def test_raised_minutes_and_cents(self):
+        page = (
+            "<p>Von 8<sup>30</sup> bis 10<sup>00</sup> Uhr: 19<sup>99</sup> €, für 12<sup>1</sup> Personen "
+            "250<sup>12</sup> Euro</p>"
+        )
+        self.assertEqual(
+            self.text("a.html", page.encode()), "Von 8:30 bis 10:00 Uhr: 19,99 €, für 12¹ Personen 250¹² Euro"
+        )
+
     def test_rich_texts(self):
         for raised in (r"{{\super {}}}", r"{{\up6\fs16 {}}}", r"\super {}\nosupersub "):
             text = runs(*PARTS, raised=raised, plain="{}")

@@ -334,9 +334,58 @@ class NumberTests(VerdictCase):
                 "Die Last des Wagens darf auf der Brücke 12 Tonnen überschreiten",
                 "Die Last des Wagens darf auf der Brücke 12 Tonnen nicht überschreiten",
             ),
+            (
+                "Auf der Brücke dürfen 12 Tonnen überschritten werden",
+                "Auf der Brücke dürfen 12 Tonnen nicht überschritten werden",
+            ),
         ):
             self.assert_verdicts_in(source(1, "p.md", f"{one}."), "not_found", other)
             self.assert_verdicts_in(source(1, "p.md", f"{other}."), "not_found", one)
+
+    def test_a_deadline_before_a_date_is_no_limit_of_the_time_before_it(self):
+        for content, *others in (
+            (
+                "Rooms can be cancelled free of charge up to 14 days before the event.",
+                "Rooms can be cancelled free of charge at least 14 days before the event",
+                "Rooms can be cancelled free of charge no later than 14 days before the event",
+            ),
+            (
+                "Eine Stornierung ist bis zu 30 Tage vor Reisebeginn kostenlos.",
+                "Eine Stornierung ist mindestens 30 Tage vor Reisebeginn kostenlos",
+            ),
+        ):
+            self.assert_verdicts_in(source(1, "p.md", content), "supported", *others)
+
+    def test_a_denial_without_a_negation_does_not_reverse_a_bound(self):
+        for content, *others in (
+            ("Files over 20 MB are rejected.", "Files may have up to 20 MB"),
+            (
+                "Unter 18 Jahren ist die Teilnahme am Tauchkurs verboten.",
+                "Für die Teilnahme am Tauchkurs muss man mindestens 18 Jahre alt sein",
+            ),
+        ):
+            self.assert_verdicts_in(source(1, "p.md", content), "supported", *others)
+        found = source(1, "p.md", "Files over 20 MB are rejected.")
+        self.assert_verdicts_in(found, "not_found", "Files under 20 MB are rejected")
+
+    def test_a_telephone_number_or_a_length_is_no_bound(self):
+        for content, other in (
+            ("Die Störungsstelle ist unter 4711 erreichbar.", "Die Störungsstelle ist über 4711 erreichbar"),
+            ("Der Kurs geht über 12 Wochen.", "Der Kurs geht höchstens 12 Wochen"),
+            (
+                "The instalments are spread over 12 months.",
+                "The instalments are spread over up to 12 months",
+            ),
+        ):
+            self.assert_verdicts_in(source(1, "p.md", content), "supported", other)
+        found = source(1, "p.md", "Firmen unter 5.000 Kunden zahlen nichts.")
+        self.assert_verdicts_in(found, "not_found", "Firmen über 5.000 Kunden zahlen nichts")
+
+    def test_what_is_below_is_not_above(self):
+        found = source(1, "p.md", "The alarm E42 means that the pressure exceeds 6.5 bar.")
+        self.assert_verdicts_in(found, "not_found", "E42 means that the pressure is below 6.5 bar")
+        found = source(1, "p.md", "The alarm E42 means that the pressure is below 6.5 bar.")
+        self.assert_verdicts_in(found, "supported", "E42 means that the pressure is less than 6.5 bar")
 
     def test_the_year_of_a_date_is_no_rival_of_an_edition(self):
         self.assert_verdicts_in(

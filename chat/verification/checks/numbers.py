@@ -14,7 +14,7 @@ from chat.verification.claims import (
     UNANSWERED,
     Claim,
 )
-from chat.verification.terms.lexicon import DIMENSIONS
+from chat.verification.terms.lexicon import DENIABLE, DIMENSIONS, POLES, REFUSALS
 from chat.verification.terms.quantities import amount, is_one_of, orders, same_kind, same_number
 from chat.verification.terms.words import Kind, Token, measure
 
@@ -52,15 +52,17 @@ _BEYOND = {
 # Verbs after which “over” or “über” is no bound: “carry over five days”.
 _WITH_OVER = (
     "carry", "carries", "carried", "carrying", "roll", "rolls", "rolled", "take", "takes", "taken", "took",
-    "hand", "hands", "handed", "spread", "spreads", "paid", "verteilt", "läuft", "laufen",
+    "hand", "hands", "handed", "spread", "spreads", "paid", "verteilt", "läuft", "laufen", "geht", "gehen",
 )  # fmt: skip
-_OVER = "".join(rf"(?<!{verb}\s)" for verb in _WITH_OVER) + "(?:over|über)"
+_OVER = "".join(rf"(?<!{verb}\s)" for verb in _WITH_OVER) + "(?:over|above|über)"
 _OPEN_BOUND = re.compile(
-    rf"\b(?:(?P<most>up\s{{1,3}}to|bis\s{{1,3}}zu)|(?P<more>{_OVER}|(?:may|can|could)\s{{1,3}}exceed)|(?P<less>under|unter))"
+    rf"\b(?:(?P<most>up\s{{1,3}}to|bis\s{{1,3}}zu)|(?P<more>{_OVER}|(?:may|can|could)\s{{1,3}}exceed)|(?P<less>under|below|unter))"
     r"\s{1,3}(?:[£$€]\s?|(?:EUR|USD|GBP|CHF)\s)?\Z",
     re.IGNORECASE,
 )
 MAX_OPEN_BOUND = 28  # characters before a number that are searched for such a bound
+_PREPOSITION = re.compile(r"(?:über|unter)\s", re.IGNORECASE)
+_EXTENSION = re.compile(r"\d{4,}\Z")  # “unter 4711 erreichbar”
 _BOUND_KINDS = {
     **dict.fromkeys(("most", "maximum", "höchstens", "maximal"), "most"),
     **dict.fromkeys(("least", "minimum", "mindestens", "minimal"), "least"),
@@ -70,7 +72,9 @@ _BOUND_KINDS = {
 _REVERSED = frozenset(
     frozenset(pair) for pair in (("most", "least"), ("most", "more"), ("least", "less"), ("more", "less"))
 )
-_BEYOND_VERBS = ("überschreiten", "übersteigen")
+_BEYOND_VERBS = ("überschreiten", "überschritten", "übersteigen", "überstiegen")
+_REFUSING = frozenset(form for form, (number, side) in POLES.items() if number in DENIABLE and side)
+_BEFORE_EVENT = ("before", "prior", "vor")
 _MAY = re.compile(r"\b(?:darf|dürfen|kann|können)\b[^.,;:]{0,100}\Z")
 MAX_MAY = 120  # characters before “überschreiten” that are searched for its modal verb
 BOUND_TOKENS = 3  # tokens from a number to a German verb after it
@@ -344,40 +348,65 @@ def _bounds(found: Sequence[Token]) -> Iterable[tuple[str, str]]:
 def reverses_bound(claim: Claim, chosen: Sequence[Unit]) -> bool:
     """Whether the source bounds a number of the claim in the opposite way: “up to 30” for “at least 30”.
 
-    At least one of the two bounds is an open one; for others, see `exceeds_bound` and `poles_agree`.
+    At least one of the two bounds is one of `_OPEN_BOUND` or a German verb after the number; `exceeds_bound`
+    and `poles_agree` compare the others.
     """
-    denies = any(token.kind is Kind.NEGATION for token in claim.tokens)
-    for place in claim.numbers:
-        kind, is_open = _bound_of(claim.tokens, place, claim.text)
-        number = claim.tokens[place]
-        there = [
-            (unit, _bound_of(unit.tokens, at, unit.text))
-            for unit in chosen
-            for at in unit.number_places
-            if (unit.tokens[at].value, unit.tokens[at].unit) == (number.value, number.unit)
-        ]
-        if (
-            kind
-            and there
-            and there[0][0] is chosen[0]  # the number of another sentence may count something else
-            and all(
-                {kind, other} in _REVERSED
-                and (is_open or other_is_open)
-                and denies == any(token.kind is Kind.NEGATION for token in unit.tokens)
-                for unit, (other, other_is_open) in there
-            )
-        ):
-            return True
-    return False
+    said = [
+        (claim.tokens[place], kind, is_open)
+        for place in claim.numbers
+        for kind, is_open in [_bound_of(claim.tokens, place, claim.text)]
+        if kind
+    ]
+    if not said:
+        return False
+    denies = _denies(claim.tokens)
+    # Only different bounds are compared: a statement and a source may have thousands of numbers.
+    there: dict[tuple[str, str], set[tuple[str, bool, bool]]] = {
+        (number.value, number.unit): set() for number, *_ in said
+    }
+    for unit in chosen:
+        agrees = _denies(unit.tokens) == denies
+        for at in unit.number_places:
+            if (found := there.get((unit.tokens[at].value, unit.tokens[at].unit))) is not None:
+                found.add((*_bound_of(unit.tokens, at, unit.text), agrees))
+    # The number of another sentence than the best one may count something else.
+    best = {(token.value, token.unit) for token in chosen[0].number_tokens}
+    return any(
+        (number.value, number.unit) in best
+        and all(
+            {kind, other} in _REVERSED and (is_open or other_is_open) and agrees
+            for other, other_is_open, agrees in there[number.value, number.unit]
+        )
+        for number, kind, is_open in said
+    )
+
+
+def _denies(found: Sequence[Token]) -> bool:
+    """Whether there is a negation, or a word such as “prohibited” or “rejected”."""
+    return any(
+        token.kind is Kind.NEGATION
+        or token.whole in REFUSALS
+        or (token.kind is Kind.POLAR and token.value in _REFUSING)
+        for token in found
+    )
 
 
 def _bound_of(found: Sequence[Token], at: int, text: str) -> tuple[str, bool]:
-    """What kind of bound a number is, as in `_BOUND_KINDS`, and whether it is an open one.
+    """What kind of bound a number is, as in `_BOUND_KINDS`, and whether other checks do not know this bound.
 
     The kind is empty if the number is no bound.
     """
     start = found[at].start
     if match := _OPEN_BOUND.search(text, max(0, start - MAX_OPEN_BOUND), start):
+        following = found[at + 1 : at + 1 + BOUND_TOKENS]
+        if match["most"] and any(token.value in _BEFORE_EVENT for token in following):
+            return "", False  # “up to 14 days before” may be a deadline: at least 14 days before
+        if (
+            not found[at].unit
+            and _PREPOSITION.match(match[0])
+            and _EXTENSION.match(text, start, found[at].end)
+        ):
+            return "", False
         return match.lastgroup or "", True
     before = [token for token in found[max(0, at - 2) : at] if token.value in _BOUND_KINDS]
     if before and before[-1] is found[at - 1]:  # “no more than” is “most” and “more”

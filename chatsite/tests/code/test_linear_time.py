@@ -343,6 +343,15 @@ class ScanTests(SimpleTestCase):
             ),
         )
 
+    def test_comparing_the_bounds_of_a_source_takes_linear_time(self):
+        answer = "It is over 5 days and up to 5 days. [b.md] " * 5
+
+        def verified(text):
+            verify_anew(answer, [source(rank=1, label="b.md", content=text)])
+
+        for unit in ("may exceed 5 days ", "darf 5 überschreiten ", "for up to 5 days and no more "):
+            assert_pump_linear(verified, ("", unit, ""), budget=SCAN_BUDGET, name="bounds")
+
     def test_answering_by_quotations_takes_linear_time(self):
         rows = "\n".join(f"Port: Town {number}; Phone: {number}77; Opens: 09:30" for number in range(30))
         sources = [

@@ -214,6 +214,27 @@ class VerdictTests(VerdictCase):
             fares, "not_found", "These fares are refundable", "The recovery starts manually"
         )
 
+    def test_what_fell_did_not_rise(self):
+        for content, same, opposite in (
+            (
+                "The fee rose by 15% on 1 March.",
+                "On 1 March the fee was increased by 15%",
+                "The fee fell by 15% on 1 March",
+            ),
+            (
+                "Die Gebühr stieg am 1. März um 15 %.",
+                "Die Gebühr ist am 1. März um 15 % gestiegen",
+                "Die Gebühr sank am 1. März um 15 %",
+            ),
+        ):
+            self.assert_verdicts_in(source(1, "f.md", content), "supported", same)
+            self.assert_verdicts_in(source(1, "f.md", content), "not_found", opposite)
+
+    def test_a_person_whose_name_is_a_verb_is_no_other_person(self):
+        found = source(1, "f.md", "The treasurer of the club is Rose Miller.")
+        self.assert_verdicts_in(found, "supported", "Rose Miller is the treasurer of the club")
+        self.assert_verdicts_in(found, "not_found", "Lily Miller is the treasurer of the club")
+
     def test_a_statement_in_the_other_language_is_never_called_another_subject(self):
         (found,) = verify("Every year you have at least 24 days of holiday [c.md]", (URLAUB,))
         self.assertTrue(found.verdict == "supported" or found.unclear)

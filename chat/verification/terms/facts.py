@@ -274,7 +274,7 @@ def _word(word: str, *, fresh: bool) -> Iterator[Token]:
         yield Token(Kind.NAME, f"month{lexicon.MONTHS[folded]}", start, end)
     elif (number := _number_of(folded)) is not None:
         yield Token(Kind.NUMBER, str(number), start, end)
-    elif folded in lexicon.POLES:
+    elif folded in lexicon.POLES and word != "Rose":  # a name
         yield Token(Kind.POLAR, folded, start, end, whole=folded)
     elif folded in lexicon.UNITS and not (folded == "people" and capital and not fresh):  # the People Team
         unit = lexicon.UNITS[folded]

@@ -105,7 +105,8 @@ _POLES = (
     """
 before earlier beforehand prior vor vorher davor früher | after afterwards later nach nachher danach später
 minimum least mindestens minimal frühestens | maximum most höchstens maximal spätestens
-increase increased rises raised erhöht steigt | decrease decreased reduce reduced lower gesenkt sinkt
+increase increased rise rises rose risen raised erhöht steigt stieg gestiegen \
+| decrease decreased reduce reduced fell lower gesenkt sinkt sank gesunken
 ! allowed permitted may | forbidden prohibited banned
 ! erlaubt gestattet zulässig | verboten untersagt unzulässig ausgeschlossen
 ! paid charged bezahlt vergütet | unpaid free unbezahlt unvergütet kostenlos kostenfrei gratis

@@ -237,7 +237,7 @@ class Findings:
         return own.score - max(others, default=0.0) < MIN_AHEAD or near >= MANY_NEAR
 
     def _is_excluded(self, row: str) -> bool:
-        """Whether the question may exclude a row, which has its words: “outside Paris”."""
+        """Whether the question may exclude the row (“outside Paris”), and the row itself excludes nothing."""
         return excludes(self.question.original or self.question.own) and not excludes(row)
 
     def _contradicts(self, place: int) -> bool:

@@ -48,6 +48,11 @@ _NOT = re.compile(
     r"\b(?:not?|except|without|outside|other than|nicht|keine?[mnrs]?|außer|außerhalb|ohne)\b|n['’]t\b",
     re.IGNORECASE,
 )
+_EXCEPT = re.compile(
+    r"\b(?:outside|except|other than|not (?:in|at|on|for|to|from)"
+    r"|außer|außerhalb|nicht (?:in|im|am|an|auf|nach|für))\b",
+    re.IGNORECASE,
+)
 _WHICH = re.compile(r"\b(?:which|what|welche[nrsm]?|list|show(?: me)?|all|alle) (\w{1,60})", re.IGNORECASE)
 _THERE = re.compile(r"\b(?:is|are) there\b|\bgibt es\b", re.IGNORECASE)
 _HOW_MANY = re.compile(r"\b(?:how many|wie ?viele) (\w{1,60})", re.IGNORECASE)
@@ -124,8 +129,8 @@ def selects_rows(question: str) -> bool:
 
 
 def excludes(text: str) -> bool:
-    """Whether a question or row has a word that excludes something: “not”, “outside”, “except”."""
-    return bool(_NOT.search(text))
+    """Whether a question or row excludes something: “outside Paris”, “except in Italy”, “not on Sundays”."""
+    return bool(_EXCEPT.search(text))
 
 
 def _no_words(word: str) -> frozenset[str]:

@@ -9,7 +9,7 @@ from django.test import SimpleTestCase
 from chat.llm.chat_model import Prompt
 from chat.quoting.quoted_answer import PARTLY, UNSURE
 from chat.quoting.quoting_model import quote
-from chat.quoting.table_rows.row_conditions import select_rows
+from chat.quoting.table_rows.row_conditions import excludes, select_rows
 from chat.tests.sources import source
 
 SEATS = (16, 7, 8, 20, 24, 14, 10, 30, 12)
@@ -181,6 +181,17 @@ class ConditionTests(SimpleTestCase):
             with self.subTest(question):
                 prompt = Prompt(question, [], [table], 0.3, fit=5.0, table_rows={})
                 self.assertEqual(quote(prompt).is_sure, is_sure)
+
+    def test_a_number_sign_or_a_missing_thing_excludes_no_row(self):
+        for question in (
+            "What is the price of part no. 4711?",
+            "What is the price of a ticket without a reservation?",
+            "Was kostet eine Fahrt ohne Reservierung?",
+            "Why can't I see the price?",
+        ):
+            self.assertFalse(excludes(question), question)
+        for question in ("the rate in France, not in Paris", "der Satz außer in Paris", "nicht am Montag"):
+            self.assertTrue(excludes(question), question)
 
     def test_a_row_in_another_part_of_the_table_that_search_prefers_is_the_answer(self):
         early, late = (

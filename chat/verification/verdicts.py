@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile, zip_longest
@@ -53,6 +54,14 @@ HEADING = 0.5  # penalty for a heading, or for another line outside tables that 
 MENTION_RADIUS = 4  # units before and after the chosen ones that may also mention the statement's words
 MAX_CLAUSE = 200  # characters after a quotation that are searched for the end of its clause
 CLAUSE_ENDS = ".,;:!?"
+# Beginnings of text that a negation at the end of the clause does not deny.
+_CLAUSE_END = re.compile(
+    rf"{CLAUSE.pattern}|[(\[–—|\t]"
+    r"|\b(?:or|whether|that|though|although|as|than|oder|ob|dass|obwohl)\b",
+    re.IGNORECASE,
+)
+_IN_BRACKETS = re.compile(r"[(\[][^()\[\]]*[)\]]")
+_NO_LONGER = ("mehr", "longer")
 WIDE_GAP = 30  # longest text, in characters, between two words that are marked as one range
 
 
@@ -240,8 +249,11 @@ def _is_denied(passage: Passage, mark: Mark) -> bool:
         return True
     if text[end - 1] in CLAUSE_ENDS:
         return False
-    rest = tokens(text[end : min(passage.sentence_end(end - 1), end + MAX_CLAUSE)], end)
-    clause = list(takewhile(lambda token: not CLAUSE.search(text, end, token.start), rest))
+    rest = text[end : min(passage.sentence_end(end - 1), end + MAX_CLAUSE)]
+    rest = _IN_BRACKETS.sub(lambda match: " " * len(match[0]), rest)  # “nicht (siehe § 4)”
+    clause = list(takewhile(lambda token: not _CLAUSE_END.search(rest, 0, token.start), tokens(rest)))
+    while clause and clause[-1].whole in _NO_LONGER:
+        clause.pop()
     return bool(clause) and clause[-1].kind is Kind.NEGATION
 
 

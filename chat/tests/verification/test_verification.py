@@ -503,6 +503,10 @@ class VerdictTests(VerdictCase):
             ("Smoking on the terrace is allowed at no time.", "Smoking on the terrace is allowed"),
             ("Smoking on the terrace is allowed nowhere.", "Smoking on the terrace is allowed"),
             ("It is not the case that overtime is paid on Sundays.", "Overtime is paid on Sundays"),
+            ("Die Kasse zahlt die Kosten der Brille nicht mehr.", "Die Kasse zahlt die Kosten der Brille"),
+            ("Die Kasse zahlt die Kosten nicht (siehe § 4).", "Die Kasse zahlt die Kosten"),
+            ("Die Kasse zahlt die Kosten nicht [2].", "Die Kasse zahlt die Kosten"),
+            ("Die Kasse zahlt die Kosten (der Brille) nicht.", "Die Kasse zahlt die Kosten"),
         ):
             self.assert_verdicts_in(source(1, "n.md", content), "not_found", statement)
 
@@ -515,6 +519,11 @@ class VerdictTests(VerdictCase):
             ("Die Gebühr wird erstattet, wenn er nicht besteht.", "Die Gebühr wird erstattet"),
             ("Der Antrag ist zu stellen und muss nicht begründet werden.", "Der Antrag ist zu stellen"),
             ("Refunds are paid to members no later than 14 days after.", "Refunds are paid to members"),
+            ("You pay the fee of $120 whether you attend or not.", "You pay the fee of $120"),
+            ("Der Beitrag ist fällig, ob man teilnimmt oder nicht.", "Der Beitrag ist fällig"),
+            ("The company pays the train (the taxi not).", "The company pays the train"),
+            ("The company pays the train – the taxi not.", "The company pays the train"),
+            ("Members may use the sauna although guests may not.", "Members may use the sauna"),
         ):
             self.assert_verdicts_in(source(1, "n.md", content), "quoted", statement)
 

@@ -434,8 +434,20 @@ class NumberTests(VerdictCase):
             ("rows 3 12 500 euros", ["3", "12", "500"]),
             ("1 200 300 euros", ["1200300"]),
             ("12 5000 euros", ["12", "5000"]),
+            ("ein Preis von 12 500,00 €", ["12500"]),
+            ("Price (12 500 €)", ["12500"]),
+            ("Price: 12 500 €", ["12500"]),
         ):
             self.assertEqual([each.value for each in tokens(text) if each.kind is Kind.NUMBER], values, text)
+
+    def test_a_label_and_an_amount_are_not_one_number(self):
+        for text, values in (
+            ("Zimmer 12 300 Euro, Zimmer 14 350 Euro", ["12", "300", "14", "350"]),
+            ("Basic 12 300 €\nPremium 24 500 €", ["12", "300", "24", "500"]),
+        ):
+            self.assertEqual([each.value for each in tokens(text) if each.kind is Kind.NUMBER], values, text)
+        found = source(1, "p.md", "Zimmer 12 300 Euro, Zimmer 14 350 Euro")
+        self.assert_verdicts_in(found, "supported", "Zimmer 12 kostet 300 Euro")
 
     def test_a_time_may_be_put_in_another_unit(self):
         self.assert_verdicts_in(

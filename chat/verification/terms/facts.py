@@ -19,8 +19,19 @@ from .words import Kind, Token, number_value, stem
 
 # Thai, Lao, Burmese and Khmer; kana and hangul; Chinese characters.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u9fff\uac00-\ud7af]")
-# Digits in groups of three with ordinary spaces are one number only beside a currency: “10 200” may be two.
+# Digits in groups of three with ordinary spaces are one number only after a currency, or before one and after
+# words and signs after which an amount is usual: “Room 12 300 euros” has two numbers.
 _GROUPED = r"[1-9]\d{0,2}(?: \d{3}){1,4}(?:[.,]\d{1,2})?(?![ .,]?\d)"
+_BEFORE_AMOUNTS = (
+    "is", "are", "was", "were", "be", "of", "to", "at", "from", "for", "by", "a", "than", "over",
+    "under", "about", "around", "nearly", "only", "least", "most", "exceed", "exceeds", "cost", "costs",
+    "pay", "pays", "paid", "beträgt", "betragen", "betrug", "kostet", "kosten", "kostete", "zahlt",
+    "zahlen", "von", "auf", "bis", "zu", "über", "unter", "um", "mit", "für", "als", "rund", "etwa",
+    "circa", "nur", "mindestens", "höchstens", "maximal", "bei", "ab",
+)  # fmt: skip
+_BEFORE_AMOUNT = "|".join(
+    (r"\A", r"(?<=[(*=])", "(?<=[:|=] )", *(rf"(?<=\b{word} )" for word in _BEFORE_AMOUNTS))
+)
 _CURRENCY = r"\s?(?:[€$£]|(?:EUR|CHF|USD|GBP|[Ee]uros?|dollars?|pounds?|francs?|Franken)\b)"
 _TOKEN = re.compile(
     # Words that begin with a Latin letter: a special case of the last alternative, tried first because
@@ -31,7 +42,8 @@ _TOKEN = re.compile(
     r"|(?P<dotted>(?<![$€£])\b(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:\d{4}|\d{2})?(?!\d))"
     r"|(?P<time>\b\d{1,2}(?::\d{2}(?!\d)(?:[ \u00a0]?(?:[aApP]\.?[mM]\b\.?|Uhr\b))?"
     r"|(?:\.\d{2})?[ \u00a0]?(?:[aApP]\.?[mM]\b\.?|Uhr\b|[oO]['’]clock\b)))"
-    rf"|(?P<number>(?<![\w.,])(?:(?<=\b(?:EUR|CHF|USD|GBP) ){_GROUPED}|(?<!\d\s){_GROUPED}(?={_CURRENCY})"
+    rf"|(?P<number>(?<![\w.,])(?:(?<=\b(?:EUR|CHF|USD|GBP) ){_GROUPED}"
+    rf"|(?=[1-9]\d{{0,2}} \d)(?:{_BEFORE_AMOUNT}){_GROUPED}(?={_CURRENCY})"
     r"|\d++(?:[.,'’\u00a0\u202f\u2009]\d++)*+))(?P<ordinal>st|nd|rd|th)?(?![^\W\d_\u3040-\ud7af])"
     r"|(?P<unspaced>[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u9fff\uac00-\ud7af]+)"
     r"|(?P<sign>[%‰€$£¥°])"

@@ -26,6 +26,8 @@ _WEAK_WORDS = """
     s t m ll ve re d don whats into than too now still then any anyone anybody someone somebody being
     """
 _WORD = re.compile(r"\w+")
+_CODE = re.compile(r"\w*\d\w{0,4}")  # TX5000A, but not 14tägigen
+_PLURAL = re.compile(r"\ds\Z")
 _ENDINGS = re.compile(
     r"(?<=\w{5})(?:(?:ung|heit|keit|schaft)(?:en)?|ations?|ements?|ments?|it(?:y|ies)|ness|an[ct]es?|ent|ences?|ate|able"
     r"|ible|ically|ical|al|ly|ive|ing|ed|isch|lich|ig|er|en|em|es|e|n|s)\Z"
@@ -47,7 +49,7 @@ def held_stems(text: str) -> frozenset[str]:
 def matching_words(question: str, text: str) -> list[tuple[int, int]]:
     """Positions in `text` of the words of the question, in any form, as (start, end).
 
-    Words with little meaning, such as the parts of “don't”, only count if the question has no others.
+    Weak words (`weak_stems`) count only if the question has no others.
     """
     asked = stems(question)
     wanted = asked - weak_stems() or asked
@@ -63,11 +65,11 @@ def stem(word: str) -> str:
     """An approximate stem, good enough to compare words.
 
     The stem of a long word, such as a German compound, includes the last letters before the ending, because
-    many different compounds begin in the same way (Arbeitszeit, Arbeitsspeicher). A word with a digit is a
-    code, such as TX5000A, and is not shortened.
+    many different compounds begin in the same way (Arbeitszeit, Arbeitsspeicher). A word with a digit
+    near its end is a code, such as TX5000A, and is not shortened, except for the s of a plural.
     """
-    if any(map(str.isdigit, word)):
-        return word
+    if _CODE.fullmatch(word):
+        return word.removesuffix("s") if _PLURAL.search(word) else word
     word = BASES.get(word, word)
     if len(word) >= MIN_COMPOUND and word.isalpha():
         root = word

@@ -2,7 +2,7 @@
 
 from django.test import SimpleTestCase
 
-from ingestion.search.rough_stems import matching_words
+from ingestion.search.rough_stems import matching_words, stems
 from ingestion.search.sentence_splitting import spans_of, split_sentences
 
 
@@ -137,3 +137,15 @@ class MatchingTests(SimpleTestCase):
         for code, words in (("tx5000b", ["TX5000B"]), ("KD2024002", []), ("M10x600", ["M10x600"])):
             question = f"How much is the {code}?"
             self.assertEqual([text[start:end] for start, end in matching_words(question, text)], words)
+
+    def test_an_ending_after_a_digit_makes_no_other_word(self):
+        for one, other in (
+            ("14tägige", "14tägigen"),
+            ("2jähriger", "2jährigen"),
+            ("1990s", "1990"),
+            ("TX5000s", "TX5000"),
+            ("mp3s", "mp3"),
+        ):
+            self.assertEqual(stems(one), stems(other))
+        for one, other in (("TX5000A", "TX5000B"), ("KD2024001", "KD2024002"), ("TX5000A", "TX5000")):
+            self.assertNotEqual(stems(one), stems(other))

@@ -410,7 +410,16 @@ class NumberTests(VerdictCase):
         self.assert_verdicts_in(site, "not_found", "Sites with fewer than 10,000 hits per day work fine")
 
     def test_millions_may_be_abbreviated(self):
-        for written in ("€14.2 million", "€14.2m", "EUR 14.2M", "14.2 million euros", "€14,200,000"):
+        for written in (
+            "€14.2 million",
+            "€14.2m",
+            "EUR 14.2M",
+            "14.2M EUR",
+            "14,2m Euro",
+            "€14,2m",
+            "14.2\u00a0million euros",
+            "€14,200,000",
+        ):
             found = source(1, "p.md", f"Revenue in 2024 was {written} in all.")
             for other in ("€14.2m", "14.2 million euros", "€14.2 million", "EUR 14.2mn"):
                 self.assert_verdicts_in(found, "supported", f"In 2024 revenue was {other}")
@@ -419,6 +428,10 @@ class NumberTests(VerdictCase):
         found = source(1, "p.md", "The budget is $2.5bn, of which $0.125k are left.")
         self.assert_verdicts_in(found, "supported", "The budget is $2.5 billion", "There are $125 left")
         self.assertEqual([token.value for token in tokens("a pool of 50m")], ["pool", "50m"])
+        self.assertIn("50m", [token.value for token in tokens("a race of 50m £5")])
+        found = source(1, "p.md", "Der Umsatz stieg 2024 auf 14,2\u00a0Mio.\u00a0€ insgesamt.")
+        self.assert_verdicts_in(found, "supported", "2024 stieg der Umsatz auf 14,2 Millionen Euro")
+        self.assert_verdicts_in(found, "not_found", "2024 stieg der Umsatz auf 14,3 Millionen Euro")
 
     def test_digits_may_be_grouped_by_spaces_beside_a_currency(self):
         for space in (" ", "\u00a0", "\u2009", "\u202f"):

@@ -33,11 +33,17 @@ _BEFORE_AMOUNT = "|".join(
     (r"\A", r"(?<=[(*=])", "(?<=[:|=] )", *(rf"(?<=\b{word} )" for word in _BEFORE_AMOUNTS))
 )
 _CURRENCY = r"\s?(?:[€$£]|(?:EUR|CHF|USD|GBP|[Ee]uros?|dollars?|pounds?|francs?|Franken)\b)"
+# “m” means million only beside a currency: “€14.2m”, “3.5M EUR”, but not “50m £5”.
+_MILLIONS = (
+    r"(?<![\w.,])(?:(?:(?<=[€$£])|(?<=[€$£]\s)|(?<=\b(?:EUR|USD|GBP|CHF)\s))\d{1,6}(?:[.,]\d{1,3})?[mM]\b"
+    rf"|\d{{1,6}}(?:[.,]\d{{1,3}})?[mM](?={_CURRENCY}(?!\s?\d)))"
+)
 _TOKEN = re.compile(
     # Words that begin with a Latin letter: a special case of the last alternative, tried first because
     # most tokens are such words.
     r"(?P<plain>[A-Za-zÀ-ÖØ-öø-ÿ][^\W_\u3040-\u31ff\u3400-\u9fff]*(?:[-'’.@/&_][^\W_\u3040-\u31ff\u3400-\u9fff]+)*)"
     r"|(?P<option>(?<![\w.-])(?:--[A-Za-z][\w-]*|\.[A-Za-z]\w*))"
+    rf"|(?P<millions>{_MILLIONS})"
     r"|(?P<iso>\b\d{4}-\d{2}-\d{2}\b)"
     r"|(?P<dotted>(?<![$€£])\b(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:\d{4}|\d{2})?(?!\d))"
     r"|(?P<time>\b\d{1,2}(?::\d{2}(?!\d)(?:[ \u00a0]?(?:[aApP]\.?[mM]\b\.?|Uhr\b))?"
@@ -64,9 +70,6 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _TIMES = re.compile(r"(\d{1,6}(?:[.,]\d{1,3})?)(k|x|mio|mn|bn|mrd)")
 _FACTORS = {"k": 1_000, "x": 1} | dict.fromkeys(("m", "mio", "mn"), 1_000_000)
 _FACTORS |= dict.fromkeys(("bn", "mrd"), 1_000_000_000)
-# “m” means million only after a currency: “€14.2m”.
-_MILLIONS = re.compile(r"(?:[€$£]\s?|\b(?:EUR|USD|GBP|CHF)\s)(\d{1,6}(?:\.\d{1,3})?)([mM])\b")
-MAX_CURRENCY = 4  # characters of a currency and a space
 _JOINED = re.compile(r"(\d{1,9}(?:[.,]\d{1,3})?)([a-z]{1,3})")  # 2GB
 _HALF_UNIT = re.compile(r"half-(hour|day|year)s?(?:ly)?|(hour|day|week|month|year)-long")
 _MONTH_YEAR = re.compile(r"([a-zäöü]{3,9})-(\d{4})")
@@ -122,7 +125,7 @@ def _multiplied(found: list[Token], text: str) -> list[Token]:
         if (
             before
             and token.kind is before.kind is Kind.NUMBER
-            and text[before.end : token.start] == " "
+            and text[before.end : token.start] in (" ", "\u00a0", "\u202f")
             and text[token.start : token.end].casefold() in lexicon.MULTIPLIERS
         ):
             is_plain = before.value.replace(".", "", 1).isdigit()
@@ -221,9 +224,7 @@ def _tokens(text: str) -> Iterator[Token]:
             known = _known if len(word) <= MAX_KNOWN else _known.__wrapped__
             begins_phrase, found = known(word, fresh)
             verb = phrase(text, word, start, end) if begins_phrase else None
-            if word[-1] in "mM" and (millions := _millions(text, start, end)):
-                yield millions
-            elif verb:
+            if verb:
                 yield verb
                 end = verb.end
             else:
@@ -247,6 +248,8 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Token]:
         yield Token(Kind.NAME, f"month{int(month)}", start, end)
         if year:
             yield Token(Kind.NUMBER, year if len(year) == 4 else f"20{year}", start, end)
+    elif kind == "millions":
+        yield Token(Kind.NUMBER, _product(match[0][:-1], "m"), start, end)
     elif kind == "option":  # “--keep”, “.zip”
         yield Token(Kind.NAME, match[0].casefold(), start, end)
     elif kind == "time":
@@ -257,16 +260,6 @@ def _number(text: str, match: re.Match[str]) -> Iterator[Token]:
             yield Token(Kind.WORD, run[place : place + 2], start + place, min(end, start + place + 2))
     elif kind == "sign":
         yield Token(Kind.WORD, match[0], start, end, lexicon.UNITS.get(match[0], ""))
-
-
-def _millions(text: str, start: int, end: int) -> Token | None:
-    """The number in “€14.2m”."""
-    if not text[start].isdigit():
-        return None
-    match = next(_MILLIONS.finditer(text, max(0, start - MAX_CURRENCY), end), None)
-    if match is None or match.span(1)[0] != start or match.end() != end:
-        return None
-    return Token(Kind.NUMBER, _product(match[1], "m"), start, end)
 
 
 @lru_cache(50_000)

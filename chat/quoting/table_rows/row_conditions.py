@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from chat.verification.terms.lexicon import UNITS
-from ingestion.search.rough_stems import held_stems, stems, weak_stems
+from ingestion.search.rough_stems import held_stems, stem, stems, weak_stems
 from ingestion.search.table_rows import rows_of
 from ingestion.search.translations import stems_of_question
 
@@ -32,8 +32,9 @@ _CELL = re.compile(
     r"(?P<before>[A-Z]{1,3}|[£$€])? ?(?P<number>\d{1,12}(?:[.,]\d{1,6}){0,4})(?:st|nd|rd|th|\.)?"
     r"(?: ?(?P<after>[^\d\s+<>–-]{1,20}))?\Z"
 )
-_MULTIPLIERS = {"k": 1_000, "tsd": 1_000, "mio": 1_000_000, "million": 1_000_000}
-_MULTIPLIERS |= dict.fromkeys(("bn", "mrd", "billion"), 1_000_000_000)
+_MULTIPLIERS = dict.fromkeys(("k", "tsd", "thousand", "tausend"), 1_000)
+_MULTIPLIERS |= dict.fromkeys(("mio", "mn", "million", "millionen"), 1_000_000)
+_MULTIPLIERS |= dict.fromkeys(("bn", "mrd", "billion", "milliarde", "milliarden"), 1_000_000_000)
 _SHORT_UNITS = {"h": "hour", "t": "tonne", "m": "metre", "l": "litre"}
 _PER = re.compile(r"\b(?:per|pro|je|in)\b|[(/]")
 _COMPARISON = re.compile(
@@ -261,7 +262,7 @@ def _counts_rows(
 
 
 def _value(cell: str) -> float | None:
-    """The number in a cell, as in `_amount`."""
+    """The number in a cell, without its unit; see `_amount`."""
     amount = _amount(cell)
     return amount[0] if amount else None
 
@@ -269,8 +270,8 @@ def _value(cell: str) -> float | None:
 def _amount(cell: str) -> tuple[float, str] | None:
     """The number in a cell that contains nothing else except a currency, leading letters or a unit.
 
-    The second value is the unit, as in `UNITS`; empty if there is none or it is unknown. Abbreviated millions
-    and thousands are multiplied: “€1.2m”.
+    The second value is the unit, as in `UNITS`, or its stem if it is unknown; empty if there is none. Words
+    and abbreviations for thousands and millions are multiplied: “€1.2m”.
     """
     match = _CELL.match(cell.strip())
     if match is None:
@@ -278,7 +279,8 @@ def _amount(cell: str) -> tuple[float, str] | None:
     before = UNITS.get((match["before"] or "").casefold(), "")
     after = (match["after"] or "").casefold().rstrip(".")
     factor = 1_000_000 if after == "m" and before else _MULTIPLIERS.get(after, 0)
-    unit = "" if factor else UNITS.get(after) or _SHORT_UNITS.get(after, "")
+    own = stem(after) if any(map(str.isalpha, after)) else ""  # “seats”, but not “*”
+    unit = "" if factor else UNITS.get(after) or _SHORT_UNITS.get(after, own)
     return _float(match["number"]) * (factor or 1), before or unit
 
 

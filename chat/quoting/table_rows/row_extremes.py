@@ -107,7 +107,7 @@ def rows_with_extreme(
 
 
 def _in_one_unit(amounts: Mapping[str, tuple[float, str]]) -> dict[str, float]:
-    """The numbers, those with different units of time in the same one; empty for other different units.
+    """The numbers in one unit: units of time are converted; empty if other units differ.
 
     A number without a unit, such as one of a column that names it, is in the unit of the others.
     """

@@ -59,7 +59,11 @@ class ExtremeRowTests(SimpleTestCase):
             ("Duration", ("2 Jahre", "18 Monate", "1 Jahr"), "P2", "P0"),
             ("Budget", ("€1.2m", "€900k", "€1,000,000"), "P1", "P0"),
             ("Budget", ("1,100,000", "900k", "2 Mio."), "P1", "P2"),
+            ("Budget", ("2 Millionen", "900 Tausend", "1,5 Mio."), "P1", "P0"),
+            ("Budget", ("1 Milliarde", "2 Milliarden", "900 mn"), "P2", "P1"),
             ("Weight", ("12 kg", "900 g", "2 kg"), "", ""),
+            ("Weight", ("12 stone", "900 ounces", "20 stone"), "", ""),
+            ("Weight", ("12 stone", "9 *", "20 stone"), "P1", "P2"),
             ("Budget", ("€12", "$11", "€13"), "", ""),
             ("Seats", ("1 seat", "12 seats", "7 seats"), "P0", "P1"),
         ):

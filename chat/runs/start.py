@@ -180,7 +180,10 @@ def _store_turn(
     known = lock_for_question(principal, request.conversation_id) if request.conversation_id else None
     title = title_of(request.question)
     if request.copies_to:
-        known = recording.copy_branch(principal, UUID(request.copies_to), title)
+        try:
+            known = recording.copy_branch(principal, UUID(request.copies_to), title)
+        except Message.DoesNotExist:  # deleted since the request was checked
+            raise Refused("answer_not_found") from None
     mode = Conversation.Mode.MULTI_AGENT if request.team else Conversation.Mode.STANDARD
     conversation_id = known.pk if known else uuid4()
     begins_anew = False
@@ -215,7 +218,8 @@ def _store_turn(
     )
     stored, (messages,) = _store_run(run, digest, key, [recording.BEGIN_TURN], turn)
     is_first = min(row["position"] for row in messages) == 0
-    is_untitled = (is_first or begins_anew) and not (known and known.title_by_owner)
+    begins = is_first or begins_anew or bool(request.copies_to)
+    is_untitled = begins and not (known and known.title_by_owner)
     return replace(stored, is_first=is_first, is_untitled=is_untitled)
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from unittest.mock import patch
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.db import connection, transaction
@@ -179,6 +179,18 @@ class BranchTests(BranchCase):
             copied = recording.copy_branch(self.principal, UUID(asked.copies_to), "And?")
         said = [message.content for message in copied.messages.order_by("position")]
         self.assertEqual(said, ["Leave?", "Five days.", "Until when?", "March."])
+
+    def test_a_conversation_that_begins_with_copies_is_not_without_a_title(self):
+        self.ask("Sick?", "Six weeks.", instead_of=0)
+        asked = _continued(self.principal, RunRequest("And?"), self.second.run_id)
+        self.assertTrue(runs.begin(self.principal, asked).is_untitled)
+        question = RunRequest("Until when?", self.second.conversation_id)
+        self.assertFalse(runs.begin(self.principal, question).is_untitled)
+
+    def test_a_copy_of_a_deleted_answer_is_refused_as_not_found(self):
+        with self.assertRaises(Refused) as refused:
+            runs.begin(self.principal, RunRequest("And?", copies_to=str(uuid4())))
+        self.assertEqual(refused.exception.code, "answer_not_found")
 
 
 class SearchEverythingTests(BranchCase):

@@ -353,7 +353,7 @@ class _Answer:
         if self.text.startswith((UNSURE, NEEDS_MODEL)):
             return []  # they would be about passages that may be unrelated to the question
         if not self.is_verified:
-            return []  # choosing them may need the statements
+            return []  # choosing them may verify the text again, which would fail again
         suggested = await model.followups(self.prompt, self._answer)
         return await retry_until_available(self._answerable, model, suggested)
 

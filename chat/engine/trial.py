@@ -14,7 +14,7 @@ from chat.llm import ChatModel, Prompt, configured_model
 from chat.quoting.quoting_model import QuotingModel, quote, search_query
 from chat.requests import EarlierMessage, Options
 from chat.statements import marks_by_rank
-from chat.verification import verify
+from chat.verification import verify_or_log
 from chatsite.accounts.principal import Principal
 from ingestion.search import retrieval
 from ingestion.search.scopes import ALL
@@ -119,7 +119,7 @@ def answering_passages(
     if not (answer.is_sure and answer.texts):
         return None
     # Only the first quotation has to answer the question; the others are further reading.
-    ranks = marks_by_rank(verify(answer.texts[0], sources))
+    ranks = marks_by_rank(verify_or_log(answer.texts[0], sources) or ())
     return frozenset(source.passage_id for source in sources if source.rank in ranks)
 
 

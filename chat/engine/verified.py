@@ -16,7 +16,7 @@ from chat.llm.followup_detection import leaned_on
 from chat.models import VerifiedAnswer
 from chat.quoting.quoting_model import QuotingModel
 from chat.requests import RunRequest
-from chat.verification import verify
+from chat.verification import verify_or_log
 from chat.verification.same_question import asks_the_same
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows
@@ -109,8 +109,11 @@ def unsupported_statements(answer: str, passages: Sequence[FoundPassage]) -> lis
     labels = [passage.label for passage in distinct]
     text = with_labels(answer, [passage.label for passage in passages])
     sources = {rank: as_source(rank, passage) for rank, passage in enumerate(distinct, start=1)}
+    statements = verify_or_log(text, sources.values())
+    if statements is None:
+        return [Unsupported(without(text, labels).strip(), "")]
     found: list[Unsupported] = []
-    for each in verify(text, sources.values()):
+    for each in statements:
         if each.verdict == "not_found":
             said_instead = [
                 sources[proof.rank].content[slice(*proof.disagreeing)]

@@ -14,7 +14,7 @@ from chat.llm.chat_model import Prompt
 from chat.models import VerifiedAnswer
 from chat.quoting.quoting_model import quote, search_query
 from chat.sources import SourceView
-from chat.verification import verify
+from chat.verification import verify_or_log
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import reading_as
@@ -66,7 +66,7 @@ def member_of(group: Group) -> Iterator[Principal]:
 def ask(principal: Principal, question: ProofQuestion) -> ProofResult:
     """Ask with the rights of `principal`; returns an unsaved row."""
     reply = reply_to(principal, question.text)
-    statements = verify(reply.text, reply.sources) if reply.text else ()
+    statements = verify_or_log(reply.text, reply.sources) or () if reply.text else ()
     rank = 0  # no passage is right; always so if the expected document was deleted and not replaced
     if question.document_id is not None and not question.wants_nothing:
         wanted = CitationTarget(question.document_id, cleaned_label(question.place))

@@ -16,7 +16,7 @@ from uuid import UUID
 from chat.quoting.table_rows.table_notices import ROWS_SHOWN
 from chat.redaction.quoted_parts import QuotedPart, is_phrase, is_quoted, quoted_parts, statements_of
 from chat.statements import Statement, to_rows
-from chat.verification import verify
+from chat.verification import verify_or_log
 from chat.verification.terms.lexicon import STOP_WORDS
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
@@ -210,7 +210,7 @@ class _Reader:
         text = without(text, {*message.citations, *message.labels} - open_labels)
         kept = [
             statement
-            for statement in verify(text, sources)
+            for statement in verify_or_log(text, sources, message.run_id) or ()
             if statement.verdict in FOUND
             and self.is_open(without(text[statement.start : statement.end], open_labels), sources)
         ]
@@ -222,7 +222,7 @@ class _Reader:
         """The answer with only the text `shortened`, which contains `kept` of its `total` statements."""
         open_labels = {source.label for source in sources}
         shown = _bare(message, shortened if kept else "")
-        shown.verification = to_rows(verify(shown.content, sources))
+        shown.verification = to_rows(verify_or_log(shown.content, sources, message.run_id) or ())
         numbers = {label: number for number, label in enumerate(message.citations, start=1)}
         shown.citations = [
             label if label in open_labels else CLOSED.format(numbers[label]) for label in message.citations

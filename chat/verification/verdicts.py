@@ -124,15 +124,17 @@ def verify(answer: str, sources: Iterable[Citable]) -> tuple[Statement, ...]:
     return _verify_cached(answer, tuple(given))
 
 
-def verify_or_log(answer: str, sources: Iterable[Citable], run_id: UUID) -> tuple[Statement, ...] | None:
+def verify_or_log(
+    answer: str, sources: Iterable[Citable], run_id: UUID | None = None
+) -> tuple[Statement, ...] | None:
     """Like :func:`verify`; if it fails, log the error and return None.
 
-    For callers that end a run: an answer must also be stored if it cannot be verified.
+    An answer that cannot be verified must still be stored, and shown. `run_id` is only for the log.
     """
     try:
         return verify(answer, sources)
     except Exception:
-        logger.exception("The answer of run %s could not be verified", run_id)
+        logger.exception("An answer could not be verified (run: %s)", run_id)
         return None
 
 

@@ -183,6 +183,15 @@ class VerifiedAdminTests(TestCase):
         entry = AuditEntry.objects.get(action="verified_changed")
         self.assertIn("though its sources do not clearly support 1 of its statements", entry.subject)
 
+    def test_an_answer_that_cannot_be_verified_is_not_saved_without_a_warning(self):
+        with (
+            patch("chat.verification.verdicts.verify", side_effect=ValueError),
+            self.assertLogs("chat.verification", "ERROR"),
+        ):
+            shown = self.client.post(f"{LIST}add/", self.form())
+        self.assertContains(shown, "Nothing has been saved yet.")
+        self.assertFalse(VerifiedAnswer.objects.exists())
+
     def test_a_contradicting_sentence_of_the_source_is_quoted(self):
         other = self.form(text="Employees may carry over ten days of leave until 31 March [1].")
         page = self.client.post(f"{LIST}add/", other)

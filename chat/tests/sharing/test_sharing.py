@@ -50,6 +50,16 @@ class WithholdingTests(SharingCase):
         self.assertIn("mara", text)
         self.assert_clean(text)
 
+    def test_an_answer_that_cannot_be_verified_shows_nothing_and_breaks_no_page(self):
+        self.share()
+        with (
+            patch("chat.verification.verdicts.verify", side_effect=ValueError),
+            self.assertLogs("chat.verification", "ERROR"),
+        ):
+            text = self.page()
+        self.assertNotIn("announced at least eight weeks", text)
+        self.assert_clean(text)
+
     def test_its_sources_do_not_open_by_number_rank_or_statement(self):
         self.share()
         self.assertIn("announced at least eight weeks", self.page("source/1.2/"))

@@ -129,6 +129,7 @@ BOUNDED = {  # the number of steps, or what each of them reads, has a limit
     "chat.quoting.questions.applicability.has": "the places that a question names",
     "chat.quoting.questions.asked_files.asked_files": "the files of the passages found",
     "chat.redaction.withholding.joined": "MAX_STATEMENTS of an answer",
+    "chat.verification.checks.numbers._bound_of": "BOUND_TOKENS and MAX_MAY",
     "chat.verification.terms.facts.abbreviations": "MAX_INITIALS",
     "chat.verification.terms.relations.mentions": "MAX_COMPOUND",
     "chat.verification.terms.relations.related": "MAX_COMPOUND",

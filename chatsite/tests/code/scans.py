@@ -113,6 +113,7 @@ FORWARD = {  # each step begins where the last one ended, or reads a separate pa
     "chatsite.stored_messages._values",
     "ingestion.parsing.boxes._stretches",
     "ingestion.parsing.readers.office.rtf._parse",
+    "ingestion.parsing.readers.pdf_page_text._raw_lines",
     "ingestion.parsing.readers.pdf_page_text.words_with_boxes",
     "ingestion.parsing.readers.records._values",
     "ingestion.portal.finding.marked",
@@ -135,8 +136,8 @@ BOUNDED = {  # the number of steps, or what each of them reads, has a limit
     "chat.verification.terms.relations.related": "MAX_COMPOUND",
     "chatsite.accounts.admin_base.read_only_admin.lookup_allowed": "the filters of a page",
     "chatsite.http.access_log._route": "the URLs of sockets",
-    "ingestion.parsing.boxes._line_by_line": "the length of a passage",
     "ingestion.parsing.boxes._placed": "the length of a passage",
+    "ingestion.parsing.boxes._whole_words": "MAX_PLACES",
     "ingestion.parsing.boxes.boxes_of": "the length of a passage",
     "ingestion.search.translations._of_parts": "MAX_COMPOUND",
 }

@@ -228,6 +228,12 @@ def package(parts):
     return out.getvalue()
 
 
+def replaced(data, old, new):
+    """The archive with these bytes replaced in all of its parts."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return package({name: archive.read(name).replace(old, new) for name in archive.namelist()})
+
+
 def ole(streams):
     """A compound file of {path with slashes: bytes}; each stream is shorter than 4,096 bytes."""
     names = sorted(

@@ -259,8 +259,8 @@ class Tools(McpTestCase):
 
     def test_an_unknown_cursor_is_refused(self):
         for message in BOTH_REVISIONS:
-            told = self.result(message("tools/call", name="list_sources", arguments={"cursor": "x"}))
-            self.assertTrue(told["isError"])
+            result = self.result(message("tools/call", name="list_sources", arguments={"cursor": "x"}))
+            self.assertTrue(result["isError"])
             status = 200 if message is old_message else 400
             self.assertEqual(self.error(message("resources/list", cursor="x"), status)["code"], -32602)
 

@@ -151,11 +151,11 @@ class ResponseTests(ResponsesTestCase):
         body = ASKED | {"input": "And?", "previous_response_id": first["id"]}
         for _ in range(2):  # in the conversation of the first response, then in one of its own
             key = {"Idempotency-Key": str(uuid.uuid4())}
-            told = [
+            one, other = [
                 (await self.post(PATH, body, model=ScriptedModel(words=WORDS), **key)).json()["id"]
                 for _ in range(2)
             ]
-            self.assertEqual(told[0], told[1])
+            self.assertEqual(one, other)
 
     async def test_withdrawn_sources_are_not_named_to_the_model_again(self):
         first = await self.asked()

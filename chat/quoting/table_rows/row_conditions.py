@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from chat.verification.terms.lexicon import UNITS
+from chat.verification.terms.words import number_value
 from ingestion.search.rough_stems import held_stems, stem, stems, weak_stems
 from ingestion.search.table_rows import rows_of
 from ingestion.search.translations import stems_of_question
@@ -27,7 +28,6 @@ SUPERLATIVE = re.compile(
 )
 _WORD = re.compile(r"\w{1,60}(?:[.,]\d{1,6}){0,4}")
 _NUMBER = re.compile(r"(\d{1,12}(?:[.,]\d{1,6}){0,4})(?:st|nd|rd|th)?\Z")
-_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:[.,]\d{3}){1,4}\Z")
 _CELL = re.compile(
     r"(?P<before>[A-Z]{1,3}|[£$€])? ?(?P<number>\d{1,12}(?:[.,]\d{1,6}){0,4})(?:st|nd|rd|th|\.)?"
     r"(?: ?(?P<after>[^\d\s+<>–-]{1,20}))?\Z"
@@ -205,7 +205,7 @@ def _conditions(question: str, columns: Mapping[str, Collection[str]]) -> tuple[
             if named and not length:  # “above floor 2”
                 relation, _ = _relation(_BEFORE, lowered[max(0, before - 3) : before - 1], at_end=True)
         if named:
-            conditions.append(_Condition(named, relation, _float(number[1])))
+            conditions.append(_Condition(named, relation, float(number_value(number[1]))))
         else:
             is_clear = False
     return conditions, is_clear
@@ -281,14 +281,4 @@ def _amount(cell: str) -> tuple[float, str] | None:
     factor = 1_000_000 if after == "m" and before else _MULTIPLIERS.get(after, 0)
     own = stem(after) if any(map(str.isalpha, after)) else ""  # “seats”, but not “*”
     unit = "" if factor else UNITS.get(after) or _SHORT_UNITS.get(after, own)
-    return _float(match["number"]) * (factor or 1), before or unit
-
-
-def _float(number: str) -> float:
-    """The value of a number: 1249.5 for “1,249.50” and “1.249,5”, 1249 for “1,249” and “1.249”."""
-    groups = re.split(r"[.,]", number)
-    if "." in number and "," in number:
-        return float(f"{''.join(groups[:-1])}.{groups[-1]}")
-    if _THOUSANDS.match(number):
-        return float("".join(groups))
-    return float(f"{groups[0]}.{''.join(groups[1:]) or 0}")
+    return float(number_value(match["number"])) * (factor or 1), before or unit

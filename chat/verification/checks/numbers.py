@@ -14,6 +14,7 @@ from chat.verification.claims import (
     UNANSWERED,
     Claim,
 )
+from chat.verification.terms.facts import BEYOND_VERBS
 from chat.verification.terms.lexicon import DENIABLE, DIMENSIONS, POLES, REFUSALS
 from chat.verification.terms.quantities import amount, is_one_of, orders, same_kind, same_number
 from chat.verification.terms.words import Kind, Token, measure
@@ -72,7 +73,6 @@ _BOUND_KINDS = {
 _REVERSED = frozenset(
     frozenset(pair) for pair in (("most", "least"), ("most", "more"), ("least", "less"), ("more", "less"))
 )
-_BEYOND_VERBS = ("überschreiten", "überschritten", "übersteigen", "überstiegen")
 _REFUSING = frozenset(form for form, (number, side) in POLES.items() if number in DENIABLE and side)
 _BEFORE_EVENT = ("before", "prior", "vor")
 _MAY = re.compile(r"\b(?:darf|dürfen|kann|können)\b[^.,;:]{0,100}\Z")
@@ -416,6 +416,6 @@ def _bound_of(found: Sequence[Token], at: int, text: str) -> tuple[str, bool]:
             break
         if token.value == "höchstens":  # “darf acht Stunden nicht überschreiten”
             return "most", True
-        if token.whole in _BEYOND_VERBS and _MAY.search(text, max(0, token.start - MAX_MAY), token.start):
+        if token.whole in BEYOND_VERBS and _MAY.search(text, max(0, token.start - MAX_MAY), token.start):
             return "more", True
     return "", False

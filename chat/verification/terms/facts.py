@@ -64,7 +64,7 @@ _CONDITION = re.compile(
 )
 _IF = re.compile(r"\b(?:if|when|where|wenn|falls|sofern|soweit)\b", re.IGNORECASE)
 MAX_CONDITION = 80  # characters between “if” and a negation
-_BEYOND_VERBS = ("überschreiten", "überschritten", "übersteigen", "überstiegen")
+BEYOND_VERBS = ("überschreiten", "überschritten", "übersteigen", "überstiegen")
 _LATER = ("later", "earlier", "später", "früher")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _TIMES = re.compile(r"(\d{1,6}(?:[.,]\d{1,3})?)(k|x|mio|mn|bn|mrd)")
@@ -163,7 +163,7 @@ def _with_bounds(found: list[Token], text: str) -> list[Token]:
         # “darf acht Stunden nicht überschreiten”
         if (
             token.kind is Kind.NEGATION
-            and found[place + 1].whole in _BEYOND_VERBS
+            and found[place + 1].whole in BEYOND_VERBS
             and any(each.kind is Kind.NUMBER for each in found[max(0, place - 4) : place])
         ):
             found[place] = token._replace(kind=Kind.POLAR, value="höchstens")
